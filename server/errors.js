@@ -1,0 +1,57 @@
+/**
+ * What can go wrong: one table of stable codes with their HTTP status and the exit code of the command line.
+ * @typedef {keyof typeof TABLE} ErrorCode
+ */
+
+const TABLE = Object.freeze({
+  'invalid-config': { status: 422, exitCode: 2, title: 'Invalid configuration' },
+  'unknown-option': { status: 400, exitCode: 2, title: 'Unknown option' },
+  'entry-not-found': { status: 422, exitCode: 2, title: 'The app entry does not exist' },
+  'invalid-json': { status: 400, exitCode: 2, title: 'The body is not valid JSON' },
+  'invalid-query': { status: 400, exitCode: 2, title: 'Invalid query parameter' },
+  'invalid-id': { status: 400, exitCode: 2, title: 'Invalid id' },
+  'bad-request': { status: 400, exitCode: 1, title: 'Bad request' },
+  unauthenticated: { status: 401, exitCode: 3, title: 'Not signed in' },
+  forbidden: { status: 403, exitCode: 3, title: 'Not allowed' },
+  'not-found': { status: 404, exitCode: 1, title: 'Not found' },
+  'method-not-allowed': { status: 405, exitCode: 1, title: 'Method not allowed' },
+  'not-acceptable': { status: 406, exitCode: 1, title: 'No acceptable representation' },
+  'rollout-running': { status: 409, exitCode: 4, title: 'A rollout is running' },
+  stopping: { status: 409, exitCode: 4, title: 'The master is stopping' },
+  'payload-too-large': { status: 413, exitCode: 1, title: 'The body is too large' },
+  'unsupported-media-type': { status: 415, exitCode: 1, title: 'Unsupported media type' },
+  'invalid-body': { status: 422, exitCode: 2, title: 'Invalid body' },
+  'rate-limited': { status: 429, exitCode: 1, title: 'Too many requests' },
+  internal: { status: 500, exitCode: 1, title: 'Internal error' },
+  'history-unavailable': { status: 503, exitCode: 1, title: 'The history database is unavailable' },
+  'port-in-use': { status: 500, exitCode: 1, title: 'The port is in use' },
+  'listen-failed': { status: 500, exitCode: 1, title: 'The admin port could not be opened' },
+  'data-dir-unusable': { status: 500, exitCode: 1, title: 'The data folder cannot be used' },
+  'master-running': { status: 500, exitCode: 1, title: 'A master already runs on this data folder' },
+  'start-failed': { status: 500, exitCode: 1, title: 'The app did not start' },
+  'no-master': { status: 503, exitCode: 5, title: 'No master is running' },
+  'rollout-failed': { status: 500, exitCode: 1, title: 'The rollout failed' },
+  'timed-out': { status: 504, exitCode: 124, title: 'Timed out' }
+})
+
+/**
+ * An error that its reader can act on. The message says option, expected and received where there is one.
+ * `details` is plain data that may be shown to API callers (for `rollout-running`: `{ rollout: <id> }`).
+ */
+export class DeckError extends Error {
+  /**
+   * @param {ErrorCode} code
+   * @param {string} message
+   * @param {{ cause?: unknown, details?: Record<string, unknown> }} [options]
+   */
+  constructor (code, message, { cause, details = {} } = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'DeckError'
+    this.code = code
+    this.details = details
+    const { status, exitCode, title } = TABLE[code]
+    this.status = status
+    this.exitCode = exitCode
+    this.title = title
+  }
+}

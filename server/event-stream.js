@@ -1,0 +1,71 @@
+/**
+ * A fact about the cluster, past tense. Fields that do not apply are null.
+ * @typedef {object} DeckEvent
+ * @property {number} id  ascending without reuse, over all masters of one data folder
+ * @property {string} at  wall time, ISO 8601 UTC
+ * @property {string} type  for example `worker.exited`
+ * @property {string | null} cause
+ * @property {number | null} slot
+ * @property {number | null} worker
+ * @property {number | null} pid
+ * @property {string | null} release
+ * @property {number | null} rollout
+ * @property {string | null} actor
+ * @property {number | null} code
+ * @property {string | null} signal
+ * @property {number | null} uptimeMs
+ * @property {string | null} message  one sentence for people
+ * @property {Record<string, any> | null} detail
+ */
+
+/** @typedef {Partial<Omit<DeckEvent, 'id' | 'at'>> & { type: string }} NewEvent */
+/** @typedef {ReturnType<typeof createEventStream>} EventStream */
+
+const BLANK = Object.freeze({
+  cause: null,
+  slot: null,
+  worker: null,
+  pid: null,
+  release: null,
+  rollout: null,
+  actor: null,
+  code: null,
+  signal: null,
+  uptimeMs: null,
+  message: null,
+  detail: null
+})
+
+/**
+ * What happened, told to whoever listens, in order and in the same turn of the loop.
+ * A subscriber that throws harms neither the others nor the publisher.
+ * @param {{ lastId?: number, now?: () => number, onError?: (error: unknown, event: DeckEvent) => void }} [options]
+ *   `lastId`: the newest id already used in this data folder; `now`: wall clock, ms since the epoch
+ */
+export function createEventStream ({ lastId = 0, now = Date.now, onError = () => {} } = {}) {
+  /** @type {Set<(event: DeckEvent) => void>} */
+  const subscribers = new Set()
+
+  return {
+    get lastId () { return lastId },
+
+    /** @param {NewEvent} event @returns {DeckEvent} the event with its id and time */
+    publish (event) {
+      const full = Object.freeze({ id: ++lastId, at: new Date(now()).toISOString(), ...BLANK, ...event })
+      for (const subscriber of subscribers) {
+        try {
+          subscriber(full)
+        } catch (error) {
+          onError(error, full)
+        }
+      }
+      return full
+    },
+
+    /** @param {(event: DeckEvent) => void} subscriber @returns {() => void} unsubscribe */
+    subscribe (subscriber) {
+      subscribers.add(subscriber)
+      return () => { subscribers.delete(subscriber) }
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { DeckError } from '../../server/errors.js'
+import { createEventStream } from '../../server/event-stream.js'
+
+/**
+ * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
+ * @param {{ history: any }} parts  `history`: a real one over a real database file, see db/
+ */
+export function createFakeDeck ({ history }) {
+  const events = createEventStream({ lastId: history.lastEventId() })
+  events.subscribe((event) => history.record(event))
+  /** @type {any[]} every command that was dispatched, oldest first */
+  const dispatched = []
+  const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
+  let state = fakeSnapshot(release)
+
+  /** @type {Record<string, (command: any) => any>} */
+  const effects = {
+    rollout: fakeRollout,
+    'restart-worker': (command) => fakeRollout({ ...command, kind: 'restart' }),
+    scale (command) {
+      state.desiredWorkers = command.workers
+      events.publish({ type: 'scale.changed', actor: command.actor, detail: { to: command.workers } })
+      return { desiredWorkers: command.workers }
+    },
+    stop () {
+      state.state = 'stopping'
+      return { state: 'stopping' }
+    }
+  }
+
+  return {
+    events,
+    history,
+    dispatched,
+    snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
+    /** @param {any} changes merged over the snapshot */
+    set (changes) { state = { ...state, ...changes } },
+    /** @param {any} command */
+    dispatch (command) {
+      if (state.rollout && command.type !== 'stop') {
+        throw new DeckError('rollout-running', `rollout ${state.rollout.id} (${state.rollout.kind}) is running`,
+          { details: { rollout: state.rollout.id } })
+      }
+      dispatched.push(command)
+      return effects[command.type](command)
+    }
+  }
+
+  function fakeRollout (/** @type {any} */ command) {
+    const kind = command.kind ?? 'restart'
+    state.rollout = {
+      id: 1,
+      kind,
+      state: 'rolling',
+      from: 'r1',
+      to: kind === 'deploy' ? 'r2' : 'r1',
+      actor: command.actor,
+      note: command.note ?? null,
+      startedAt: new Date().toISOString(),
+      finishedAt: null,
+      done: false,
+      reason: null,
+      progress: { total: 2, replaced: 0 },
+      steps: state.workers.map((/** @type {any} */ worker) => ({
+        slot: worker.slot, state: 'pending', oldWorker: worker.id, newWorker: null, startedAt: null, finishedAt: null
+      }))
+    }
+    events.publish({ type: 'rollout.started', rollout: 1, actor: command.actor, detail: structuredClone(state.rollout) })
+    return structuredClone(state.rollout)
+  }
+}
+
+function fakeSnapshot (/** @type {any} */ release) {
+  const worker = (/** @type {number} */ slot) => ({
+    id: slot,
+    slot,
+    pid: 4000 + slot,
+    state: 'ready',
+    release: 'r1',
+    startedAt: '2026-01-01T00:00:00.000Z',
+    readyAt: '2026-01-01T00:00:00.300Z',
+    restarts: 0,
+    crashLooping: false,
+    retryAt: null,
+    vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5, at: '2026-01-01T00:00:10.000Z' }
+  })
+  return {
+    state: 'running',
+    master: { pid: 4000, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 50 * 1024 * 1024 },
+    app: { entry: '/srv/app/app.js', cwd: '/srv/app', addresses: ['http://localhost:3000'] },
+    dispatch: 'shared',
+    desiredWorkers: 2,
+    readyWorkers: 2,
+    release,
+    rollout: /** @type {any} */ (null),
+    lastEventId: 0,
+    workers: [worker(1), worker(2)]
+  }
+}
