@@ -1,0 +1,49 @@
+/**
+ * @typedef {object} RestartPolicy  durations in ms
+ * @property {number} minDelayMs  the delay after the second death in a row; the first replacement comes at once
+ * @property {number} maxDelayMs
+ * @property {number} resetAfterMs  up that long, a worker counts as healthy again
+ * @property {{ restarts: number, windowMs: number }} intensity  more deaths than that within the window is a crash loop
+ */
+
+/**
+ * What a slot remembers of its deaths. `exitTimes`: monotonic ms, those within the intensity window.
+ * @typedef {{ attempt: number, exitTimes: number[], crashLooping: boolean }} RestartRecord
+ */
+
+const JITTER = 0.2
+
+/** @returns {RestartRecord} */
+export function blankRecord () {
+  return { attempt: 0, exitTimes: [], crashLooping: false }
+}
+
+/**
+ * Counts one death. A slot in a crash loop is never given up: its delays go on doubling to the longest.
+ * @param {RestartRecord} record
+ * @param {{ at: number, uptimeMs: number, random: number }} exit  `random` in [0, 1)
+ * @param {RestartPolicy} policy
+ * @returns {{ record: RestartRecord, delayMs: number }}
+ */
+export function recordExit (record, { at, uptimeMs, random }, policy) {
+  const before = uptimeMs >= policy.resetAfterMs ? blankRecord() : record
+  const { restarts, windowMs } = policy.intensity
+  const exitTimes = [...before.exitTimes.filter((time) => at - time < windowMs), at].slice(-(restarts + 1))
+  const crashLooping = before.crashLooping || exitTimes.length > restarts
+  return {
+    record: { attempt: before.attempt + 1, exitTimes, crashLooping },
+    delayMs: delayOf(before.attempt, random, policy)
+  }
+}
+
+/**
+ * @param {number} attempt deaths in a row before this one
+ * @param {number} random
+ * @param {RestartPolicy} policy
+ */
+function delayOf (attempt, random, { minDelayMs, maxDelayMs }) {
+  if (attempt === 0) return 0
+  const delay = Math.min(maxDelayMs, minDelayMs * 2 ** (attempt - 1))
+  const jitter = 1 + JITTER * (2 * random - 1)
+  return Math.round(Math.min(maxDelayMs, delay * jitter))
+}

@@ -1,0 +1,29 @@
+/** @typedef {'starting' | 'ready' | 'draining' | 'stopping' | 'exited'} WorkerState */
+
+/** Every move that a worker can make. */
+const MOVES = Object.freeze({
+  starting: ['ready', 'draining', 'exited'],
+  ready: ['draining', 'exited'],
+  draining: ['stopping', 'exited'],
+  stopping: ['exited'],
+  exited: []
+})
+
+/** @param {WorkerState} from @param {WorkerState} to */
+export function canMove (from, to) {
+  return /** @type {readonly string[]} */ (MOVES[from]).includes(to)
+}
+
+const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
+
+/**
+ * Why a worker ended. What the master had in mind counts first, then what the process tells.
+ * @param {{ state: WorkerState, intent: { cause: string } | null }} worker
+ * @param {{ signal: string | null }} exit
+ * @returns {string} a cause of the history
+ */
+export function causeOfExit ({ state, intent }, { signal }) {
+  if (intent) return intent.cause
+  if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
+  return state === 'starting' ? 'boot-failure' : 'crash'
+}

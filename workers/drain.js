@@ -1,0 +1,102 @@
+import diagnostics from 'node:diagnostics_channel'
+import net from 'node:net'
+
+/** RFC 9113, section 6.8: the last stream id of a GOAWAY that only announces the end. */
+const NO_LAST_STREAM = 2 ** 31 - 1
+/** After the grace period: a response that had promised keep-alive before the drain may leave an idle connection. */
+const CUT_INTERVAL_MS = 100
+/** How long an app that hears only the shutdown message gets, once the loop has nothing else to hold it. */
+const SHUTDOWN_MESSAGE_GRACE_MS = 1000
+
+/**
+ * Makes this worker a lame duck: it accepts nothing new, answers what it has, says `Connection: close` with every
+ * answer and cuts idle connections only after a grace period, because a client may be sending just then.
+ * Costs nothing per request until the drain begins.
+ * @param {{ onDrained: () => void }} options `onDrained`: called once, when no connection is left
+ */
+export function createDrain ({ onDrained }) {
+  /** @type {Set<any>} */
+  const servers = new Set()
+  /** @type {Map<any, any>} the server of each open connection */
+  const connections = new Map()
+  /** @type {Set<any>} */
+  const http2Sessions = new Set()
+  let state = 'serving'
+
+  return { watch, start, isDraining: () => state !== 'serving' }
+
+  /** @param {any} server */
+  function watch (server) {
+    if (servers.has(server)) return
+    servers.add(server)
+    server.on('connection', (/** @type {any} */ socket) => keep(server, socket))
+    // The request of a TLS connection hangs on the outer socket.
+    if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keep(server, socket))
+    if (typeof server.updateSettings === 'function') server.on('session', keepSession)
+    server.on('close', () => servers.delete(server))
+  }
+
+  function keep (/** @type {any} */ server, /** @type {any} */ socket) {
+    connections.set(socket, server)
+    socket.once('close', () => {
+      connections.delete(socket)
+      finishIfEmpty()
+    })
+  }
+
+  function keepSession (/** @type {any} */ session) {
+    http2Sessions.add(session)
+    session.once('close', () => http2Sessions.delete(session))
+    if (state !== 'serving') session.close()
+  }
+
+  /** @param {{ idleGraceMs: number }} message */
+  function start ({ idleGraceMs }) {
+    if (state !== 'serving') return
+    state = 'draining'
+    exitOnTermination()
+    // http.Server.close() would cut idle keep-alive connections at once.
+    for (const server of servers) net.Server.prototype.close.call(server)
+    endAfterAnswers()
+    for (const session of http2Sessions) session.goaway(0, NO_LAST_STREAM)
+    setTimeout(() => setInterval(cutIdle, CUT_INTERVAL_MS), idleGraceMs)
+    finishIfEmpty()
+  }
+
+  function endAfterAnswers () {
+    for (const socket of connections.keys()) endAfter(socket._httpMessage)
+    diagnostics.subscribe('http.server.request.start', (/** @type {any} */ { response }) => endAfter(response))
+  }
+
+  function cutIdle () {
+    for (const session of http2Sessions) session.close()
+    for (const server of new Set(connections.values())) server.closeIdleConnections?.()
+    for (const [socket, server] of connections) {
+      // Node does not count a connection as idle before its first request.
+      if (server.closeIdleConnections && socket.bytesRead === 0) socket.destroy()
+    }
+  }
+
+  function finishIfEmpty () {
+    if (state !== 'draining' || connections.size > 0) return
+    state = 'drained'
+    onDrained()
+  }
+}
+
+/** @param {any} response the one in progress on a connection, if any */
+function endAfter (response) {
+  if (response && !response.headersSent) response.shouldKeepAlive = false
+}
+
+/**
+ * The SIGTERM that follows the drain ends an app without a handler of its own as `process.exit(0)` would: its 'exit'
+ * listeners run. One that listens for messages may be waiting for `shutdown`, and gets a moment more.
+ */
+function exitOnTermination () {
+  if (process.listenerCount('SIGTERM') > 0) return
+  process.once('SIGTERM', () => {
+    if (process.listenerCount('message') > 0) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
+    else process.exit()
+  })
+}

@@ -1,0 +1,12 @@
+// Loaded by `--import` before the app. In anything that is not a worker of this cluster (a child of the app, a worker
+// thread, the app's own cluster) the variable is absent, and nothing happens.
+import cluster from 'node:cluster'
+import { isMainThread } from 'node:worker_threads'
+import { BOOT_VARIABLE } from './protocol.js'
+
+const settings = process.env[BOOT_VARIABLE]
+if (settings && cluster.isWorker && isMainThread) {
+  delete process.env[BOOT_VARIABLE]
+  const { startWorker } = await import('./worker.js')
+  startWorker(JSON.parse(settings))
+}

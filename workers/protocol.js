@@ -1,0 +1,59 @@
+/**
+ * What master and worker say to each other. This file imports nothing: both sides read it.
+ *
+ * The messages travel as Node's internal messages (a `cmd` that begins with `NODE_` is emitted as 'internalMessage', as
+ * node:cluster's own are), so an app's `process.on('message')` never meets them and listening for them
+ * does not keep a process alive. A raw handle may ride along with `socket`.
+ */
+
+/**
+ * Which socket a server asks for: the fields of node:cluster's own query, see lib/internal/cluster/child.js.
+ * `port` is -1 for a Unix socket, whose absolute path is then in `address`. `index` tells a worker's second server on
+ * the same address, as `port: 0` twice, from its first.
+ * @typedef {{ address: string | null, port: number | null, addressType: number | string, fd: number | undefined, flags: number | undefined, index: number }} SocketQuery
+ */
+
+/**
+ * @typedef {{ type: 'socket', seq: number, query: SocketQuery, data?: unknown }
+ *   | { type: 'release-socket', key: string }
+ *   | { type: 'bind-failed', errno: number, query: SocketQuery }
+ *   | { type: 'listening', address: string }
+ *   | { type: 'ready' }
+ *   | { type: 'drained' }
+ *   | { type: 'vitals', rssBytes: number, cpuPercent: number }} ToMaster
+ *
+ * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
+ * `cpuPercent`: of one CPU, over the time since the last heartbeat.
+ */
+
+/**
+ * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, data?: unknown }
+ *   | { type: 'drain', idleGraceMs: number }} ToWorker
+ *
+ * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.
+ */
+
+/**
+ * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE.
+ * @typedef {{ dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string }} BootSettings
+ */
+
+/** Set for the worker alone: the preload removes it, so that no child of the app takes itself for a worker. */
+export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
+
+const COMMAND = 'NODE_CLUSTERDECK'
+
+/** @template {ToMaster | ToWorker} T @param {T} message */
+export function envelope (message) {
+  return { cmd: COMMAND, body: message }
+}
+
+/** @param {any} message @returns {any} the body of an envelope, or null for anything else */
+export function unwrap (message) {
+  return message?.cmd === COMMAND ? message.body : null
+}
+
+/** @param {SocketQuery} query the name under which the master keeps a socket */
+export function socketKey ({ address, port, addressType, fd, index }) {
+  return `${address}:${port}:${addressType}:${fd}:${index}`
+}
