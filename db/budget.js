@@ -1,0 +1,15 @@
+// Half of the 10 ms that a query may hold the master's loop; the rest is for the step that is under way when it is spent.
+const QUERY_MS = 5
+
+/**
+ * The time that one query may take. SQLite runs in this thread, so a query that has spent it stops and hands back a cursor.
+ * @param {() => number} clock monotonic ms
+ * @param {number} [ms]
+ */
+export function startBudget (clock, ms = QUERY_MS) {
+  const startedAt = clock()
+  return {
+    elapsedMs: () => clock() - startedAt,
+    isSpent: () => clock() - startedAt >= ms
+  }
+}

@@ -1,0 +1,124 @@
+/** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
+
+/** How many ids share one row of `spans`. */
+export const SPAN_SIZE = 1024
+
+/** The columns of an event as they are read, in the order of its fields. */
+export const COLUMNS = `id, at_ms, type, cause, slot, worker, pid, "release", rollout, actor, code, signal, uptime_ms, message, detail`
+
+// Crash text comes from the app and has no natural end. These keep one row, and with it one page, readable in time.
+const MAX_NAME_CHARS = 200
+const MAX_MESSAGE_CHARS = 2000
+const MAX_DETAIL_STRING_CHARS = 16_000
+const MAX_DETAIL_CHARS = 64_000
+
+/**
+ * The events table: one row per event, written once.
+ * @param {import('./open.js').Db} db
+ */
+export function createEvents (db) {
+  // Writing the same event again is no error: the recorder repeats a write whose outcome it does not know.
+  const insert = db.prepare(`
+    INSERT INTO events (${COLUMNS})
+    VALUES (@id, @atMs, @type, @cause, @slot, @worker, @pid, @release, @rollout, @actor, @code, @signal, @uptimeMs, @message, @detail)
+    ON CONFLICT (id) DO NOTHING`)
+  const widenSpan = db.prepare(`
+    INSERT INTO spans (span, oldest_ms, newest_ms) VALUES (@span, @atMs, @atMs)
+    ON CONFLICT (span) DO UPDATE SET oldest_ms = min(oldest_ms, @atMs), newest_ms = max(newest_ms, @atMs)`)
+  const byId = db.prepare(`SELECT ${COLUMNS} FROM events WHERE id = ?`)
+
+  return {
+    /** @param {DeckEvent} event */
+    insert (event) {
+      const row = toRow(event)
+      insert.run(row)
+      widenSpan.run({ span: Math.floor(row.id / SPAN_SIZE), atMs: row.atMs })
+    },
+
+    /** @param {number} id @returns {DeckEvent | null} */
+    find (id) {
+      const row = byId.get(id)
+      return row === undefined ? null : toEvent(row)
+    }
+  }
+}
+
+/** @param {any} row as read with COLUMNS @returns {DeckEvent} */
+export function toEvent ({ at_ms: atMs, uptime_ms: uptimeMs, detail, message, ...rest }) {
+  const { id, type, cause, slot, worker, pid, release, rollout, actor, code, signal } = rest
+  return {
+    id,
+    at: new Date(atMs).toISOString(),
+    type,
+    cause,
+    slot,
+    worker,
+    pid,
+    release,
+    rollout,
+    actor,
+    code,
+    signal,
+    uptimeMs,
+    message,
+    detail: detail === null ? null : JSON.parse(detail)
+  }
+}
+
+/** @param {DeckEvent} event */
+function toRow (event) {
+  return {
+    id: event.id,
+    atMs: Date.parse(event.at),
+    type: text(event.type, MAX_NAME_CHARS) ?? '',
+    cause: text(event.cause, MAX_NAME_CHARS),
+    slot: integer(event.slot),
+    worker: integer(event.worker),
+    pid: integer(event.pid),
+    release: text(event.release, MAX_NAME_CHARS),
+    rollout: integer(event.rollout),
+    actor: text(event.actor, MAX_NAME_CHARS),
+    code: integer(event.code),
+    signal: text(event.signal, MAX_NAME_CHARS),
+    uptimeMs: integer(event.uptimeMs),
+    message: text(event.message, MAX_MESSAGE_CHARS),
+    detail: json(withoutSteps(event))
+  }
+}
+
+/**
+ * A step event carries the whole rollout so that it can be shown; the steps are kept once, with the rollout itself,
+ * instead of once per step, which would grow with the square of the cluster's size.
+ * @param {DeckEvent} event
+ */
+function withoutSteps ({ type, detail }) {
+  if (type !== 'rollout.step' || !detail) return detail
+  const { steps, ...rest } = detail
+  return rest
+}
+
+/** @param {unknown} value @param {number} maxChars */
+function text (value, maxChars) {
+  if (value === null || value === undefined) return null
+  const string = String(value)
+  return string.length > maxChars ? string.slice(0, maxChars - 1) + '…' : string
+}
+
+/** @param {unknown} value */
+function integer (value) {
+  return typeof value === 'number' && Number.isSafeInteger(Math.round(value)) ? Math.round(value) : null
+}
+
+/** @param {unknown} value @returns {string | null} valid JSON of bounded length, whatever the app has put into it */
+function json (value) {
+  if (value === null || value === undefined) return null
+  try {
+    const whole = JSON.stringify(value)
+    if (whole.length <= MAX_DETAIL_CHARS) return whole
+    const cut = JSON.stringify(value, (_key, part) => typeof part === 'string' ? text(part, MAX_DETAIL_STRING_CHARS) : part)
+    return cut.length <= MAX_DETAIL_CHARS ? cut : JSON.stringify({ truncated: true, chars: whole.length })
+  } catch (error) {
+    // A cycle, a BigInt or a toJSON that throws says nothing about the database.
+    return JSON.stringify({ unserializable: String(error) })
+  }
+}

@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync, renameSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { DeckError } from '../server/errors.js'
+
+/** @typedef {import('better-sqlite3').Database} Db */
+
+const MIGRATIONS = new URL('./migrations/', import.meta.url)
+
+// A lock held by somebody else must not hold the master's loop: give up soon, the recorder tries again later.
+const BUSY_TIMEOUT_MS = 5
+// Small write-ahead logs keep each checkpoint, which one unlucky write has to wait for, short.
+const CHECKPOINT_PAGES = 250
+
+/**
+ * Opens a database file and brings its schema up to date. A file that is damaged is moved aside, with its
+ * companions, and a new one is begun: a broken history must not keep an app from being served.
+ * @param {string} file
+ * @param {{ now?: () => number }} [options]
+ * @returns {{ db: Db, movedAside: string | null }} `movedAside`: where the damaged file lies now
+ * @throws {DeckError} `data-dir-unusable`: not writable, or written by a newer version; `history-unavailable`: locked
+ */
+export function openDatabase (file, { now = Date.now } = {}) {
+  try {
+    return { db: openAndMigrate(file), movedAside: null }
+  } catch (error) {
+    if (!isDamaged(error)) throw explained(error, file)
+    const movedAside = moveAside(file, now())
+    return { db: openAndMigrate(file), movedAside }
+  }
+}
+
+/** @param {string} file @returns {Db} */
+function openAndMigrate (file) {
+  const db = new Database(file, { timeout: BUSY_TIMEOUT_MS })
+  try {
+    // NORMAL in WAL mode: a commit is with the operating system when it returns, so it outlives this process
+    // however that dies. Only a power cut can lose the newest commits, and it never damages the file.
+    db.pragma('journal_mode = WAL')
+    db.pragma('synchronous = NORMAL')
+    db.pragma('foreign_keys = ON')
+    db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    migrate(db)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/**
+ * Runs the migrations that this file has not seen, each in a transaction of its own with its `user_version`.
+ * @param {Db} db
+ * @param {URL} [folder] numbered files `NNN-name.sql`, append-only
+ */
+export function migrate (db, folder = MIGRATIONS) {
+  const steps = readdirSync(folder).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort()
+  const version = Number(db.pragma('user_version', { simple: true }))
+  if (version > steps.length) {
+    throw new DeckError('data-dir-unusable', `${db.name}: expected schema version ${steps.length} or older, ` +
+      `received ${version}: it was written by a newer clusterdeck`)
+  }
+  for (const [index, name] of steps.entries()) {
+    if (index < version) continue
+    const sql = readFileSync(new URL(name, folder), 'utf8')
+    db.transaction(() => {
+      db.exec(sql)
+      db.pragma(`user_version = ${index + 1}`)
+    }).immediate()
+  }
+}
+
+/**
+ * Whether SQLite says that the file itself is broken, as opposed to locked, full or out of reach.
+ * @param {unknown} error
+ */
+export function isDamaged (error) {
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(sqliteCode(error))
+}
+
+/** @param {string} file @param {number} at */
+function moveAside (file, at) {
+  const target = `${file}.damaged-${new Date(at).toISOString().replace(/[:.]/g, '-')}`
+  renameSync(file, target)
+  for (const suffix of ['-wal', '-shm']) {
+    try {
+      renameSync(file + suffix, target + suffix)
+    } catch (error) {
+      // ENOENT: a database that was closed cleanly has no companions.
+      if (/** @type {any} */ (error).code !== 'ENOENT') throw error
+    }
+  }
+  return target
+}
+
+/** @param {unknown} error @param {string} file */
+function explained (error, file) {
+  if (error instanceof DeckError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  const code = /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error)) ? 'history-unavailable' : 'data-dir-unusable'
+  return new DeckError(code, `${file}: expected a database that can be read and written, received: ${reason}`, { cause: error })
+}
+
+/** @param {unknown} error */
+function sqliteCode (error) {
+  return String(/** @type {any} */ (error)?.code ?? '')
+}

@@ -1,0 +1,58 @@
+import { startBudget } from './budget.js'
+import { SPAN_SIZE } from './events.js'
+
+/** @typedef {{ maxAgeMs: number, maxEvents: number }} Retention */
+
+// Rows that one statement deletes, each with its index entries, before the clock is looked at again.
+const ROWS_PER_STATEMENT = 50
+
+/**
+ * Forgets what is too old or too much, oldest first, a slice at a time.
+ * @param {import('./open.js').Db} db
+ * @param {{ retention: Retention, now: () => number, clock: () => number }} parts `clock`: monotonic ms
+ */
+export function createRetention (db, { retention, now, clock }) {
+  const bounds = db.prepare('SELECT max(id) AS newest, min(id) AS oldest FROM events')
+  // Ids are dense, so the newest id says how many there are; counting a million rows would hold the loop.
+  const deleteEvents = db.prepare(`
+    DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT @rows) AND (at_ms < @before OR id <= @surplus)`)
+  const deleteSpans = db.prepare('DELETE FROM spans WHERE span < ?')
+  const deleteRollouts = db.prepare(`
+    DELETE FROM rollouts WHERE id IN (SELECT id FROM rollouts ORDER BY id LIMIT @rows) AND at_ms < @before`)
+  const deleteSessions = db.prepare(`
+    DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE expires_ms <= @now LIMIT @rows)`)
+
+  return {
+    /**
+     * One slice. Call it again soon while there is more.
+     * @param {{ sliceRows?: number }} [options]
+     * @returns {{ deleted: number, more: boolean }}
+     */
+    sweep ({ sliceRows = 500 } = {}) {
+      const budget = startBudget(clock)
+      const before = now() - retention.maxAgeMs
+      const kinds = [
+        (/** @type {number} */ rows) => deleteSessions.run({ now: now(), rows }).changes,
+        (/** @type {number} */ rows) => deleteRollouts.run({ before, rows }).changes,
+        (/** @type {number} */ rows) => deleteEvents.run({ before, rows, surplus: newestEvent() - retention.maxEvents }).changes
+      ]
+      let deleted = 0
+      for (const deleteSome of kinds) {
+        for (;;) {
+          const rows = Math.min(ROWS_PER_STATEMENT, sliceRows - deleted)
+          if (rows <= 0 || budget.isSpent()) return { deleted, more: true }
+          const count = deleteSome(rows)
+          deleted += count
+          if (count < rows) break
+        }
+      }
+      const { oldest } = /** @type {{ oldest: number | null }} */ (bounds.get())
+      if (oldest !== null) deleteSpans.run(Math.floor(oldest / SPAN_SIZE))
+      return { deleted, more: false }
+    }
+  }
+
+  function newestEvent () {
+    return /** @type {{ newest: number | null }} */ (bounds.get()).newest ?? 0
+  }
+}

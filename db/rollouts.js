@@ -1,0 +1,50 @@
+import { decodeCursor, encodeCursor } from './cursor.js'
+import { startBudget } from './budget.js'
+
+const CURSOR_KIND = 'r'
+const MAX_LIMIT = 100
+
+/**
+ * The newest state of every rollout, steps included, as it came with the `rollout.*` events.
+ * @param {import('./open.js').Db} db
+ * @param {{ clock: () => number }} parts `clock`: monotonic ms
+ */
+export function createRollouts (db, { clock }) {
+  const upsert = db.prepare(`
+    INSERT INTO rollouts (id, kind, state, at_ms, body) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, state = excluded.state, at_ms = excluded.at_ms, body = excluded.body`)
+  const byId = db.prepare('SELECT body FROM rollouts WHERE id = ?').pluck()
+  const below = db.prepare('SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?')
+
+  return {
+    /** @param {Record<string, any> & { id: number }} rollout @param {number} atMs */
+    store (rollout, atMs) {
+      upsert.run(rollout.id, String(rollout.kind ?? ''), String(rollout.state ?? ''), atMs, JSON.stringify(rollout))
+    },
+
+    /** @param {number} id @returns {Record<string, any> | null} */
+    find (id) {
+      const body = /** @type {string | undefined} */ (byId.get(id))
+      return body === undefined ? null : JSON.parse(body)
+    },
+
+    /**
+     * Newest first. Ends early, with a cursor, where the rollouts are so large that the time for one call is spent.
+     * @param {{ limit?: number, cursor?: string | null }} [query] `limit` 1…100
+     * @returns {{ items: Record<string, any>[], next: string | null }}
+     */
+    page ({ limit = 50, cursor } = {}) {
+      const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
+      const before = Math.min(decodeCursor(CURSOR_KIND, cursor), Number.MAX_SAFE_INTEGER)
+      const budget = startBudget(clock)
+      const items = []
+      let last = before
+      for (const row of /** @type {Iterable<{ id: number, body: string }>} */ (below.iterate(before, wanted + 1))) {
+        if (items.length === wanted || (items.length > 0 && budget.isSpent())) return { items, next: encodeCursor(CURSOR_KIND, last) }
+        items.push(JSON.parse(row.body))
+        last = row.id
+      }
+      return { items, next: null }
+    }
+  }
+}

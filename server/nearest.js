@@ -1,0 +1,54 @@
+/**
+ * The known name that a mistyped one was most likely meant to be.
+ * @param {string} name
+ * @param {Iterable<string>} known
+ * @returns {string | null} null if none is near enough to be helpful
+ */
+export function nearest (name, known) {
+  // A third of the letters may be wrong, and two in a short word, which covers two letters swapped.
+  const tolerated = Math.max(2, Math.floor(name.length / 3))
+  let best = null
+  let bestDistance = tolerated + 1
+  for (const candidate of known) {
+    const distance = editDistance(normal(name), normal(candidate))
+    if (distance < bestDistance) {
+      best = candidate
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+/**
+ * The same as the end of an error message.
+ * @param {string} name
+ * @param {Iterable<string>} known
+ * @returns {string} for example ` (did you mean "--workers"?)`, or nothing
+ */
+export function didYouMean (name, known) {
+  const match = nearest(name, known)
+  return match === null ? '' : ` (did you mean "${match}"?)`
+}
+
+/** `admin_port`, `adminPort` and `--admin-port` differ in spelling, not in meaning. */
+function normal (/** @type {string} */ name) {
+  return name.toLowerCase().replace(/[-_.]/g, '').slice(0, 64)
+}
+
+/**
+ * Levenshtein's distance: letters to insert, delete or replace.
+ * @param {string} from
+ * @param {string} to
+ */
+function editDistance (from, to) {
+  let previous = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = previous[column - 1] + (from[row - 1] === to[column - 1] ? 0 : 1)
+      current[column] = Math.min(replaced, previous[column] + 1, current[column - 1] + 1)
+    }
+    previous = current
+  }
+  return previous[to.length]
+}
