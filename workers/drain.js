@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import diagnostics from 'node:diagnostics_channel'
 import net from 'node:net'
 
@@ -5,7 +6,7 @@ import net from 'node:net'
 const NO_LAST_STREAM = 2 ** 31 - 1
 /** After the grace period: a response that had promised keep-alive before the drain may leave an idle connection. */
 const CUT_INTERVAL_MS = 100
-/** How long an app that hears only the shutdown message gets, once the loop has nothing else to hold it. */
+/** How long an app that hears only the shutdown message gets. */
 const SHUTDOWN_MESSAGE_GRACE_MS = 1000
 
 /**
@@ -21,6 +22,7 @@ export function createDrain ({ onDrained }) {
   const connections = new Map()
   /** @type {Set<any>} */
   const http2Sessions = new Set()
+  const ownMessageListeners = messageListeners()
   let state = 'serving'
 
   return { watch, start, isDraining: () => state !== 'serving' }
@@ -54,7 +56,7 @@ export function createDrain ({ onDrained }) {
   function start ({ idleGraceMs }) {
     if (state !== 'serving') return
     state = 'draining'
-    exitOnTermination()
+    exitOnTermination({ hearsMessages: messageListeners() > ownMessageListeners })
     // http.Server.close() would cut idle keep-alive connections at once.
     for (const server of servers) net.Server.prototype.close.call(server)
     endAfterAnswers()
@@ -92,11 +94,17 @@ function endAfter (response) {
 /**
  * The SIGTERM that follows the drain ends an app without a handler of its own as `process.exit(0)` would: its 'exit'
  * listeners run. One that listens for messages may be waiting for `shutdown`, and gets a moment more.
+ * @param {{ hearsMessages: boolean }} app
  */
-function exitOnTermination () {
+function exitOnTermination ({ hearsMessages }) {
   if (process.listenerCount('SIGTERM') > 0) return
   process.once('SIGTERM', () => {
-    if (process.listenerCount('message') > 0) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
+    if (hearsMessages) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
     else process.exit()
   })
+}
+
+/** node:cluster has a listener of its own in every worker. */
+function messageListeners () {
+  return process.listenerCount('message') + (cluster.worker?.listenerCount('message') ?? 0)
 }

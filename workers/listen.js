@@ -34,7 +34,8 @@ export function watchServers ({ onListen, onListening }) {
  * @param {{ channel: import('./channel.js').Channel, isDraining: () => boolean }} options
  */
 export function shareSockets ({ channel, isDraining }) {
-  const nodeGetServer = /** @type {any} */ (cluster)._getServer
+  const nodeCluster = /** @type {any} */ (cluster)
+  const nodeGetServer = nodeCluster._getServer
   const indexes = createIndexes()
   /** @type {Map<number, (reply: any, handle: any) => void>} */
   const waiting = new Map()
@@ -45,20 +46,21 @@ export function shareSockets ({ channel, isDraining }) {
     waiting.delete(reply.seq)
   })
 
-  /** @type {any} */ (cluster)._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
-    if (!(server instanceof net.Server)) return nodeGetServer.call(this, server, options, callback)
+  nodeCluster._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
+    const isStream = server instanceof net.Server
+    if (!isStream) return nodeGetServer.call(this, server, options, callback)
     // A lame duck takes no new work: the listen stays pending until the process ends.
     if (isDraining()) return
 
     const query = toQuery(options, indexes)
     waiting.set(++seq, (reply, handle) => {
       if (reply.errno) return refuse(server, query, reply, callback)
-      if (reply.data !== undefined) /** @type {any} */ (server)._setServerData?.(reply.data)
+      if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
       callback(0, handle)
     })
     // TLS servers share their session ticket keys this way, so that a session resumes on any worker.
-    channel.send({ type: 'socket', seq, query, data: /** @type {any} */ (server)._getServerData?.() })
+    channel.send({ type: 'socket', seq, query, data: server._getServerData?.() })
   }
 
   function refuse (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ reply, /** @type {any} */ callback) {

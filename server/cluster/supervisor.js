@@ -1,0 +1,171 @@
+import { DeckError } from '../errors.js'
+import { reduce } from '../lifecycle/pool.js'
+import { snapshot } from '../lifecycle/snapshot.js'
+import { createDeadlines } from './deadlines.js'
+import { createSockets, describe } from './sockets.js'
+
+/** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
+
+/**
+ * Holds the one mutable state: inbox → reduce → publish what is decided → do it. Events go out first, so an intent is
+ * on record before it is acted on.
+ * @param {import('../lifecycle/state.js').PoolState} initialState
+ * @param {object} shell
+ * @param {import('./forker.js').Forker} shell.fork
+ * @param {import('../event-stream.js').EventStream} shell.events
+ * @param {() => number} [shell.now]  monotonic, ms
+ * @param {() => number} [shell.time]  wall, ms
+ * @param {() => number} [shell.random]
+ * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
+ */
+export function createSupervisor (initialState, {
+  fork, events, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}
+}) {
+  let state = initialState
+  /** @type {Map<number, import('./worker-handle.js').WorkerHandle>} */
+  const handles = new Map()
+  /** @type {Map<number, { rssBytes: number, cpuPercent: number, at: string }>} */
+  const vitals = new Map()
+  /** @type {Set<string>} */
+  const addresses = new Set()
+  /** @type {any[]} */
+  const inbox = []
+  let isWorking = false
+  const readySignal = initialState.options.ready.signal
+  /** @type {() => void} */
+  let resolveFinished
+  /** @type {Promise<void>} */
+  const finished = new Promise((resolve) => { resolveFinished = resolve })
+
+  const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id }) })
+  const sockets = createSockets({ onBindError: isFirstStart })
+
+  /** @type {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }} */
+  const effects = {
+    fork: start,
+    drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
+    terminate: ({ worker }) => handles.get(worker)?.terminate(),
+    kill: ({ worker }) => handles.get(worker)?.kill(),
+    'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
+    'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
+    'close-sockets': () => sockets.close(),
+    finish: () => {
+      deadlines.clearAll()
+      resolveFinished()
+    }
+  }
+
+  /** What a worker's own side says, by message type. */
+  const messages = {
+    socket (/** @type {number} */ worker, /** @type {any} */ { seq, query, data }) {
+      const { handle, ...reply } = sockets.request(worker, { query, data })
+      handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
+    },
+    'release-socket': (/** @type {number} */ worker, /** @type {any} */ { key }) => sockets.release(worker, key),
+    'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { query, errno }) {
+      if (isFirstStart()) onStartBlocked(describe(query, errno))
+    },
+    listening: (/** @type {number} */ worker, /** @type {any} */ { address }) => { addresses.add(address) },
+    ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
+    drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
+    vitals (/** @type {number} */ worker, /** @type {any} */ { rssBytes, cpuPercent }) {
+      vitals.set(worker, { rssBytes, cpuPercent, at: new Date(time()).toISOString() })
+    }
+  }
+
+  /** No worker has ever been ready: nothing is lost yet by giving up. */
+  function isFirstStart () {
+    return state.phase === 'starting' && Object.values(state.workers).every((worker) => worker.readyAt === null)
+  }
+
+  return {
+    finished,
+    snapshot () {
+      const view = snapshot(state)
+      return {
+        ...view,
+        workers: view.workers.map((row) => ({ ...row, vitals: (row.id !== null && vitals.get(row.id)) || null }))
+      }
+    },
+
+    /** URLs on which the app has been heard to listen. */
+    addresses: () => [...addresses],
+
+    /** @param {number} workers how many */
+    start (workers) { receive({ type: 'start', workers, actor: 'system' }) },
+
+    /**
+     * @param {any} command  an operator's input of lifecycle/state.js
+     * @throws {DeckError} when it is not possible now; then nothing has changed
+     */
+    dispatch (command) {
+      const refusal = turn(command)
+      takeInbox()
+      if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
+    },
+
+    /** Ends every worker without any grace. */
+    killAll () {
+      for (const handle of handles.values()) handle.kill()
+    }
+  }
+
+  /** @param {any} input what has happened outside; it waits while another one is being worked on */
+  function receive (input) {
+    inbox.push(input)
+    if (!isWorking) takeInbox()
+  }
+
+  function takeInbox () {
+    while (inbox.length > 0) {
+      const input = inbox.shift()
+      try {
+        turn(input)
+      } catch (/** @type {any} */ error) {
+        // Supervision goes on, and the fault is on record.
+        events.publish({ type: 'unexpected', worker: input.worker ?? null, message: `${input.type}: ${error.message}`, detail: { stack: error.stack } })
+      }
+    }
+  }
+
+  /** @param {any} input @returns {import('../lifecycle/state.js').Refusal | null} */
+  function turn (input) {
+    isWorking = true
+    try {
+      const result = reduce(state, { ...input, at: now(), time: time(), random: random() })
+      state = result.state
+      for (const event of result.events) events.publish(event)
+      for (const command of result.commands) effects[command.type](/** @type {never} */ (command))
+      return result.refusal
+    } finally {
+      isWorking = false
+    }
+  }
+
+  /** @param {Extract<Command, { type: 'fork' }>} order */
+  function start (order) {
+    const { worker } = order
+    const exited = (/** @type {any} */ exit) => {
+      handles.delete(worker)
+      vitals.delete(worker)
+      sockets.forget(worker)
+      receive({ type: 'worker-exited', worker, ...exit })
+    }
+    try {
+      const handle = fork(order, {
+        onOnline: () => receive({ type: 'worker-online', worker }),
+        onMessage: (body) => messages[/** @type {keyof typeof messages} */ (body.type)]?.(worker, body),
+        onAppMessage: (message) => {
+          if (message === 'ready' && readySignal === 'message') receive({ type: 'worker-ready', worker })
+        },
+        onExit: exited
+      })
+      handles.set(worker, handle)
+      receive({ type: 'worker-forked', worker, pid: handle.pid })
+    } catch (/** @type {any} */ error) {
+      exited({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
+    }
+  }
+}
+
+/** @typedef {import('../lifecycle/state.js').Command} Command */

@@ -1,0 +1,74 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { envelope, unwrap } from '../../workers/protocol.js'
+
+/** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
+
+/** An app's own handler may log the error and end the process a little later. */
+const NOTE_VALID_MS = 30_000
+
+/**
+ * The master's view of one worker process: what can be told to it, and what is heard from it.
+ * Every send is guarded: the process may be gone, and its 'exit' says so.
+ * @param {import('node:cluster').Worker} worker
+ * @param {object} hooks
+ * @param {() => void} hooks.onOnline
+ * @param {(body: any) => void} hooks.onMessage  a message of workers/protocol.js
+ * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
+ * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
+ * @param {{ crashFile: string }} options
+ */
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile }) {
+  const { process: child } = worker
+  let isGone = false
+
+  worker.once('online', onOnline)
+  worker.on('message', onAppMessage)
+  // @ts-expect-error 'internalMessage' is not in Node's published types
+  child.on('internalMessage', (message) => {
+    const body = unwrap(message)
+    if (body) onMessage(body)
+  })
+  child.once('exit', (code, signal) => leave({ code, signal, error: takeCrashNote(crashFile, code) }))
+  // A process that could not be spawned has no 'exit'; a failed send is answered by the 'exit' to come.
+  worker.on('error', (error) => {
+    if (child.pid === undefined) leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
+  })
+
+  return {
+    pid: child.pid ?? null,
+
+    /** @param {import('../../workers/protocol.js').ToWorker} message @param {any} [handle] */
+    tell (message, handle) { send(envelope(message), handle) },
+
+    /** The app hears that its time has come, by message and by signal. */
+    terminate () {
+      send({ type: 'shutdown', from: 'master' })
+      child.kill('SIGTERM')
+    },
+
+    kill () { child.kill('SIGKILL') }
+  }
+
+  function send (/** @type {any} */ message, /** @type {any} */ handle) {
+    // ERR_IPC_CHANNEL_CLOSED, EPIPE: already dead.
+    if (child.connected) child.send(message, handle, undefined, () => {})
+  }
+
+  function leave (/** @type {Parameters<typeof onExit>[0]} */ exit) {
+    if (isGone) return
+    isGone = true
+    onExit(exit)
+  }
+}
+
+/** @param {string} file @param {number | null} code @returns {import('../lifecycle/state.js').CrashNote | null} the error that ended the process, if it left one */
+function takeCrashNote (file, code) {
+  try {
+    const { at, errorName, errorMessage, stack } = JSON.parse(readFileSync(file, 'utf8'))
+    rmSync(file, { force: true })
+    return code !== 0 && Date.now() - at < NOTE_VALID_MS ? { errorName, errorMessage, stack } : null
+  } catch {
+    // ENOENT: it did not end by an error. A note cut short by a full disk is no note.
+    return null
+  }
+}

@@ -1,0 +1,193 @@
+import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
+import { createSlot } from './state.js'
+import { openTurn } from './turn.js'
+import { becomeReady, bury, cancelRetry, drain, forgive, forkServing, replace, terminate } from './worker.js'
+
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').PoolState} PoolState */
+/** @typedef {import('./state.js').Worker} Worker */
+
+/**
+ * What should happen: pure, so that every schedule of events can be tried in a test.
+ * An input that fits no transition becomes an `unexpected` event, never a throw.
+ * @param {PoolState} state never changed
+ * @param {import('./state.js').Input} input
+ * @returns {{ state: PoolState, commands: import('./state.js').Command[], events: import('./state.js').Fact[], refusal: import('./state.js').Refusal | null }}
+ *   `refusal`: the input was an operator's, and is not possible now; then nothing else has changed
+ */
+export function reduce (state, input) {
+  const refusal = refuse(state, input)
+  if (refusal) return { state, commands: [], events: [], refusal }
+
+  const turn = openTurn(state, input)
+  const handle = /** @type {Record<string, (turn: Turn, input: any) => void>} */ (HANDLERS)[input.type]
+  handle(turn, input)
+  settle(turn)
+  return { state: turn.state, commands: turn.commands, events: turn.events, refusal: null }
+}
+
+const HANDLERS = {
+  start (/** @type {Turn} */ turn, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
+    const { state } = turn
+    state.phase = 'starting'
+    turn.tell('release.created', { release: state.release.id, actor, detail: state.release })
+    resize(turn, workers, actor)
+  },
+
+  scale (/** @type {Turn} */ turn, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
+    const from = turn.state.slots.length
+    if (from === workers) return
+    turn.tell('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
+    resize(turn, workers, actor)
+  },
+
+  rollout: startRollout,
+
+  'restart-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string }} */ { worker, actor }) {
+    startRollout(turn, { kind: 'restart', slots: [turn.state.workers[worker].slot], actor })
+  },
+
+  stop (/** @type {Turn} */ turn, /** @type {{ actor: string }} */ { actor }) {
+    const { state } = turn
+    state.phase = 'stopping'
+    cutShort(turn, 'the master is stopping')
+    turn.order({ type: 'close-sockets' })
+    for (const slot of state.slots) cancelRetry(turn, slot)
+    for (const worker of Object.values(state.workers)) drain(turn, worker, { cause: 'shutdown', actor, rollout: null })
+  },
+
+  'worker-forked': ofWorker((turn, worker, { pid }) => {
+    worker.pid = pid
+    turn.tellOf('worker.forked', worker)
+  }),
+
+  'worker-online': ofWorker((turn, worker) => {
+    turn.tellOf('worker.online', worker)
+  }),
+
+  'worker-ready': ofWorker((turn, worker) => {
+    // One that is on its way out may still become ready.
+    if (worker.state !== 'starting') return
+    becomeReady(turn, worker)
+    if (turn.slot(worker.slot)?.candidate === worker.id) candidateReady(turn, worker)
+  }),
+
+  'worker-drained': ofWorker((turn, worker) => {
+    if (worker.state === 'draining') terminate(turn, worker)
+  }),
+
+  'worker-exited': ofWorker((turn, worker, exit) => {
+    const role = roleOf(turn, worker)
+    const cause = bury(turn, worker, exit)
+    const reason = String(turn.events.at(-1)?.message)
+    lose(turn, worker, role, cause, reason)
+    oldWorkerGone(turn, worker)
+  }),
+
+  'deadline-passed' (/** @type {Turn} */ turn, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number }} */ { deadline, id }) {
+    if (deadline === 'retry') return retry(turn, id)
+    const worker = turn.state.workers[id]
+    // A deadline that passed in the very turn in which it was met.
+    if (worker) DEADLINES[deadline](turn, worker)
+  }
+}
+
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry'>, (turn: Turn, worker: Worker) => void>} */
+const DEADLINES = {
+  ready (turn, worker) {
+    if (worker.state !== 'starting') return
+    const { timeoutMs } = turn.state.options.ready
+    const message = `worker ${worker.id} (slot ${worker.slot}) was not ready within ${timeoutMs} ms (option ready.timeoutMs)`
+    const role = roleOf(turn, worker)
+    drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
+    lose(turn, worker, role, 'boot-failure', message)
+  },
+  drain (turn, worker) {
+    if (worker.state === 'draining') terminate(turn, worker)
+  },
+  term (turn, worker) {
+    if (worker.state === 'stopping') turn.order({ type: 'kill', worker: worker.id })
+  },
+  steady (turn, worker) {
+    const slot = turn.slot(worker.slot)
+    if (slot?.serving === worker.id) forgive(turn, slot)
+  }
+}
+
+/** @param {PoolState} state @param {import('./state.js').Input} input @returns {import('./state.js').Refusal | null} */
+function refuse (state, input) {
+  if (!OPERATOR_INPUTS.includes(input.type)) return null
+  if (state.phase === 'stopping' || state.phase === 'stopped') return { code: 'stopping', message: 'the master is stopping' }
+  if (input.type === 'stop') return null
+  if (state.rollout) {
+    const { id, kind } = state.rollout
+    return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
+  }
+  if (input.type === 'restart-worker' && !isServing(state, input.worker)) {
+    return { code: 'not-found', message: `worker ${input.worker} serves no slot` }
+  }
+  return null
+}
+
+const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'stop']
+
+/** @param {PoolState} state @param {number} id */
+function isServing (state, id) {
+  return state.slots.some(({ serving }) => serving === id)
+}
+
+/** @param {Turn} turn @param {number} size @param {string} actor */
+function resize (turn, size, actor) {
+  const { state } = turn
+  for (const slot of state.slots.splice(size)) {
+    cancelRetry(turn, slot)
+    if (slot.serving !== null) drain(turn, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
+  }
+  while (state.slots.length < size) {
+    const slot = createSlot(state.slots.length + 1, state.release.id)
+    state.slots.push(slot)
+    forkServing(turn, slot)
+  }
+}
+
+/** @param {Turn} turn @param {Worker} worker @returns {'serving' | 'candidate' | null} what its slot has it for */
+function roleOf (turn, worker) {
+  const slot = turn.slot(worker.slot)
+  if (slot?.serving === worker.id) return 'serving'
+  return slot?.candidate === worker.id ? 'candidate' : null
+}
+
+/** @param {Turn} turn @param {Worker} worker @param {'serving' | 'candidate' | null} role @param {string} cause @param {string} reason */
+function lose (turn, worker, role, cause, reason) {
+  const slot = turn.slot(worker.slot)
+  if (!slot || role === null || turn.state.phase === 'stopping') return
+  if (role === 'candidate') return candidateLost(turn, worker, reason)
+  servingLost(turn, worker, cause, reason)
+  replace(turn, slot, worker, cause)
+}
+
+/** @param {Turn} turn @param {number} number */
+function retry (turn, number) {
+  const slot = turn.slot(number)
+  if (slot && slot.retryAt !== null) forkServing(turn, slot)
+}
+
+/** @param {Turn} turn what follows from the state, whatever the input was */
+function settle (turn) {
+  const { state } = turn
+  const isReady = state.slots.every(({ serving }) => serving !== null && state.workers[serving].state === 'ready')
+  if (state.phase === 'starting' && isReady) state.phase = 'running'
+  if (state.phase === 'stopping' && Object.keys(state.workers).length === 0) {
+    state.phase = 'stopped'
+    turn.order({ type: 'finish' })
+  }
+}
+
+/** @param {(turn: Turn, worker: Worker, input: any) => void} handler */
+function ofWorker (handler) {
+  return (/** @type {Turn} */ turn, /** @type {{ type: string, worker: number }} */ input) => {
+    const worker = turn.state.workers[input.worker]
+    if (worker) return handler(turn, worker, input)
+    turn.tell('unexpected', { worker: input.worker, message: `${input.type} of worker ${input.worker}, which does not live` })
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * The state as API, views and command line show it; what only the shell knows (master, app, vitals) is added there.
+ * @param {import('./state.js').PoolState} state
+ */
+export function snapshot (state) {
+  const workers = Object.values(state.workers).map((worker) => workerRow(worker, state.slots.find(({ number }) => number === worker.slot)))
+  const backoffs = state.slots.filter(({ retryAt }) => retryAt !== null).map(backoffRow)
+  return {
+    state: PHASES[state.phase],
+    desiredWorkers: state.slots.length,
+    readyWorkers: state.slots.filter(({ serving }) => serving !== null && state.workers[serving].state === 'ready').length,
+    release: state.release,
+    rollout: state.rollout,
+    workers: [...workers, ...backoffs].sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
+  }
+}
+
+/** @type {Record<import('./state.js').PoolState['phase'], 'starting' | 'running' | 'stopping'>} */
+const PHASES = { idle: 'starting', starting: 'starting', running: 'running', stopping: 'stopping', stopped: 'stopping' }
+
+/** @param {import('./state.js').Worker} worker @param {import('./state.js').Slot} [slot] */
+function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt }, slot) {
+  return {
+    /** @type {number | null} */ id,
+    slot: number,
+    pid,
+    /** @type {string} */ state,
+    release,
+    /** @type {string | null} */ startedAt,
+    readyAt,
+    restarts: slot?.restarts ?? 0,
+    crashLooping: slot?.record.crashLooping ?? false,
+    /** @type {string | null} */ retryAt: null
+  }
+}
+
+/** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
+function backoffRow ({ number, release, restarts, record, retryAt }) {
+  return { id: null, slot: number, pid: null, state: 'backoff', release, startedAt: null, readyAt: null, restarts, crashLooping: record.crashLooping, retryAt }
+}

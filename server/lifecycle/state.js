@@ -1,0 +1,150 @@
+import { blankRecord } from './restart-policy.js'
+
+/**
+ * @typedef {object} LifecycleOptions  durations in ms
+ * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number }} ready
+ * @property {{ idleGraceMs: number, deadlineMs: number }} drain
+ * @property {{ termGraceMs: number }} stop
+ * @property {import('./restart-policy.js').RestartPolicy} restart
+ */
+
+/** @typedef {{ id: string, entry: string, path: string, createdAt: string }} Release */
+
+/**
+ * Why the master means a worker to end; recorded before anything is done about it.
+ * @typedef {{ cause: string, actor: string, rollout: number | null, message?: string }} Intent
+ */
+
+/**
+ * @typedef {object} Worker
+ * @property {number} id  that of node:cluster, never used again
+ * @property {number} slot
+ * @property {import('./worker-state.js').WorkerState} state
+ * @property {string} release
+ * @property {number | null} pid
+ * @property {number} forkedAt  monotonic ms
+ * @property {string} startedAt  wall time, ISO 8601
+ * @property {string | null} readyAt  wall time, ISO 8601
+ * @property {Intent | null} intent
+ */
+
+/**
+ * A slot is stable, its worker changes. `serving` holds the slot (and is replaced when it dies); `candidate` is to take
+ * it over in a rollout. Workers that drain belong to no slot any more.
+ * @typedef {object} Slot
+ * @property {number} number  1…N
+ * @property {string} release  what a replacement runs
+ * @property {number | null} serving
+ * @property {number | null} candidate
+ * @property {string | null} retryAt  wall time of the next try while it waits out a backoff
+ * @property {number} restarts  replacements of dead workers since the master started
+ * @property {import('./restart-policy.js').RestartRecord} record
+ */
+
+/** @typedef {'pending' | 'starting' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
+
+/**
+ * @typedef {object} RolloutStep
+ * @property {number} slot
+ * @property {StepState} state
+ * @property {number | null} oldWorker
+ * @property {number | null} newWorker
+ * @property {string} from  the release to which this slot goes back
+ * @property {string | null} startedAt
+ * @property {string | null} finishedAt
+ */
+
+/**
+ * @typedef {object} Rollout
+ * @property {number} id
+ * @property {'restart' | 'deploy'} kind
+ * @property {'rolling' | 'aborting' | 'succeeded' | 'failed'} state
+ * @property {string} from
+ * @property {string} to
+ * @property {string} actor
+ * @property {string | null} note
+ * @property {number} surge  how many slots are replaced at a time
+ * @property {string} startedAt
+ * @property {string | null} finishedAt
+ * @property {boolean} done
+ * @property {string | null} reason
+ * @property {{ total: number, replaced: number }} progress
+ * @property {RolloutStep[]} steps
+ */
+
+/**
+ * @typedef {object} PoolState
+ * @property {'idle' | 'starting' | 'running' | 'stopping' | 'stopped'} phase
+ * @property {LifecycleOptions} options
+ * @property {Slot[]} slots  ascending by number
+ * @property {Record<number, Worker>} workers  all that live, by id
+ * @property {Rollout | null} rollout
+ * @property {Release} release  the one that was deployed last with success
+ * @property {Record<string, Release>} releases
+ * @property {number} nextWorker
+ * @property {number} nextRollout
+ * @property {number} nextRelease
+ */
+
+/**
+ * @typedef {{ at: number, time: number, random: number }} Stamp  monotonic ms, wall ms since the epoch, [0, 1)
+ */
+
+/**
+ * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
+ * @typedef {Stamp & ({ type: 'start', workers: number, actor: string }
+ *   | { type: 'scale', workers: number, actor: string }
+ *   | { type: 'rollout', kind: 'restart' | 'deploy', release?: Omit<Release, 'id' | 'createdAt'>, slots?: number[], note?: string | null, actor: string }
+ *   | { type: 'restart-worker', worker: number, actor: string }
+ *   | { type: 'stop', actor: string }
+ *   | { type: 'worker-forked', worker: number, pid: number | null }
+ *   | { type: 'worker-online', worker: number }
+ *   | { type: 'worker-ready', worker: number }
+ *   | { type: 'worker-drained', worker: number }
+ *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null }
+ *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
+ *
+ * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
+ * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'retry'} DeadlineKind  `id` is a worker's, for 'retry' a slot's
+ */
+
+/**
+ * @typedef {{ type: 'fork', worker: number, slot: number, release: Release }
+ *   | { type: 'drain', worker: number, idleGraceMs: number }
+ *   | { type: 'terminate', worker: number }
+ *   | { type: 'kill', worker: number }
+ *   | { type: 'set-deadline', deadline: DeadlineKind, id: number, ms: number }
+ *   | { type: 'clear-deadline', deadline: DeadlineKind, id: number }
+ *   | { type: 'close-sockets' }
+ *   | { type: 'finish' }} Command
+ */
+
+/** @typedef {{ type: string } & Record<string, any>} Fact  an event without id and time, see server/event-stream.js */
+
+/** @typedef {{ code: 'rollout-running' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
+
+/**
+ * @param {{ options: LifecycleOptions, release: Omit<Release, 'id' | 'createdAt'>, time: number, lastRollout?: number, lastRelease?: number }} start
+ *   `lastRollout`, `lastRelease`: the highest numbers already used in this data folder
+ * @returns {PoolState}
+ */
+export function createState ({ options, release, time, lastRollout = 0, lastRelease = 0 }) {
+  const first = { id: `r${lastRelease + 1}`, createdAt: new Date(time).toISOString(), ...release }
+  return {
+    phase: 'idle',
+    options,
+    slots: [],
+    workers: {},
+    rollout: null,
+    release: first,
+    releases: { [first.id]: first },
+    nextWorker: 1,
+    nextRollout: lastRollout + 1,
+    nextRelease: lastRelease + 2
+  }
+}
+
+/** @param {number} number @param {string} release @returns {Slot} */
+export function createSlot (number, release) {
+  return { number, release, serving: null, candidate: null, retryAt: null, restarts: 0, record: blankRecord() }
+}

@@ -1,0 +1,41 @@
+/**
+ * One turn of the reducer: a private copy of the state that the handlers write to, and what they want done and told.
+ * @typedef {ReturnType<typeof openTurn>} Turn
+ */
+
+/**
+ * @param {import('./state.js').PoolState} state
+ * @param {import('./state.js').Stamp} stamp
+ */
+export function openTurn (state, stamp) {
+  const draft = structuredClone(state)
+  /** @type {import('./state.js').Command[]} */
+  const commands = []
+  /** @type {import('./state.js').Fact[]} */
+  const events = []
+
+  return {
+    state: draft,
+    commands,
+    events,
+    at: stamp.at,
+    random: stamp.random,
+    /** Wall time as history shows it. */
+    isoTime: (delayMs = 0) => new Date(stamp.time + delayMs).toISOString(),
+
+    /** @param {import('./state.js').Command} command */
+    order (command) { commands.push(command) },
+
+    /** @param {string} type @param {Record<string, any>} [fields] */
+    tell (type, fields = {}) { events.push({ type, ...fields }) },
+
+    /** @param {string} type @param {import('./state.js').Worker} worker @param {Record<string, any>} [fields] */
+    tellOf (type, worker, fields = {}) {
+      const { id, slot, pid, release } = worker
+      events.push({ type, worker: id, slot, pid, release, rollout: draft.rollout?.id ?? null, ...fields })
+    },
+
+    /** @param {number} number @returns {import('./state.js').Slot | undefined} */
+    slot: (number) => draft.slots.find((slot) => slot.number === number)
+  }
+}

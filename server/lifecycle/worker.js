@@ -1,0 +1,147 @@
+import { recordExit, blankRecord } from './restart-policy.js'
+import { canMove, causeOfExit } from './worker-state.js'
+
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').Worker} Worker */
+/** @typedef {import('./state.js').Slot} Slot */
+
+/**
+ * Forks a worker for a slot; who gets it, `serving` or `candidate`, is the caller's to say.
+ * @param {Turn} turn @param {Slot} slot @param {string} release @returns {number} the worker's id
+ */
+export function fork (turn, slot, release) {
+  const id = turn.state.nextWorker++
+  turn.state.workers[id] = {
+    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null
+  }
+  turn.order({ type: 'fork', worker: id, slot: slot.number, release: turn.state.releases[release] })
+  turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: turn.state.options.ready.timeoutMs })
+  return id
+}
+
+/** @param {Turn} turn @param {Slot} slot fills it with a worker of its own release */
+export function forkServing (turn, slot) {
+  slot.retryAt = null
+  slot.serving = fork(turn, slot, slot.release)
+}
+
+/** @param {Turn} turn @param {Worker} worker */
+export function becomeReady (turn, worker) {
+  worker.state = 'ready'
+  worker.readyAt = turn.isoTime()
+  turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
+  turn.order({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: turn.state.options.restart.resetAfterMs })
+  turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker) })
+}
+
+/**
+ * Sends a worker on its way: it drains, whatever it was doing, because one that is not ready may still be serving.
+ * @param {Turn} turn @param {Worker | undefined} worker nothing happens to one that is already going
+ * @param {import('./state.js').Intent} intent
+ */
+export function drain (turn, worker, intent) {
+  if (!worker || !canMove(worker.state, 'draining')) return
+  leaveSlot(turn, worker)
+  worker.state = 'draining'
+  worker.intent = intent
+  const { idleGraceMs, deadlineMs } = turn.state.options.drain
+  turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
+  turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
+  turn.order({ type: 'clear-deadline', deadline: 'steady', id: worker.id })
+  turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
+  turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
+}
+
+/** @param {Turn} turn @param {Worker} worker it has drained, or may no longer */
+export function terminate (turn, worker) {
+  worker.state = 'stopping'
+  turn.order({ type: 'clear-deadline', deadline: 'drain', id: worker.id })
+  turn.order({ type: 'terminate', worker: worker.id })
+  turn.order({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: turn.state.options.stop.termGraceMs })
+}
+
+/**
+ * Takes note of an exit.
+ * @param {Turn} turn @param {Worker} worker
+ * @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit
+ * @returns {string} its cause
+ */
+export function bury (turn, worker, exit) {
+  const cause = causeOfExit(worker, exit)
+  const message = exitMessage(worker, exit)
+  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady'])) {
+    turn.order({ type: 'clear-deadline', deadline, id: worker.id })
+  }
+  turn.tellOf('worker.exited', worker, {
+    cause,
+    code: exit.code,
+    signal: exit.signal,
+    uptimeMs: uptime(turn, worker),
+    actor: worker.intent?.actor ?? null,
+    rollout: worker.intent?.rollout ?? turn.state.rollout?.id ?? null,
+    message,
+    detail: exit.error ? { errorName: exit.error.errorName, stack: exit.error.stack } : null
+  })
+  delete turn.state.workers[worker.id]
+  leaveSlot(turn, worker)
+  worker.state = 'exited'
+  return cause
+}
+
+/**
+ * Decides when a slot whose worker failed gets its next one, on the slot's own release.
+ * @param {Turn} turn @param {Slot} slot @param {Worker} dead @param {string} cause
+ */
+export function replace (turn, slot, dead, cause) {
+  const { restart } = turn.state.options
+  const wasLooping = slot.record.crashLooping
+  const { record, delayMs } = recordExit(slot.record, { at: turn.at, uptimeMs: uptime(turn, dead), random: turn.random }, restart)
+  slot.record = record
+  slot.restarts++
+  if (record.crashLooping && !wasLooping) {
+    const { restarts, windowMs } = restart.intensity
+    turn.tell('worker.crash-looping', {
+      slot: slot.number,
+      release: slot.release,
+      message: `slot ${slot.number} lost its worker more than ${restarts} times within ${windowMs} ms; trying on, more slowly`
+    })
+  }
+  turn.tellOf('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs, attempt: record.attempt } })
+  if (delayMs === 0) return forkServing(turn, slot)
+  slot.retryAt = turn.isoTime(delayMs)
+  turn.order({ type: 'set-deadline', deadline: 'retry', id: slot.number, ms: delayMs })
+}
+
+/** @param {Turn} turn @param {Slot} slot its worker has stayed up long enough */
+export function forgive (turn, slot) {
+  if (slot.record.crashLooping) turn.tell('worker.recovered', { slot: slot.number, worker: slot.serving, release: slot.release })
+  slot.record = blankRecord()
+}
+
+/** @param {Turn} turn @param {Slot} slot */
+export function cancelRetry (turn, slot) {
+  if (slot.retryAt === null) return
+  slot.retryAt = null
+  turn.order({ type: 'clear-deadline', deadline: 'retry', id: slot.number })
+}
+
+/** @param {Turn} turn @param {Worker} worker @returns {number} ms since its fork */
+function uptime (turn, worker) {
+  return Math.round(turn.at - worker.forkedAt)
+}
+
+/** @param {Turn} turn @param {Worker} worker */
+function leaveSlot (turn, worker) {
+  const slot = turn.slot(worker.slot)
+  if (slot?.serving === worker.id) slot.serving = null
+  if (slot?.candidate === worker.id) slot.candidate = null
+}
+
+/** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit */
+function exitMessage (worker, { code, signal, error }) {
+  const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+  const when = worker.state === 'starting' ? ' before it was ready' : ''
+  const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
+  const intent = worker.intent?.message ? ` (${worker.intent.message})` : ''
+  return `worker ${worker.id} (slot ${worker.slot}) ${how}${when}${why}${intent}`
+}

@@ -1,0 +1,157 @@
+import { readFileSync } from 'node:fs'
+import { openHistory } from '../db/history.js'
+import { createAdmin } from './admin/listener.js'
+import { createForker } from './cluster/forker.js'
+import { listenForSignals } from './cluster/signals.js'
+import { createSupervisor } from './cluster/supervisor.js'
+import { openDataDir } from './data-dir.js'
+import { createEventStream } from './event-stream.js'
+import { createState } from './lifecycle/state.js'
+import { createLog } from './log.js'
+import { createRecorder } from './recorder.js'
+import { resolveRelease } from './releases/resolve.js'
+import { createTerminal } from './terminal.js'
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+
+/**
+ * Makes and starts a whole master: the one place where its parts meet. It owns the signals of this process until
+ * `stopped`.
+ * @param {import('./config.js').Config} config
+ * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream }} [streams]
+ * @returns {Promise<{ adminUrl: string, stopped: Promise<number> }>} `stopped`: the exit code
+ * @throws {import('./errors.js').DeckError} entry-not-found, data-dir-unusable, master-running, port-in-use, listen-failed; then nothing was started
+ */
+export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr } = {}) {
+  const release = resolveRelease(config.entry)
+  const dataDir = openDataDir(config.dataDir)
+  const log = createLog(dataDir.logFile)
+  const history = openHistory({ file: dataDir.historyFile, retention: config.history })
+  const events = createEventStream({
+    lastId: history.lastEventId(),
+    onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
+  })
+  const recorder = createRecorder({ history, events })
+  const terminal = createTerminal({ stdout })
+  events.subscribe(terminal.show)
+
+  const startedAt = new Date()
+  const supervisor = createSupervisor(createState({
+    options: { ready: config.ready, drain: config.drain, stop: config.stop, restart: config.restart },
+    release,
+    time: startedAt.getTime(),
+    lastRollout: history.lastRolloutId(),
+    lastRelease: history.lastReleaseNumber()
+  }), { fork: createForker(config, dataDir), events, onStartBlocked: giveUp })
+  const deck = createDeck({ config, supervisor, events, history, startedAt })
+  const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, log })
+
+  const { url: adminUrl } = await admin.listen().catch(async (error) => {
+    await recorder.close()
+    history.close()
+    throw error
+  })
+  dataDir.announce({ pid: process.pid, adminUrl, startedAt: startedAt.toISOString() })
+  if (history.movedAside) terminal.line(`the history could not be read and was moved to ${history.movedAside}; a new one begins`)
+
+  const stopListening = listenForSignals({
+    onStop () {
+      terminal.line('stopping: the workers answer what they have; once more to stop at once')
+      dispatch({ type: 'stop' })
+    },
+    onKill: () => end(1),
+    onDeploy: () => dispatch({ type: 'rollout', kind: 'deploy' }),
+    onRestart: () => dispatch({ type: 'rollout', kind: 'restart' })
+  })
+
+  /** @type {(exitCode: number) => void} */
+  let resolveStopped
+  /** @type {Promise<number>} */
+  const stopped = new Promise((resolve) => { resolveStopped = resolve })
+  let hasEnded = false
+
+  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { version, nodeVersion: process.version, workers: config.workers } })
+  const startTime = performance.now()
+  const stopWaiting = events.subscribe(announceStart)
+  supervisor.start(config.workers)
+  supervisor.finished.then(() => end(0))
+  return { adminUrl, stopped }
+
+  function announceStart () {
+    if (supervisor.snapshot().state !== 'running') return
+    stopWaiting()
+    terminal.started({
+      version,
+      entry: config.entry,
+      workers: config.workers,
+      addresses: supervisor.addresses(),
+      signInLink: admin.signInLink(),
+      bootMs: Math.round(performance.now() - startTime)
+    })
+  }
+
+  /** @param {Record<string, any>} command one that came by a signal */
+  function dispatch (command) {
+    try {
+      deck.dispatch({ ...command, actor: 'signal' })
+    } catch (/** @type {any} */ error) {
+      terminal.line(`not done: ${error.message}`)
+    }
+  }
+
+  /** @param {import('./cluster/sockets.js').BindError} error */
+  function giveUp ({ message }) {
+    stderr.write(`clusterdeck: ${message}\n`)
+    end(1)
+  }
+
+  /** @param {number} exitCode 1: without any grace */
+  async function end (exitCode) {
+    if (hasEnded) return
+    hasEnded = true
+    if (exitCode !== 0) supervisor.killAll()
+    stopListening()
+    events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
+    await admin.close()
+    await recorder.close()
+    history.close()
+    dataDir.withdraw()
+    resolveStopped(exitCode)
+  }
+}
+
+/**
+ * The one facade between the admin side and the cluster.
+ * @param {{ config: import('./config.js').Config, supervisor: import('./cluster/supervisor.js').Supervisor, events: import('./event-stream.js').EventStream, history: import('../db/history.js').History, startedAt: Date }} parts
+ */
+function createDeck ({ config, supervisor, events, history, startedAt }) {
+  return {
+    events,
+    history,
+
+    snapshot () {
+      return {
+        ...supervisor.snapshot(),
+        master: { pid: process.pid, version, nodeVersion: process.version, startedAt: startedAt.toISOString(), rssBytes: process.memoryUsage.rss() },
+        app: { entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
+        dispatch: config.dispatch,
+        lastEventId: events.lastId
+      }
+    },
+
+    /** @param {any} command see server/lifecycle/state.js; @returns {any} @throws {import('./errors.js').DeckError} */
+    dispatch (command) {
+      const isDeploy = command.type === 'rollout' && command.kind === 'deploy'
+      supervisor.dispatch(isDeploy ? { ...command, release: resolveRelease(config.entry) } : command)
+      return RESULTS[/** @type {keyof typeof RESULTS} */ (command.type)](supervisor)
+    }
+  }
+}
+
+/** What a command answers with, once it has been accepted. */
+const RESULTS = {
+  rollout: (/** @type {import('./cluster/supervisor.js').Supervisor} */ supervisor) => supervisor.snapshot().rollout,
+  'restart-worker': (/** @type {import('./cluster/supervisor.js').Supervisor} */ supervisor) => supervisor.snapshot().rollout,
+  scale: (/** @type {import('./cluster/supervisor.js').Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
+  stop: () => ({ state: 'stopping' })
+}
