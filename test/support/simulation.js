@@ -1,0 +1,114 @@
+import { reduce } from '../../server/lifecycle/pool.js'
+import { createState } from '../../server/lifecycle/state.js'
+
+export const OPTIONS = Object.freeze({
+  ready: { signal: /** @type {const} */ ('listening'), timeoutMs: 30_000 },
+  drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
+  stop: { termGraceMs: 5000 },
+  restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } }
+})
+
+/**
+ * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes in.
+ * Every command is checked against what is possible, so a test that only feeds inputs already proves something.
+ */
+export function simulate ({ workers = 2, options = OPTIONS } = {}) {
+  let at = 1000
+  let state = createState({ options, release: { entry: '/srv/r1/app.js', path: '/srv/r1' }, time: 0 })
+  /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
+  const deadlines = new Map()
+  /** @type {Map<number, { id: number, slot: number, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean }>} */
+  const processes = new Map()
+  /** @type {any[]} */
+  const events = []
+  let isFinished = false
+  let socketsClosed = false
+
+  const effects = /** @type {Record<string, (command: any) => void>} */ ({
+    fork ({ worker, slot, release }) {
+      if (processes.has(worker)) throw new Error(`worker ${worker} was forked twice`)
+      processes.set(worker, { id: worker, slot, release: release.id, isDraining: false, isTerminated: false, isKilled: false })
+    },
+    drain: ({ worker }) => { find(worker).isDraining = true },
+    terminate: ({ worker }) => { find(worker).isTerminated = true },
+    kill: ({ worker }) => { find(worker).isKilled = true },
+    'set-deadline': ({ deadline, id, ms }) => { deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }) },
+    'clear-deadline': ({ deadline, id }) => { deadlines.delete(`${deadline}:${id}`) },
+    'close-sockets': () => { socketsClosed = true },
+    finish: () => { isFinished = true }
+  })
+
+  const simulation = {
+    get state () { return state },
+    get at () { return at },
+    get isFinished () { return isFinished },
+    get socketsClosed () { return socketsClosed },
+    events,
+    processes,
+    deadlines,
+
+    /** @param {any} input @returns {any} the refusal, if it was refused */
+    feed (input) {
+      const before = JSON.stringify(state)
+      const result = reduce(state, { at, time: at, random: 0.5, ...input })
+      if (JSON.stringify(state) !== before) throw new Error('the reducer changed its input')
+      state = result.state
+      events.push(...result.events)
+      for (const command of result.commands) effects[command.type](command)
+      return result.refusal
+    },
+
+    /** Lets time go on to the next deadline, and that pass. */
+    passNextDeadline () {
+      const [next] = [...deadlines.values()].sort((a, b) => a.dueAt - b.dueAt)
+      if (!next) return false
+      at = Math.max(at, next.dueAt)
+      deadlines.delete(`${next.deadline}:${next.id}`)
+      simulation.feed({ type: 'deadline-passed', deadline: next.deadline, id: next.id })
+      return true
+    },
+
+    /** @param {number} ms */
+    wait (ms) { at += ms },
+
+    /** @param {number} worker @param {{ code?: number | null, signal?: string | null }} [exit] */
+    exit (worker, { code = null, signal = null } = {}) {
+      processes.delete(worker)
+      return simulation.feed({ type: 'worker-exited', worker, code, signal })
+    },
+
+    /** What healthy processes do: boot, become ready, drain and exit when told, until nothing is left to do. */
+    settle ({ isHealthy = (/** @type {{ release: string }} */ _process) => true } = {}) {
+      for (let moved = true; moved;) {
+        moved = false
+        for (const process of [...processes.values()]) {
+          if (!processes.has(process.id)) continue
+          const worker = state.workers[process.id]
+          if (process.isKilled || process.isTerminated) simulation.exit(process.id, { code: 0 })
+          else if (process.isDraining) simulation.feed({ type: 'worker-drained', worker: process.id })
+          else if (worker.state === 'starting' && isHealthy(process)) simulation.feed({ type: 'worker-ready', worker: process.id })
+          else if (worker.state === 'starting') simulation.exit(process.id, { code: 1 })
+          else continue
+          moved = true
+        }
+      }
+    },
+
+    /** @returns {number[]} ids of what serves, by slot */
+    serving: () => state.slots.map(({ serving }) => serving ?? 0),
+    ready: () => state.slots.filter(({ serving }) => serving !== null && state.workers[serving].state === 'ready').length,
+    /** @param {string} type */
+    last: (type) => events.findLast((event) => event.type === type),
+    types: () => events.map(({ type }) => type)
+  }
+  simulation.feed({ type: 'start', workers, actor: 'system' })
+  return simulation
+
+  function find (/** @type {number} */ worker) {
+    const process = processes.get(worker)
+    if (!process) throw new Error(`worker ${worker} is told something after its exit`)
+    return process
+  }
+}
+
+export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/r2' })

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { NEW_RELEASE, simulate } from '../support/simulation.js'
+
+/** @typedef {ReturnType<typeof simulate>} Pool */
+
+const pick = (/** @type {number[]} */ list, /** @type {number} */ n) => list[n % list.length]
+
+/** Anything that may happen to a cluster at any time; `n` chooses to whom. */
+const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} */ ({
+  ready: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-ready', worker })),
+  drained: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-drained', worker })),
+  crash: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 1 })),
+  exit: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 0 })),
+  kill: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { signal: 'SIGKILL' })),
+  deadline: (pool) => { pool.passNextDeadline() },
+  wait: (pool, n) => { pool.wait(n * 100) },
+  deploy: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' }),
+  restart: (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' }),
+  restartOne: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'restart-worker', worker, actor: 'api' })),
+  scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' })
+})
+
+const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS)), fc.nat(1000)), { maxLength: 120 })
+const size = fc.integer({ min: 1, max: 5 })
+
+function withProcess (/** @type {Pool} */ pool, /** @type {number} */ n, /** @type {(worker: number) => void} */ act) {
+  if (pool.processes.size > 0) act(pick([...pool.processes.keys()], n))
+}
+
+function run (/** @type {Pool} */ pool, /** @type {[string, number][]} */ schedule, /** @type {(pool: Pool) => void} */ check) {
+  for (const [name, n] of schedule) {
+    HAPPENINGS[name](pool, n)
+    check(pool)
+  }
+}
+
+function assertConsistent (/** @type {Pool} */ pool) {
+  const { slots, workers, rollout, releases } = pool.state
+  assert.deepEqual(Object.keys(workers).map(Number), [...pool.processes.keys()], 'the state knows exactly the processes that live')
+  for (const slot of slots) {
+    assert.ok(slot.serving !== null || slot.retryAt !== null, `slot ${slot.number} is never given up`)
+    assert.equal(slot.retryAt !== null, pool.deadlines.has(`retry:${slot.number}`), `slot ${slot.number} waits exactly when a retry is due`)
+    assert.ok(slot.candidate === null || rollout, `slot ${slot.number} has a candidate only in a rollout`)
+    assert.ok(releases[slot.release])
+  }
+  for (const worker of Object.values(workers)) {
+    const watch = { starting: 'ready', ready: 'steady', draining: 'drain', stopping: 'term' }[/** @type {string} */ (worker.state)]
+    const isWatched = pool.deadlines.has(`${watch}:${worker.id}`) || pool.processes.get(worker.id)?.isKilled || worker.state === 'ready'
+    assert.ok(isWatched, `worker ${worker.id} (${worker.state}) ends ready, exited or timed out`)
+  }
+  const holding = Object.values(workers).filter(({ state }) => state === 'starting' || state === 'ready').length
+  const surge = rollout ? Math.max(rollout.surge, 1) : 0
+  assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
+}
+
+/** Everything that is left to happen does, on processes that work. */
+function becomeHealthy (/** @type {Pool} */ pool) {
+  for (let round = 0; round < 1000; round++) {
+    pool.settle()
+    const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length
+    if (isQuiet) return
+    pool.passNextDeadline()
+  }
+  assert.fail(`not healthy after 1000 rounds: ${JSON.stringify(pool.state)}`)
+}
+
+test('whatever happens, every slot is held or waits for its next worker, every worker is watched, and no more live than allowed', () => {
+  fc.assert(fc.property(size, happenings, (workers, schedule) => {
+    run(simulate({ workers }), /** @type {any} */ (schedule), assertConsistent)
+  }), { numRuns: 1500 })
+})
+
+test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
+  fc.assert(fc.property(size, happenings, (workers, schedule) => {
+    const pool = simulate({ workers })
+    run(pool, /** @type {any} */ (schedule), () => {})
+    becomeHealthy(pool)
+    assertConsistent(pool)
+    const started = pool.types().filter((type) => type === 'rollout.started').length
+    const ended = pool.types().filter((type) => type === 'rollout.succeeded' || type === 'rollout.failed').length
+    assert.equal(ended, started)
+  }), { numRuns: 800 })
+})
+
+test('in a healthy rollout the ready workers never fall below the wanted number', () => {
+  const order = fc.array(fc.nat(1000), { maxLength: 200 })
+  fc.assert(fc.property(size, fc.constantFrom('deploy', 'restart'), order, (workers, kind, choices) => {
+    const pool = simulate({ workers })
+    pool.settle()
+    HAPPENINGS[kind](pool, 0)
+    for (const choice of choices) {
+      stepOne(pool, choice)
+      assert.ok(pool.ready() >= workers, `${pool.ready()} of ${workers} are ready`)
+    }
+    becomeHealthy(pool)
+    assert.ok(pool.last('rollout.succeeded'))
+  }), { numRuns: 500 })
+})
+
+/** One process does what is next for it. */
+function stepOne (/** @type {Pool} */ pool, /** @type {number} */ n) {
+  withProcess(pool, n, (id) => {
+    const process = pool.processes.get(id)
+    if (process?.isTerminated) pool.exit(id, { code: 0 })
+    else if (process?.isDraining) pool.feed({ type: 'worker-drained', worker: id })
+    else if (pool.state.workers[id].state === 'starting') pool.feed({ type: 'worker-ready', worker: id })
+  })
+}
+
+test('no slot ever runs a release that was not deployed to it', () => {
+  fc.assert(fc.property(size, happenings, (workers, schedule) => {
+    const pool = simulate({ workers })
+    run(pool, /** @type {any} */ (schedule), ({ state }) => {
+      for (const slot of state.slots) {
+        const serving = slot.serving === null ? null : state.workers[slot.serving]
+        const isGoingBack = state.rollout?.state === 'aborting'
+        if (serving && !isGoingBack) assert.equal(serving.release, slot.release, `slot ${slot.number}`)
+      }
+    })
+  }), { numRuns: 800 })
+})
+
+test('a stop ends with no process left, whatever was going on', () => {
+  fc.assert(fc.property(size, happenings, (workers, schedule) => {
+    const pool = simulate({ workers })
+    run(pool, /** @type {any} */ (schedule), () => {})
+    pool.feed({ type: 'stop', actor: 'signal' })
+    pool.settle()
+    assert.equal(pool.isFinished, true)
+    assert.equal(pool.processes.size, 0)
+    assert.equal(pool.state.rollout, null)
+  }), { numRuns: 500 })
+})
