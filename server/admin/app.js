@@ -1,0 +1,105 @@
+import express from 'express'
+import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
+import { DeckError } from '../errors.js'
+import { createApi } from './endpoint.js'
+import { sendProblem, toDeckError } from './problem.js'
+import { assetsRouter, pagesRouter } from './stand-ins.js'
+import { clusterResources } from './routes/cluster.js'
+import { eventFeedResources } from './routes/event-feed.js'
+import { eventResources } from './routes/events.js'
+import { healthRouter } from './routes/health.js'
+import { rolloutResources } from './routes/rollouts.js'
+import { signInRouter } from './routes/sign-in.js'
+import { signInLinkResources } from './routes/sign-in-links.js'
+
+/** What may be seen without signing in; everything else is denied, whether it exists or not. */
+const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
+const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
+
+/** The defaults; tests set their own. `signInAttempts` are wrong tokens, `requests` are calls of the API. */
+export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, strangerRequests: 600 })
+
+/**
+ * @typedef {object} AppParts
+ * @property {any} deck
+ * @property {any} history
+ * @property {import('./sessions.js').Sessions} sessions
+ * @property {import('./links.js').Links} links
+ * @property {{ render: (name: string, data: any) => string }} views
+ * @property {AbortSignal} closing
+ * @property {() => number} now
+ * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers
+ * @property {typeof LIMITS} limits
+ * @property {{ error: (...args: any[]) => void, warn: (...args: any[]) => void }} log
+ */
+
+/**
+ * Expects that the guard has admitted the request and set `req.auth`; without that, nobody is signed in.
+ * @param {AppParts} parts
+ */
+export function createApp (parts) {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.enable('case sensitive routing')
+  app.set('query parser', 'simple')
+
+  app.use('/api', limitRequests(parts.limits))
+  app.use(denyStrangers)
+  app.use(healthRouter(parts))
+  app.use(assetsRouter())
+  app.use(signInRouter(parts))
+  app.use('/api/v1', createApi({
+    ...clusterResources(parts),
+    ...rolloutResources(parts),
+    ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
+    ...eventResources(parts),
+    ...signInLinkResources(parts)
+  }))
+  app.use(pagesRouter(parts))
+  app.use((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}`) })
+  app.use(answerError(parts.log))
+  return app
+}
+
+/** @type {express.RequestHandler} */
+function denyStrangers (req, res, next) {
+  if (req.auth || isPublic(req.path)) return next()
+  const signIn = `/sign-in?next=${encodeURIComponent(req.originalUrl.slice(0, 1000))}`
+  if (isPageVisit(req)) return res.redirect(303, signIn)
+  // htmx follows this one itself; a redirect would put the sign-in page into a part of the page.
+  if (req.headers['hx-request']) res.set('HX-Redirect', '/sign-in')
+  throw new DeckError('unauthenticated', 'Sign in, or send the token: Authorization: Bearer <admin.token>')
+}
+
+function isPublic (/** @type {string} */ path) {
+  return PUBLIC_PATHS.includes(path) || PUBLIC_FOLDERS.some((folder) => path.startsWith(folder))
+}
+
+function isPageVisit (/** @type {express.Request} */ { method, path, headers }) {
+  return method === 'GET' && !path.startsWith('/api/') && !headers['hx-request'] && String(headers.accept).includes('text/html')
+}
+
+/**
+ * Strangers are counted by address, apart from those who are signed in: they cannot use up what those have.
+ * @param {typeof LIMITS} limits
+ */
+function limitRequests ({ windowMs, requests, strangerRequests }) {
+  return rateLimit({
+    windowMs,
+    limit: (req) => req.auth ? requests : strangerRequests,
+    keyGenerator: (req) => req.auth ? req.auth.via : ipKeyGenerator(req.ip ?? ''),
+    standardHeaders: 'draft-8',
+    legacyHeaders: false,
+    validate: false,
+    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests; Retry-After says when to go on'))
+  })
+}
+
+/** @param {AppParts['log']} log @returns {express.ErrorRequestHandler} */
+function answerError (log) {
+  return (error, _req, res, _next) => {
+    if (toDeckError(error).code === 'internal') log.error({ err: error }, 'a request to the admin port failed')
+    sendProblem(res, error)
+  }
+}

@@ -1,0 +1,166 @@
+import helmet from 'helmet'
+import { DeckError } from '../errors.js'
+
+/**
+ * Stands before express and before engine.io, on every request and every upgrade: engine.io does not ask again
+ * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
+ * @typedef {import('node:http').IncomingMessage} IncomingMessage
+ * @typedef {{ actor: 'dashboard' | 'api' | 'cli', via: 'session' | 'token' }} Auth
+ */
+
+/** Where socket.io answers; nothing below it is reached without being signed in. */
+export const LIVE_PATH = '/socket.io/'
+
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+const WILDCARDS = new Set(['0.0.0.0', '::', '[::]'])
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
+
+const CONTENT_SECURITY_POLICY = {
+  'default-src': ["'none'"],
+  'script-src': ["'self'"],
+  'style-src': ["'self'"],
+  'img-src': ["'self'"],
+  'font-src': ["'self'"],
+  'connect-src': ["'self'"],
+  'form-action': ["'self'"],
+  'base-uri': ["'none'"],
+  'frame-ancestors': ["'none'"]
+}
+
+const setHelmetHeaders = helmet({
+  // helmet's own default allows inline styles and upgrades to https, which this port does not speak.
+  contentSecurityPolicy: { useDefaults: false, directives: CONTENT_SECURITY_POLICY },
+  // With `no-referrer` browsers send `Origin: null` along with our own forms (Fetch, "append a request Origin header"),
+  // and without https there is no Sec-Fetch-Site to tell them from a stranger's. This one tells strangers as little.
+  referrerPolicy: { policy: 'same-origin' },
+  crossOriginOpenerPolicy: { policy: 'same-origin' },
+  crossOriginResourcePolicy: { policy: 'same-origin' },
+  frameguard: { action: 'deny' },
+  // Would bind the other services of this host name to https.
+  strictTransportSecurity: false
+})
+
+/**
+ * The headers that every answer has, refusals and engine.io's included. Static files replace Cache-Control by their own.
+ * @param {IncomingMessage} req
+ * @param {import('node:http').ServerResponse} res
+ */
+export function setSecurityHeaders (req, res) {
+  setHelmetHeaders(req, res, () => {})
+  res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('Vary', 'Accept, Authorization, Cookie, HX-Request')
+}
+
+/**
+ * @param {object} parts
+ * @param {(req: IncomingMessage) => Auth | null} parts.authenticate
+ * @param {string} parts.host  what the listener is bound to
+ * @param {number} parts.port  the real one, never 0
+ * @param {readonly string[]} [parts.allowedHosts]  more names, with or without a port
+ */
+export function createGuard ({ authenticate, host, port, allowedHosts = [] }) {
+  const hosts = allowedHostHeaders({ host, port, allowedHosts })
+  const origins = allowedOrigins({ host, port, allowedHosts })
+
+  return {
+    /**
+     * @param {IncomingMessage} req
+     * @returns {Auth | null} who asks; null is somebody unknown, who may see what is public
+     * @throws {DeckError} `forbidden`, `bad-request`; below the live path also `unauthenticated`
+     */
+    admitRequest (req) {
+      checkTarget(req)
+      checkHost(req, hosts)
+      checkOrigin(req, origins)
+      const auth = authenticate(req)
+      if (auth?.via === 'session') checkSameOrigin(req, SAFE_METHODS.has(String(req.method)))
+      if (!auth && isLive(req)) throw new DeckError('unauthenticated', 'Sign in to follow the live page')
+      return auth
+    },
+
+    /**
+     * @param {IncomingMessage} req
+     * @returns {Auth}
+     * @throws {DeckError} as above, and `not-found`: nothing but the live page upgrades
+     */
+    admitUpgrade (req) {
+      checkTarget(req)
+      checkHost(req, hosts)
+      checkOrigin(req, origins)
+      if (!isLive(req)) throw new DeckError('not-found', 'Nothing here can be upgraded')
+      const auth = authenticate(req)
+      if (!auth) throw new DeckError('unauthenticated', 'Sign in to follow the live page')
+      // A WebSocket is a GET that may write, and no same-origin policy protects it.
+      if (auth.via === 'session') checkSameOrigin(req, false)
+      return auth
+    }
+  }
+}
+
+/**
+ * For what changes something by cookie: the browser must vouch that our own page asks. A page of the app on another
+ * port of this host is `same-site`, so SameSite cookies do not help.
+ * @param {IncomingMessage} req
+ * @param {boolean} isRead  reading also refuses a stranger's page, except that it may link to us
+ */
+export function checkSameOrigin (req, isRead) {
+  const site = req.headers['sec-fetch-site']
+  const isVouched = site === undefined ? req.headers.origin !== undefined : site === 'same-origin'
+  if (isVouched) return
+  const isOrdinaryRead = site === undefined || site === 'none' || req.headers['sec-fetch-mode'] === 'navigate'
+  if (isRead && isOrdinaryRead) return
+  throw new DeckError('forbidden', 'This must be asked by a page of this dashboard: expected Sec-Fetch-Site: same-origin or its own Origin')
+}
+
+// Absolute and asterisk targets are for proxies; they would let the Host that was checked differ from the one that is used.
+function checkTarget (/** @type {IncomingMessage} */ { url }) {
+  if (!url?.startsWith('/')) throw new DeckError('bad-request', 'The request target must be a path')
+}
+
+function checkHost (/** @type {IncomingMessage} */ req, /** @type {Set<string>} */ hosts) {
+  const given = req.headersDistinct.host ?? []
+  if (given.length === 1 && hosts.has(given[0].toLowerCase())) return
+  throw new DeckError('forbidden', `Host: ${JSON.stringify(given.join(', ').slice(0, 100))} is not a name of this admin port; add it to admin.allowedHosts if it is`)
+}
+
+function checkOrigin (/** @type {IncomingMessage} */ req, /** @type {Set<string>} */ origins) {
+  const { origin } = req.headers
+  if (origin === undefined || origins.has(origin)) return
+  throw new DeckError('forbidden', `Origin: ${JSON.stringify(origin.slice(0, 100))} is not this dashboard`)
+}
+
+function isLive (/** @type {IncomingMessage} */ req) {
+  return String(req.url).startsWith(LIVE_PATH)
+}
+
+/** @typedef {{ host: string, port: number, allowedHosts: readonly string[] }} Site */
+
+/** Every Host header that means us. Exact: a rebound name never is one of them. */
+function allowedHostHeaders (/** @type {Site} */ { host, port, allowedHosts }) {
+  const own = ownNames(host).flatMap((name) => withPort(name, port, 80))
+  // A name without a port also stands for a reverse proxy on the usual ports.
+  const more = allowedHosts.flatMap((name) => hasPort(name) ? [name] : [name, `${name}:${port}`])
+  return new Set([...own, ...more].map((name) => name.toLowerCase()))
+}
+
+function allowedOrigins (/** @type {Site} */ { host, port, allowedHosts }) {
+  const own = ownNames(host).map((name) => withPort(name, port, 80).at(-1)).map((name) => `http://${name}`)
+  const more = allowedHosts.flatMap((name) => hasPort(name)
+    ? [`http://${name}`, `https://${name}`]
+    : [`http://${name}`, `https://${name}`, `http://${name}:${port}`, `https://${name}:${port}`])
+  return new Set([...own, ...more].map((name) => name.toLowerCase()))
+}
+
+function ownNames (/** @type {string} */ host) {
+  if (WILDCARDS.has(host)) return LOOPBACK_NAMES
+  return [...new Set([...LOOPBACK_NAMES, host.includes(':') && !host.startsWith('[') ? `[${host}]` : host])]
+}
+
+// Browsers leave out the port that the scheme implies.
+function withPort (/** @type {string} */ name, /** @type {number} */ port, /** @type {number} */ implied) {
+  return port === implied ? [`${name}:${port}`, name] : [`${name}:${port}`]
+}
+
+function hasPort (/** @type {string} */ name) {
+  return /:\d+$/.test(name) && (!name.includes('::') || name.includes(']:'))
+}

@@ -1,0 +1,54 @@
+import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
+
+/**
+ * One-time sign-in links. They live in memory alone: a restart of the master ends them.
+ * @typedef {ReturnType<typeof createLinks>} Links
+ */
+
+const MAX_LINKS = 100
+
+/**
+ * @param {object} [parts]
+ * @param {() => number} [parts.now]
+ * @param {(size: number) => Buffer} [parts.randomBytes]
+ */
+export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes } = {}) {
+  // By hash: how long a lookup takes says nothing about the codes.
+  /** @type {Map<string, { expiresAt: number, isUsed: boolean }>} */
+  const links = new Map()
+
+  return {
+    /** @param {number} ttlMs @returns {{ code: string, expiresAt: number }} */
+    create (ttlMs) {
+      const code = randomBytes(32).toString('base64url')
+      const expiresAt = now() + ttlMs
+      links.set(hashOf(code), { expiresAt, isUsed: false })
+      forgetSurplus()
+      return { code, expiresAt }
+    },
+
+    /**
+     * Uses the link up. Once only.
+     * @param {string} code
+     * @returns {'valid' | 'used' | 'unknown'} a link that has expired is as unknown as one that never was
+     */
+    redeem (code) {
+      const link = links.get(hashOf(code))
+      if (!link || link.expiresAt <= now()) return 'unknown'
+      if (link.isUsed) return 'used'
+      link.isUsed = true
+      return 'valid'
+    }
+  }
+
+  // Expired ones first, then the oldest; the one printed at start is spared as long as it can be.
+  function forgetSurplus () {
+    for (const [hash, link] of links) if (link.expiresAt <= now()) links.delete(hash)
+    const [first, ...others] = links.keys()
+    if (links.size > MAX_LINKS) links.delete(others[0] ?? first)
+  }
+}
+
+function hashOf (/** @type {string} */ code) {
+  return createHash('sha256').update(code).digest('base64url')
+}

@@ -1,0 +1,90 @@
+import { DeckError } from '../errors.js'
+
+/**
+ * Errors as RFC 9457 problem details. Works on a bare ServerResponse, since the guard refuses before express exists.
+ * @typedef {{ type: string, title: string, status: number, detail: string, code: string } & Record<string, unknown>} Problem
+ * @typedef {import('node:http').ServerResponse} ServerResponse
+ */
+
+/** What body-parser and express call their errors, in our words. */
+const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors.js').ErrorCode, string]>} */ ({
+  'entity.parse.failed': ['invalid-json', 'The body is not valid JSON'],
+  'entity.too.large': ['payload-too-large', 'The body is larger than is accepted here'],
+  'parameters.too.many': ['payload-too-large', 'The form has too many fields'],
+  'encoding.unsupported': ['unsupported-media-type', 'Content-Encoding: expected none'],
+  'charset.unsupported': ['unsupported-media-type', 'Content-Type: expected the charset utf-8'],
+  'request.size.invalid': ['bad-request', 'The body is not as long as its Content-Length says'],
+  'request.aborted': ['bad-request', 'The request was cut off']
+}))
+
+/**
+ * Any error as one of the table. What is not known becomes `internal` and keeps its text to itself: it may hold
+ * paths, SQL or secrets.
+ * @param {unknown} error
+ * @returns {DeckError}
+ */
+export function toDeckError (error) {
+  if (error instanceof DeckError) return error
+  const { type, name, status, message } = /** @type {any} */ (error ?? {})
+  const known = FOREIGN_TYPES[type]
+  if (known) return new DeckError(known[0], known[1], { cause: error })
+  if (name === 'SqliteError' || message === 'The database connection is not open') {
+    return new DeckError('history-unavailable', 'The history cannot be read at the moment', { cause: error })
+  }
+  // express throws these for a path that does not decode, such as /%ZZ
+  if (status === 400) return new DeckError('bad-request', 'The request cannot be understood', { cause: error })
+  return new DeckError('internal', 'Something went wrong here; the log of the master says more', { cause: error })
+}
+
+/** @param {DeckError} error @returns {Problem} */
+export function toProblem ({ code, title, status, message, details }) {
+  return { ...details, type: `urn:clusterdeck:problem:${code}`, title, status, detail: message, code }
+}
+
+/**
+ * @param {ServerResponse} res
+ * @param {unknown} error
+ */
+export function sendProblem (res, error) {
+  const deckError = toDeckError(error)
+  // Too late for a status line: cutting the connection is the only way left to say that this answer is not whole.
+  if (res.headersSent) {
+    res.destroy()
+    return
+  }
+  const body = JSON.stringify(toProblem(deckError))
+  for (const [name, value] of Object.entries(challengeHeaders(deckError))) res.setHeader(name, value)
+  res.statusCode = deckError.status
+  res.setHeader('Content-Type', 'application/problem+json; charset=utf-8')
+  res.setHeader('Content-Length', Buffer.byteLength(body))
+  res.end(body)
+}
+
+/**
+ * Refuses an upgrade: there is no ServerResponse, only the socket.
+ * @param {import('node:stream').Duplex} socket
+ * @param {unknown} error
+ */
+export function refuseUpgrade (socket, error) {
+  const deckError = toDeckError(error)
+  const body = JSON.stringify(toProblem(deckError))
+  const headers = {
+    ...challengeHeaders(deckError),
+    'Content-Type': 'application/problem+json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    Connection: 'close'
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  // A peer that resets while it is being refused is no news.
+  socket.on('error', () => socket.destroy())
+  socket.end(`HTTP/1.1 ${deckError.status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+/** @param {DeckError} error @returns {Record<string, string>} */
+function challengeHeaders ({ code, details }) {
+  if (code === 'unauthenticated') return { 'WWW-Authenticate': 'Bearer realm="clusterdeck"' }
+  if (code === 'method-not-allowed') return { Allow: String(details.allow) }
+  return {}
+}

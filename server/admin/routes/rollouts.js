@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { DeckError } from '../../errors.js'
+import { durationParam, integerParam, textParam } from '../input.js'
+
+const MAX_WAIT_MS = 5 * 60_000
+
+const ROLLOUT_BODY = z.strictObject({
+  kind: z.enum(['restart', 'deploy']).describe('"restart" or "deploy"'),
+  note: z.string().max(500).optional().describe('a text of at most 500 characters')
+})
+
+const LIST_QUERY = z.strictObject({
+  limit: integerParam(1, 100),
+  cursor: textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
+})
+
+const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
+
+/**
+ * @param {object} parts
+ * @param {any} parts.deck
+ * @param {any} parts.history
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
+ * @param {AbortSignal} parts.closing  aborted when the admin port closes
+ * @returns {Record<string, import('../endpoint.js').Resource>}
+ */
+export function rolloutResources ({ deck, history, timers, closing }) {
+  return {
+    '/rollouts': {
+      GET: { query: LIST_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
+      POST: {
+        body: ROLLOUT_BODY,
+        handle ({ body, auth }) {
+          const rollout = deck.dispatch({ type: 'rollout', ...body, actor: auth.actor })
+          return { status: 202, headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
+        }
+      }
+    },
+
+    '/rollouts/:id': {
+      GET: {
+        query: ONE_QUERY,
+        async handle ({ id, query, req, res }) {
+          const rollout = findRollout(id)
+          if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: rollout }
+          return { body: await untilDone(id, query.wait, res) ?? findRollout(id) }
+        }
+      }
+    }
+  }
+
+  // One that an earlier master left behind never gets done: there is nothing to wait for.
+  function isRunning (/** @type {number} */ id) {
+    return deck.snapshot().rollout?.id === id
+  }
+
+  // The running one lives in the snapshot, which knows more than the history does while the database fails.
+  function findRollout (/** @type {number} */ id) {
+    const running = deck.snapshot().rollout
+    const rollout = running?.id === id ? running : history.rollout(id)
+    if (!rollout) throw new DeckError('not-found', `There is no rollout ${id}`)
+    return rollout
+  }
+
+  /**
+   * Resolves when the rollout is done, the time is up, the caller has gone or the port closes: whichever is first.
+   * @param {number} id @param {number} waitMs @param {import('node:http').ServerResponse} res
+   * @returns {Promise<Record<string, any> | null>} the finished rollout, as told by its last event
+   */
+  function untilDone (id, waitMs, res) {
+    return new Promise((resolve) => {
+      const giveUp = () => end(null)
+      const timer = timers.setTimeout(giveUp, waitMs)
+      const unsubscribe = deck.events.subscribe((/** @type {import('../../event-stream.js').DeckEvent} */ event) => {
+        if (event.rollout === id && event.detail?.done === true) end(event.detail)
+      })
+      res.once('close', giveUp)
+      closing.addEventListener('abort', giveUp)
+      if (closing.aborted || res.destroyed) giveUp()
+
+      function end (/** @type {Record<string, any> | null} */ rollout) {
+        timers.clearTimeout(timer)
+        unsubscribe()
+        res.off('close', giveUp)
+        closing.removeEventListener('abort', giveUp)
+        resolve(rollout)
+      }
+    })
+  }
+}

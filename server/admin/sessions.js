@@ -1,0 +1,162 @@
+import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
+import { stringifySetCookie } from 'cookie'
+
+/**
+ * Who asks: the token's holder, or a browser with a session. The secret of a session lives in its cookie alone;
+ * stored is its hash, keyed by the token, so that a new token ends every session of the old one.
+ * @typedef {import('node:http').IncomingMessage} IncomingMessage
+ * @typedef {import('./guard.js').Auth} Auth
+ * @typedef {{ hash: string, createdAt: number, expiresAt: number }} Session  times in ms since the epoch
+ * @typedef {object} SessionStore  see db/sessions.js
+ * @property {(session: Session) => unknown} create
+ * @property {(hash: string) => Session | null | undefined} find
+ * @property {(hash: string) => unknown} revoke
+ * @property {() => unknown} revokeAll
+ * @typedef {ReturnType<typeof createSessions>} Sessions
+ */
+
+const SECRET_BYTES = 32
+const SECRET_SHAPE = /^[\w-]{43}$/
+// Pages of other ports can set cookies of our name for a longer path; those come first in the header.
+const MAX_CANDIDATES = 4
+const MAX_REMEMBERED = 1000
+
+/**
+ * @param {object} parts
+ * @param {SessionStore} parts.store
+ * @param {string} parts.token
+ * @param {number} parts.ttlMs  fixed: a session does not get longer by being used
+ * @param {string} parts.cookieName
+ * @param {() => number} [parts.now]
+ * @param {(size: number) => Buffer} [parts.randomBytes]
+ * @param {{ warn: (...args: any[]) => void }} [parts.log]
+ */
+export function createSessions ({ store, token, ttlMs, cookieName, now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
+  const tokenHash = sha256(token)
+  // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
+  /** @type {Map<string, Session>} */
+  const remembered = new Map()
+  /** @type {Set<string>} */
+  const ended = new Set()
+  let isStoreTrusted = true
+
+  return {
+    cookieName,
+
+    /**
+     * @param {IncomingMessage} req
+     * @returns {Auth | null}
+     */
+    authenticate (req) {
+      // Whoever sends a token means it: a wrong one is not made good by a cookie.
+      if (req.headers.authorization !== undefined) return byToken(req)
+      return findSession(req) ? { actor: 'dashboard', via: 'session' } : null
+    },
+
+    /** @param {unknown} candidate @returns {boolean} in a time that does not depend on where they differ */
+    isToken (candidate) {
+      return typeof candidate === 'string' && timingSafeEqual(sha256(candidate), tokenHash)
+    },
+
+    /** @returns {string} the Set-Cookie value of a new session */
+    open () {
+      const secret = randomBytes(SECRET_BYTES).toString('base64url')
+      const session = { hash: hashOf(secret), createdAt: now(), expiresAt: now() + ttlMs }
+      remember(session)
+      tryStore('keep a new session', () => store.create(session))
+      return setCookie(secret, Math.floor(ttlMs / 1000))
+    },
+
+    /**
+     * @param {IncomingMessage} req
+     * @returns {string} the Set-Cookie value that removes the cookie
+     */
+    close (req) {
+      const session = findSession(req)
+      if (session) end(session.hash)
+      return setCookie('', 0)
+    },
+
+    /** Ends every session, here and on the disk. */
+    revokeAll () {
+      remembered.clear()
+      isStoreTrusted = tryStore('end all sessions', () => store.revokeAll())
+    }
+  }
+
+  /** @param {IncomingMessage} req @returns {Auth | null} */
+  function byToken (req) {
+    const given = /^Bearer +([^\s]+) *$/i.exec(String(req.headers.authorization))?.[1] ?? ''
+    if (!timingSafeEqual(sha256(given), tokenHash)) return null
+    return { actor: /^clusterdeck-cli\b/.test(req.headers['user-agent'] ?? '') ? 'cli' : 'api', via: 'token' }
+  }
+
+  /** @param {IncomingMessage} req @returns {Session | null} */
+  function findSession (req) {
+    for (const secret of cookieValues(req.headers.cookie, cookieName)) {
+      const session = lookUp(hashOf(secret))
+      if (!session) continue
+      if (session.expiresAt > now()) return session
+      end(session.hash)
+    }
+    return null
+  }
+
+  /** @param {string} hash @returns {Session | null} */
+  function lookUp (hash) {
+    if (ended.has(hash)) return null
+    const known = remembered.get(hash)
+    if (known || !isStoreTrusted) return known ?? null
+    try {
+      const stored = store.find(hash) ?? null
+      if (stored) remember(stored)
+      return stored
+    } catch (error) {
+      // Signed out until the database is back; signing in anew by token or link works meanwhile.
+      log.warn({ err: error }, 'could not look up a session in the database')
+      return null
+    }
+  }
+
+  function end (/** @type {string} */ hash) {
+    remembered.delete(hash)
+    if (!tryStore('end a session', () => store.revoke(hash))) ended.add(hash)
+  }
+
+  function remember (/** @type {Session} */ session) {
+    remembered.set(session.hash, session)
+    if (remembered.size > MAX_REMEMBERED) remembered.delete(/** @type {string} */ (remembered.keys().next().value))
+  }
+
+  function tryStore (/** @type {string} */ purpose, /** @type {() => unknown} */ write) {
+    try {
+      write()
+      return true
+    } catch (error) {
+      log.warn({ err: error }, `could not ${purpose} in the database`)
+      return false
+    }
+  }
+
+  function hashOf (/** @type {string} */ secret) {
+    return createHmac('sha256', tokenHash).update(secret).digest('base64url')
+  }
+
+  function setCookie (/** @type {string} */ value, /** @type {number} */ maxAge) {
+    return stringifySetCookie({ name: cookieName, value, maxAge, path: '/', httpOnly: true, sameSite: 'lax' })
+  }
+}
+
+function sha256 (/** @type {string} */ text) {
+  return createHash('sha256').update(text).digest()
+}
+
+/** @returns {string[]} those that can be a secret of ours */
+function cookieValues (/** @type {string | undefined} */ header, /** @type {string} */ name) {
+  return (header ?? '').split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(`${name}=`))
+    .map((pair) => pair.slice(name.length + 1))
+    .filter((value) => SECRET_SHAPE.test(value))
+    .slice(0, MAX_CANDIDATES)
+}

@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import http from 'node:http'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import supertest from 'supertest'
+import { openHistory } from '../../db/history.js'
+import { createAdmin } from '../../server/admin/listener.js'
+import { createFakeDeck } from './fake-deck.js'
+
+/**
+ * The language of the admin tests: a real admin port over a real history file and a deck without processes.
+ * @typedef {Awaited<ReturnType<typeof startAdmin>>} Admin
+ */
+
+export const TOKEN = 'test-token-0123456789abcdef'
+export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
+
+/**
+ * @param {import('node:test').TestContext} t  closes everything when the test ends
+ * @param {Partial<Parameters<typeof createAdmin>[0]> & { history?: any }} [options]
+ */
+export async function startAdmin (t, options = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'clusterdeck-admin-'))
+  const history = options.history ?? openHistory({ file: join(folder, 'history.db') })
+  const deck = createFakeDeck({ history })
+  const clock = createClock()
+  const logged = /** @type {any[]} */ ([])
+  const log = { error: (/** @type {any} */ ...args) => logged.push(args), warn: (/** @type {any} */ ...args) => logged.push(args) }
+  const admin = createAdmin({ deck, history, token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options })
+  const { url, port } = await admin.listen()
+  t.after(async () => {
+    await admin.close()
+    history.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  return {
+    admin,
+    deck,
+    history,
+    clock,
+    logged,
+    url,
+    port,
+    origin: url,
+    cookieName: `clusterdeck_${port}`,
+
+    /** Calls as a script does: with the token and nothing else. */
+    api: (/** @type {'get' | 'post' | 'put' | 'delete' | 'head' | 'patch' | 'options'} */ method, /** @type {string} */ path) =>
+      supertest(url)[method](path).set('Authorization', `Bearer ${TOKEN}`),
+
+    /** Calls as a stranger does. */
+    stranger: () => supertest(url),
+
+    /** @returns {Promise<string>} a Cookie header, as a browser has it after a visit to a sign-in link */
+    async signIn () {
+      const visit = await supertest(url).get(admin.signInLink().slice(url.length))
+      return String(visit.headers['set-cookie']?.[0]).split(';')[0]
+    }
+  }
+}
+
+/**
+ * A clock that stands still until it is told how late it is.
+ */
+export function createClock () {
+  let nowMs = START_MS
+  let lastId = 0
+  /** @type {Map<number, { at: number, everyMs: number | null, run: () => void }>} */
+  const due = new Map()
+  const add = (/** @type {() => void} */ run, /** @type {number} */ ms, /** @type {number | null} */ everyMs) => {
+    due.set(++lastId, { at: nowMs + ms, everyMs, run })
+    return lastId
+  }
+  return {
+    now: () => nowMs,
+    pending: () => due.size,
+    /** @param {number} ms */
+    advance (ms) {
+      nowMs += ms
+      for (const [id, timer] of [...due]) {
+        if (timer.at > nowMs) continue
+        if (timer.everyMs === null) due.delete(id)
+        else timer.at = nowMs + timer.everyMs
+        timer.run()
+      }
+    },
+    timers: /** @type {any} */ ({
+      setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => add(run, ms, null),
+      setInterval: (/** @type {() => void} */ run, /** @type {number} */ ms) => add(run, ms, ms),
+      clearTimeout: (/** @type {number} */ id) => { due.delete(id) },
+      clearInterval: (/** @type {number} */ id) => { due.delete(id) }
+    })
+  }
+}
+
+/**
+ * A request whose headers are exactly these: Host and Origin included, which friendlier clients set themselves.
+ * @param {Admin} admin
+ * @param {{ method?: string, path?: string, headers?: Record<string, string | string[]>, body?: string }} request
+ * @returns {Promise<{ status: number, headers: http.IncomingHttpHeaders, text: string, json: () => any, isUpgraded: boolean }>}
+ */
+export function rawRequest ({ port }, { method = 'GET', path = '/healthz', headers = {}, body }) {
+  return new Promise((resolve, reject) => {
+    const req = http.request({ host: '127.0.0.1', port, method, path, agent: false, setHost: false, headers: { Host: `127.0.0.1:${port}`, ...headers } })
+    req.on('error', reject)
+    req.on('upgrade', (res, socket) => {
+      socket.destroy()
+      resolve({ status: 101, headers: res.headers, text: '', json: () => null, isUpgraded: true })
+    })
+    req.on('response', async (res) => {
+      let text = ''
+      for await (const chunk of res.setEncoding('utf8')) text += chunk
+      resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json: () => JSON.parse(text), isUpgraded: false })
+    })
+    req.end(body)
+  })
+}
+
+/**
+ * What the port answers to these bytes until it closes the connection.
+ * @param {Admin} admin @param {string} bytes
+ */
+export async function rawBytes ({ port }, bytes) {
+  const socket = net.connect(port, '127.0.0.1')
+  let answer = ''
+  socket.setEncoding('utf8').on('data', (chunk) => { answer += chunk }).on('error', () => {})
+  socket.write(bytes)
+  await once(socket, 'close')
+  return answer
+}
