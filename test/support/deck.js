@@ -1,0 +1,223 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import http from 'node:http'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
+const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
+const PATIENCE_MS = 40_000
+
+/** @typedef {Awaited<ReturnType<typeof startDeck>>} Deck */
+
+/**
+ * Runs `clusterdeck start` on a fixture as a user would, in a process of its own, and speaks the language of the tests.
+ * Everything is waited for by event: the deck's own event stream.
+ * @param {string} app a file of test/fixtures, or an absolute path
+ * @param {object} [options]
+ * @param {number} [options.workers]
+ * @param {string[]} [options.flags] further flags of `start`
+ * @param {string[]} [options.args] the app's own
+ * @param {Record<string, string | undefined>} [options.env]
+ * @param {string} [options.dataDir]
+ */
+export async function startDeck (app, { workers = 2, flags = [], args = [], env = {}, dataDir } = {}) {
+  const folder = dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-test-'))
+  const child = spawn(process.execPath, [
+    CLI, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
+    ...(args.length > 0 ? ['--', ...args] : [])
+  ], { env: { ...process.env, PORT: undefined, ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: path.dirname(path.resolve(FIXTURES, app)) })
+  const output = collectOutput(child)
+  const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
+  const events = createEventLog()
+  /** @type {string} */
+  let adminUrl
+  /** @type {string} */
+  let token
+
+  const deck = {
+    child,
+    folder,
+    output,
+    exited,
+    get adminUrl () { return adminUrl },
+    get token () { return token },
+
+    /** @param {string} where path below /api/v1 @param {RequestInit} [init] */
+    async api (where, init = {}) {
+      const headers = { authorization: `Bearer ${token}`, ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
+      const response = await fetch(`${adminUrl}/api/v1${where}`, { ...init, headers })
+      return { status: response.status, headers: response.headers, body: await response.json() }
+    },
+
+    /** @returns {Promise<any>} */
+    async status () { return (await deck.api('/status')).body },
+
+    /** @param {string} query @returns {Promise<any[]>} newest first */
+    async history (query = '') { return (await deck.api(`/events?${query}`)).body.items },
+
+    /** The first address of the app. */
+    async appUrl () {
+      const { app: { addresses } } = await deck.status()
+      return String(addresses[0])
+    },
+
+    /** @param {(event: any) => boolean} matches @param {string} what waits for an event that has come or is to come */
+    untilEvent: (matches, what) => deadline(events.until(matches), what, deck),
+
+    /** Asks again after each event, until the status is as wanted. @param {(status: any) => boolean} isWanted @param {string} what */
+    async untilStatus (isWanted, what) {
+      return await deadline((async () => {
+        for (;;) {
+          const seen = events.count()
+          const status = await deck.status()
+          if (isWanted(status)) return status
+          await events.untilMoreThan(seen)
+        }
+      })(), what, deck)
+    },
+
+    /** @param {{ ready: number }} wanted that many ready workers, and no others */
+    until: ({ ready }) => deck.untilStatus(({ readyWorkers, workers: rows }) => readyWorkers === ready && rows.length === ready, `${ready} ready workers`),
+
+    /** Starts a rollout and waits for its end. @param {'restart' | 'deploy'} kind @returns {Promise<any>} the rollout */
+    async rollout (kind) {
+      const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
+      if (status !== 202) throw new Error(`expected 202, received ${status}: ${JSON.stringify(body)}`)
+      return (await deck.api(`/rollouts/${body.id}?wait=60s`)).body
+    },
+
+    /** @param {NodeJS.Signals} signal */
+    signal: (signal) => child.kill(signal),
+
+    /** Ends the master and removes its folder. */
+    async stop () {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+      const result = await exited
+      clearTimeout(timer)
+      events.close()
+      if (!dataDir) await rm(folder, { recursive: true, force: true })
+      return result
+    }
+  }
+
+  try {
+    const master = await deadline(untilMaster(folder, child, exited), 'the master to announce itself', deck)
+    adminUrl = master.adminUrl
+    token = (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim()
+    events.follow(`${adminUrl}/api/v1/events/stream`, token)
+    return deck
+  } catch (error) {
+    await deck.stop()
+    throw error
+  }
+}
+
+/**
+ * Runs `clusterdeck` with any arguments to its end.
+ * @param {string[]} args @param {{ env?: Record<string, string | undefined>, cwd?: string }} [options]
+ */
+export async function runCli (args, { env = {}, cwd } = {}) {
+  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = collectOutput(child)
+  const [code] = await once(child, 'close')
+  return { code, stdout: output.stdout, stderr: output.stderr }
+}
+
+/** @param {import('node:child_process').ChildProcess} child */
+function collectOutput (child) {
+  const output = { stdout: '', stderr: '' }
+  for (const name of /** @type {const} */ (['stdout', 'stderr'])) {
+    child[name]?.setEncoding('utf8').on('data', (text) => { output[name] += text })
+  }
+  return output
+}
+
+/**
+ * `master.json` appears once the admin port listens; the folder is watched by looking, as file watchers lose renames.
+ * @param {string} folder @param {import('node:child_process').ChildProcess} child @param {Promise<unknown>} exited
+ */
+async function untilMaster (folder, child, exited) {
+  const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
+  ended.catch(() => {})
+  for (;;) {
+    try {
+      const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
+      if (master.pid === child.pid) return master
+    } catch {
+      // ENOENT: not yet.
+    }
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 10))])
+  }
+}
+
+/** Follows a deck's server-sent events from the first one on. */
+function createEventLog () {
+  /** @type {any[]} */
+  const seen = []
+  /** @type {Set<() => void>} */
+  const watchers = new Set()
+  /** @type {import('node:http').ClientRequest | undefined} */
+  let request
+
+  return {
+    count: () => seen.length,
+
+    /** @param {string} url @param {string} token */
+    follow (url, token) {
+      request = http.get(url, { agent: false, headers: { authorization: `Bearer ${token}`, 'last-event-id': '0' } }, (response) => {
+        let rest = ''
+        response.setEncoding('utf8').on('error', () => {}).on('data', (text) => {
+          const blocks = (rest + text).split('\n\n')
+          rest = blocks.pop() ?? ''
+          for (const block of blocks) take(block)
+        })
+      }).on('error', () => {})
+    },
+
+    close () { request?.destroy() },
+
+    /** @param {(event: any) => boolean} matches @returns {Promise<any>} */
+    until: (matches) => watch(() => seen.find(matches)),
+
+    /** @param {number} count @returns {Promise<any>} */
+    untilMoreThan: (count) => watch(() => seen.length > count)
+  }
+
+  function take (/** @type {string} */ block) {
+    const data = block.split('\n').find((line) => line.startsWith('data:'))
+    if (!data) return
+    seen.push(JSON.parse(data.slice(5)))
+    for (const watcher of [...watchers]) watcher()
+  }
+
+  function watch (/** @type {() => any} */ find) {
+    return new Promise((resolve) => {
+      const look = () => {
+        const found = find()
+        if (!found) return
+        watchers.delete(look)
+        resolve(found)
+      }
+      watchers.add(look)
+      look()
+    })
+  }
+}
+
+/** @template T @param {Promise<T>} promise @param {string} what @param {{ output: { stdout: string, stderr: string } }} deck @returns {Promise<T>} */
+async function deadline (promise, what, { output }) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  const late = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${what}; output: ${output.stdout}${output.stderr}`)), PATIENCE_MS)
+  })
+  try {
+    return /** @type {T} */ (await Promise.race([promise, late]))
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,57 @@
+import http from 'node:http'
+import autocannon from 'autocannon'
+
+/**
+ * Opens fresh connections at a steady rate, one request each, until it is told to stop.
+ * @param {string} url @param {{ perSecond: number }} options
+ */
+export function openFreshConnections (url, { perSecond }) {
+  /** @type {Promise<{ ms: number, failure: string | null }>[]} */
+  const requests = []
+  const startedAt = performance.now()
+  // Catches up after a late timer, so that the rate holds on a busy machine.
+  const timer = setInterval(() => {
+    const due = Math.floor((performance.now() - startedAt) / 1000 * perSecond)
+    while (requests.length < due) requests.push(request(url))
+  }, 5)
+
+  return {
+    async stop () {
+      clearInterval(timer)
+      const results = await Promise.all(requests)
+      return {
+        total: results.length,
+        failures: results.map(({ failure }) => failure).filter((failure) => failure !== null),
+        slowestMs: Math.round(Math.max(...results.map(({ ms }) => ms)))
+      }
+    }
+  }
+}
+
+/** @param {string} url @returns {Promise<{ ms: number, failure: string | null }>} */
+function request (url) {
+  const startedAt = performance.now()
+  return new Promise((resolve) => {
+    const finish = (/** @type {string | null} */ failure) => resolve({ ms: performance.now() - startedAt, failure })
+    http.get(url, { agent: false, timeout: 20_000 }, (response) => {
+      response.resume()
+      response.on('error', (error) => finish(error.message))
+      response.on('end', () => finish(response.statusCode === 200 ? null : `status ${response.statusCode}`))
+    }).on('timeout', function () { this.destroy(new Error('no answer within 20 s')) }).on('error', (/** @type {any} */ error) => finish(error.code ?? error.message))
+  })
+}
+
+/**
+ * 32 connections that ask as fast as they are answered, until stopped.
+ * @param {string} url @param {{ keepAlive?: boolean }} [options] `keepAlive: false`: a new connection for every request
+ */
+export function hammer (url, { keepAlive = true } = {}) {
+  const run = autocannon({ url, connections: 32, duration: 600, headers: keepAlive ? {} : { connection: 'close' } })
+  return {
+    async stop () {
+      /** @type {any} */ (run).stop()
+      const { requests, errors, timeouts, non2xx } = await run
+      return { total: requests.total, errors, timeouts, non2xx }
+    }
+  }
+}
