@@ -1,5 +1,5 @@
-// Half of the 10 ms that a query may hold the master's loop; the rest is for the step that is under way when it is spent.
-const QUERY_MS = 5
+// A query may hold the master's loop for 10 ms; most of that is left to the step that is under way when its time is spent.
+const QUERY_MS = 4
 
 /**
  * The time that one query may take. SQLite runs in this thread, so a query that has spent it stops and hands back a cursor.

@@ -30,10 +30,11 @@ const MAX_TYPES = 64
 const MAX_Q_CHARS = 100
 const FILTER_COLUMNS = /** @type {const} */ (['rollout', 'worker', 'cause', 'release', 'slot', 'type'])
 
-// How many index entries one statement looks at: grown and shrunk by how long the last one took.
-const FIRST_CHUNK = 256
-const MIN_CHUNK = 32
-const MAX_CHUNK = 8192
+// How many index entries one statement looks at: grown and shrunk by how long the last one took. The first is small,
+// because every row of it may be a page that has to come from the disk.
+const FIRST_CHUNK = 32
+const MIN_CHUNK = 16
+const MAX_CHUNK = 1024
 const MAX_STATEMENTS = 300
 
 /**
@@ -47,7 +48,8 @@ const MAX_STATEMENTS = 300
  */
 export function createEventPages (db, { clock }) {
   const prepare = statementCache(db)
-  const bounds = db.prepare('SELECT max(id) AS newest, min(id) AS oldest FROM events')
+  // Two queries in one: SQLite looks up a lone max() or min() but scans the table for both together.
+  const bounds = db.prepare('SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest')
   const newestSpan = db.prepare('SELECT max(span) FROM spans WHERE oldest_ms < ?').pluck()
   const oldestSpan = db.prepare('SELECT min(span) FROM spans WHERE newest_ms >= ?').pluck()
   // Steps from one type to the next through the index; there are far fewer types than events.
@@ -217,10 +219,10 @@ function toMs (name, value) {
   throw new DeckError('invalid-query', `${name}: expected an ISO 8601 time, received ${JSON.stringify(String(value).slice(0, 60))}`)
 }
 
-/** Aims at 1 to 2 ms a chunk: short enough to stop in time, long enough to be worth a statement. */
+/** Aims at half a millisecond to one for a chunk: short enough to stop in time, long enough to be worth a statement. */
 function resized (/** @type {number} */ chunk, /** @type {number} */ tookMs) {
-  if (tookMs < 1) return Math.min(chunk * 2, MAX_CHUNK)
-  return tookMs > 2 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
+  if (tookMs < 0.5) return Math.min(chunk * 2, MAX_CHUNK)
+  return tookMs > 1 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
 }
 
 /** @param {import('./open.js').Db} db */

@@ -12,7 +12,8 @@ const ROWS_PER_STATEMENT = 50
  * @param {{ retention: Retention, now: () => number, clock: () => number }} parts `clock`: monotonic ms
  */
 export function createRetention (db, { retention, now, clock }) {
-  const bounds = db.prepare('SELECT max(id) AS newest, min(id) AS oldest FROM events')
+  const newestEvent = db.prepare('SELECT max(id) FROM events').pluck()
+  const oldestEvent = db.prepare('SELECT min(id) FROM events').pluck()
   // Ids are dense, so the newest id says how many there are; counting a million rows would hold the loop.
   const deleteEvents = db.prepare(`
     DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT @rows) AND (at_ms < @before OR id <= @surplus)`)
@@ -34,7 +35,7 @@ export function createRetention (db, { retention, now, clock }) {
       const kinds = [
         (/** @type {number} */ rows) => deleteSessions.run({ now: now(), rows }).changes,
         (/** @type {number} */ rows) => deleteRollouts.run({ before, rows }).changes,
-        (/** @type {number} */ rows) => deleteEvents.run({ before, rows, surplus: newestEvent() - retention.maxEvents }).changes
+        (/** @type {number} */ rows) => deleteEvents.run({ before, rows, surplus: Number(newestEvent.get() ?? 0) - retention.maxEvents }).changes
       ]
       let deleted = 0
       for (const deleteSome of kinds) {
@@ -46,13 +47,8 @@ export function createRetention (db, { retention, now, clock }) {
           if (count < rows) break
         }
       }
-      const { oldest } = /** @type {{ oldest: number | null }} */ (bounds.get())
-      if (oldest !== null) deleteSpans.run(Math.floor(oldest / SPAN_SIZE))
+      deleteSpans.run(Math.floor(Number(oldestEvent.get() ?? 0) / SPAN_SIZE))
       return { deleted, more: false }
     }
-  }
-
-  function newestEvent () {
-    return /** @type {{ newest: number | null }} */ (bounds.get()).newest ?? 0
   }
 }

@@ -1,0 +1,148 @@
+/**
+ * How long the history holds the loop: one million events in a file, then every kind of query.
+ * `node test/bench/history.js [events]` prints p50, p99 and max per kind and fails if any call took longer than 10 ms.
+ */
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openHistory } from '../../db/history.js'
+
+const LIMIT_MS = 10
+const total = Number(process.argv[2] ?? 1_000_000)
+const start = Date.UTC(2026, 0, 1)
+const folder = mkdtempSync(join(tmpdir(), 'clusterdeck-bench-'))
+const file = join(folder, 'history.db')
+let history = openHistory({ file })
+
+try {
+  const worst = [...fill(), ...reopen(), ...query(), ...forget()].filter(Boolean)
+  process.exitCode = worst.some((max) => max > LIMIT_MS) ? 1 : 0
+  console.log(process.exitCode ? `a call took longer than ${LIMIT_MS} ms` : `no call took longer than ${LIMIT_MS} ms`)
+} finally {
+  history.close()
+  rmSync(folder, { recursive: true })
+}
+
+/** Every event in a transaction of its own, as in production. */
+function fill () {
+  const times = []
+  for (let id = 1; id <= total; id++) times.push(timed(() => history.record(eventAt(id))))
+  console.log(`${total} events, ${Math.round(statSync(file).size / 1e6)} MB`)
+  return [report('record', times)]
+}
+
+function reopen () {
+  history.close()
+  return [report('open', [timed(() => { history = openHistory({ file, retention: { maxAgeMs: Infinity, maxEvents: total - 20_000 } }) })])]
+}
+
+function query () {
+  const third = new Date(start + total * 333).toISOString()
+  const half = new Date(start + total * 500).toISOString()
+  /** @type {Record<string, import('../../db/event-pages.js').EventQuery>} */
+  const kinds = {
+    'no filter': {},
+    'type, common': { type: 'worker.exited' },
+    'type, rare': { type: 'master.started' },
+    'type family': { type: 'worker.*' },
+    'type family, rare': { type: 'rollout.*' },
+    'two types': { type: ['worker.exited', 'master.started'] },
+    'cause, common': { cause: 'crash' },
+    'cause, rare': { cause: 'hung' },
+    'cause, absent': { cause: 'max-age' },
+    slot: { slot: 3 },
+    worker: { worker: Math.floor(total / 10) },
+    release: { release: 'r2' },
+    rollout: { rollout: 3 },
+    'since and until': { since: third, until: half },
+    'until long ago': { until: new Date(start + 60_000).toISOString() },
+    'type + slot': { type: 'worker.exited', slot: 3 },
+    'type + slot + cause, rare': { type: 'worker.exited', slot: 5, cause: 'hung' },
+    'common + common, never together': { type: 'worker.ready', cause: 'crash' },
+    'family + cause, never together': { type: 'rollout.*', cause: 'crash' },
+    'slot + release + range': { slot: 7, release: 'r1', since: third, until: half },
+    'q, common': { q: 'exited' },
+    'q, rare': { q: 'needle in the haystack' },
+    'q, absent': { q: 'no such words' },
+    'q, absent + type': { q: 'no such words', type: 'worker.exited' },
+    'limit 1000': { limit: 1000 },
+    'limit 1000, large details': { limit: 1000, type: 'unexpected' }
+  }
+  return Object.entries(kinds).map(([name, wanted]) => pages(name, wanted))
+}
+
+/** @param {string} name @param {import('../../db/event-pages.js').EventQuery} wanted */
+function pages (name, wanted) {
+  const times = []
+  let items = 0
+  /** @type {string | null | undefined} */
+  let cursor
+  do {
+    const took = timed(() => {
+      const page = history.page({ ...wanted, cursor })
+      items += page.items.length
+      cursor = page.next
+    })
+    times.push(took)
+  } while (cursor && times.length < 300)
+  return report(name, times, `${items} items, ${cursor ? 'more' : 'all'}`)
+}
+
+function forget () {
+  const times = []
+  let more = true
+  let deleted = 0
+  while (more) {
+    times.push(timed(() => {
+      const result = history.sweep()
+      more = result.more
+      deleted += result.deleted
+    }))
+  }
+  return [report('sweep', times, `${deleted} deleted`)]
+}
+
+/** @param {() => void} work */
+function timed (work) {
+  const began = performance.now()
+  work()
+  return performance.now() - began
+}
+
+/** @param {string} name @param {number[]} times @param {string} [note] */
+function report (name, times, note = '') {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (/** @type {number} */ part) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]
+  const max = sorted[sorted.length - 1]
+  console.log(`${name.padEnd(34)} calls ${String(times.length).padStart(7)}  p50 ${ms(at(0.5))}  p99 ${ms(at(0.99))}  max ${ms(max)}  over ${times.filter((time) => time > LIMIT_MS).length}  ${note}`)
+  return max
+}
+
+function ms (/** @type {number} */ value) {
+  return `${value.toFixed(3).padStart(8)} ms`
+}
+
+/** @param {number} id @returns {import('../../server/event-stream.js').DeckEvent} */
+function eventAt (id) {
+  const types = ['worker.forked', 'worker.online', 'worker.ready', 'worker.draining', 'worker.exited', 'worker.restarted']
+  const type = id % 100_000 === 1 ? 'master.started' : id % 1000 === 7 ? 'unexpected' : id % 50_000 < 20 ? 'rollout.step' : types[id % types.length]
+  const exited = type === 'worker.exited'
+  const cause = exited ? (id % 250_000 === 4 ? 'hung' : ['crash', 'deploy', 'restart'][Math.floor(id / 6) % 3]) : null
+  return {
+    id,
+    at: new Date(start + id * 1000).toISOString(),
+    type,
+    cause,
+    slot: id % 8 + 1,
+    worker: Math.floor(id / 6),
+    pid: 1000 + id % 30_000,
+    release: id < total / 2 ? 'r1' : 'r2',
+    rollout: type.startsWith('rollout.') ? Math.floor(id / 50_000) + 1 : null,
+    actor: null,
+    code: exited ? 1 : null,
+    signal: null,
+    uptimeMs: exited ? id * 7 % 1e7 : null,
+    message: id === 40_003 ? 'the needle in the haystack' : `worker ${Math.floor(id / 6)} (slot ${id % 8 + 1}) ${exited ? 'exited with code 1: Error: connect ECONNREFUSED 10.0.0.7:5432' : 'moved on'}`,
+    detail: type === 'unexpected' ? { input: 'x'.repeat(12_000) } : exited ? { errorName: 'Error', stack: 'at handler (/srv/app/app.js:12:3)\n'.repeat(12) } : type.startsWith('rollout.') ? { id: 1, kind: 'deploy', state: 'rolling' } : null
+  }
+}
