@@ -1,3 +1,4 @@
+import { DeckError } from '../server/errors.js'
 import { createEventPages } from './event-pages.js'
 import { createEvents } from './events.js'
 import { createHighWater } from './high-water.js'
@@ -7,6 +8,7 @@ import { createRollouts } from './rollouts.js'
 import { createSessions } from './sessions.js'
 
 /** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
+/** @typedef {import('./event-pages.js').EventQuery} EventQuery */
 /** @typedef {ReturnType<typeof openHistory>} History */
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -15,75 +17,128 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvents: 1_000_000 })
 
 /**
- * What this data folder remembers. Every call is synchronous and bounded; all but `sessions.find` and the like may
- * throw when the database fails, and the callers (recorder, deck) decide what that means.
+ * What this data folder remembers. Every call is synchronous and bounded in time.
+ * Reads of events and rollouts throw DeckError `history-unavailable` when the database fails; the rest throws what SQLite says.
  * @param {object} options
  * @param {string} options.file the database, made if it is not there; `:memory:` for none
  * @param {() => number} [options.now] wall clock, ms since the epoch
  * @param {() => number} [options.clock] monotonic clock, ms
  * @param {Partial<import('./retention.js').Retention>} [options.retention]
- * @throws {import('../server/errors.js').DeckError} see openDatabase
+ * @throws {DeckError} see openDatabase
  */
 export function openHistory ({ file, now = Date.now, clock = () => performance.now(), retention = {} }) {
-  const { db, movedAside } = openDatabase(file, { now })
-  const highWater = createHighWater(db)
-  const events = createEvents(db)
-  const rollouts = createRollouts(db, { clock })
-  const { page } = createEventPages(db, { clock })
-  const { sweep } = createRetention(db, { retention: { ...DEFAULT_RETENTION, ...retention }, now, clock })
-
-  const write = db.transaction((/** @type {DeckEvent} */ event) => {
-    events.insert(event)
-    highWater.raise('event', event.id)
-    if (event.type.startsWith('rollout.')) rememberRollout(event)
-    if (event.type === 'release.created') rememberRelease(event)
-  })
+  const options = { file, now, clock, retention: { ...DEFAULT_RETENTION, ...retention } }
+  let tables = openTables(options)
 
   return {
-    /** Where a damaged database was moved when this one was opened in its place, else null. */
-    movedAside,
+    /** Where a damaged database was moved when a new one took its place, else null. */
+    get movedAside () { return tables.movedAside },
 
     /**
      * Stores one event before it returns. Storing the same event again changes nothing.
      * @param {DeckEvent} event
      */
-    record (event) { write.immediate(event) },
+    record (event) { tables.write(event) },
 
     /** @returns {number} the highest event id ever stored, 0 if none */
-    lastEventId: () => highWater.read('event'),
+    lastEventId: () => tables.highWater.read('event'),
 
     /** @returns {number} the highest rollout id ever stored, 0 if none */
-    lastRolloutId: () => highWater.read('rollout'),
+    lastRolloutId: () => tables.highWater.read('rollout'),
 
     /** @returns {number} the n of the newest release `r<n>`, 0 if none */
-    lastReleaseNumber: () => highWater.read('release'),
+    lastReleaseNumber: () => tables.highWater.read('release'),
 
-    page,
+    /**
+     * Newest first. It may hold fewer than `limit` items, even none, and still have a `next`: then its time was spent.
+     * @param {EventQuery} [query]
+     */
+    page: (query) => reading(() => tables.page(query)),
 
-    /** @param {number} id @returns {DeckEvent | null} */
-    event: (id) => events.find(id),
+    /** @param {number} id */
+    event: (id) => reading(() => tables.events.find(id)),
 
-    /** @param {number} id @returns {Record<string, any> | null} as of its last event */
-    rollout: (id) => rollouts.find(id),
+    /** The rollout as of its last event. @param {number} id */
+    rollout: (id) => reading(() => tables.rollouts.find(id)),
 
-    rollouts: rollouts.page,
-    sessions: createSessions(db),
-    sweep,
+    /** @param {{ limit?: number, cursor?: string | null }} [query] */
+    rollouts: (query) => reading(() => tables.rollouts.page(query)),
+
+    /** @type {import('./sessions.js').Sessions} */
+    sessions: {
+      create: (session) => tables.sessions.create(session),
+      find: (hash) => tables.sessions.find(hash),
+      touch: (hash, expiresAt) => tables.sessions.touch(hash, expiresAt),
+      revoke: (hash) => tables.sessions.revoke(hash),
+      revokeAll: () => tables.sessions.revokeAll()
+    },
+
+    /** @param {{ sliceRows?: number }} [slice] */
+    sweep: (slice) => tables.sweep(slice),
+
+    /**
+     * Lets go of the file and opens it again. A damaged one is moved aside; the ids go on from where they were.
+     * @throws {DeckError} see openDatabase; then this history stays closed until the next try
+     */
+    reopen () {
+      tables.close()
+      tables = openTables(options, tables.highWater)
+    },
 
     /** Closing twice is fine. */
-    close () { db.close() }
+    close () { tables.close() }
   }
+}
 
-  /** @param {DeckEvent} event */
-  function rememberRollout ({ rollout, detail, at }) {
-    if (!Number.isInteger(rollout) || detail === null) return
-    rollouts.store({ ...detail, id: Number(rollout) }, Date.parse(at))
-    highWater.raise('rollout', Number(rollout))
+/**
+ * @param {{ file: string, now: () => number, clock: () => number, retention: import('./retention.js').Retention }} options
+ * @param {ReturnType<typeof createHighWater>} [before] of the database that this one replaces
+ */
+function openTables ({ file, now, clock, retention }, before) {
+  const { db, movedAside } = openDatabase(file, { now })
+  const events = createEvents(db)
+  const rollouts = createRollouts(db, { clock })
+  const highWater = createHighWater(db)
+  if (before) highWater.adopt(before)
+
+  const write = db.transaction((/** @type {DeckEvent} */ event) => {
+    events.insert(event)
+    highWater.raise('event', event.id)
+    if (event.type.startsWith('rollout.') && event.rollout !== null && event.detail) {
+      rollouts.store({ ...event.detail, id: event.rollout }, Date.parse(event.at))
+      highWater.raise('rollout', event.rollout)
+    }
+    if (event.type === 'release.created') highWater.raise('release', releaseNumber(event))
+  })
+
+  return {
+    movedAside,
+    events,
+    rollouts,
+    highWater,
+    write: (/** @type {DeckEvent} */ event) => write.immediate(event),
+    page: createEventPages(db, { clock }).page,
+    sessions: createSessions(db),
+    sweep: createRetention(db, { retention, now, clock }).sweep,
+    close: () => { db.close() }
   }
+}
 
-  /** @param {DeckEvent} event */
-  function rememberRelease ({ release }) {
-    const number = /^r(\d{1,9})$/.exec(release ?? '')?.[1]
-    if (number !== undefined) highWater.raise('release', Number(number))
+/** @param {DeckEvent} event */
+function releaseNumber ({ release }) {
+  return Number(/^r(\d{1,9})$/.exec(release ?? '')?.[1] ?? 0)
+}
+
+/**
+ * @template T
+ * @param {() => T} read
+ * @returns {T}
+ */
+function reading (read) {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof DeckError) throw error
+    throw new DeckError('history-unavailable', 'the history database cannot be read at the moment', { cause: error })
   }
 }

@@ -2,6 +2,7 @@
  * Who is signed in. Only the hash of a session's secret is stored: reading the file signs nobody in.
  * All times are ms since the epoch.
  * @typedef {{ hash: string, createdAt: number, expiresAt: number }} Session
+ * @typedef {ReturnType<typeof createSessions>} Sessions
  */
 
 /** @param {import('./open.js').Db} db */
