@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+/** @typedef {(file: string) => string} ReadFile throws like readFileSync if there is no such file */
+
+const CGROUP_ROOT = '/sys/fs/cgroup'
+
+/**
+ * How many CPUs this process may keep busy: what its affinity allows, and no more than the quota of its control groups.
+ * `os.cpus().length` counts the machine's, which starts 64 workers in a container that was given 2 CPUs.
+ * @param {{ readFile?: ReadFile, available?: () => number }} [system]
+ * @returns {number} at least 1; a quota of one and a half CPUs is 2
+ */
+export function cpuCount ({ readFile = (file) => readFileSync(file, 'utf8'), available = os.availableParallelism } = {}) {
+  const quotas = [...unifiedQuotas(readFile), ...legacyQuotas(readFile)]
+  return Math.max(1, Math.min(available(), ...quotas.map(Math.ceil)))
+}
+
+/**
+ * Version 2: every group from this process's own up to the root may set `cpu.max`, "<quota|max> <period>".
+ * https://docs.kernel.org/admin-guide/cgroup-v2.html
+ * @param {ReadFile} readFile
+ */
+function unifiedQuotas (readFile) {
+  const group = groupOf(readFile, (controllers) => controllers === '')
+  return upwards(group).flatMap((folder) => {
+    const [quota, period] = (read(readFile, path.join(CGROUP_ROOT, folder, 'cpu.max')) ?? '').trim().split(/\s+/)
+    return toCpus(quota, period)
+  })
+}
+
+/**
+ * Version 1: the cpu controller has a hierarchy of its own, with quota and period in two files; a quota of -1 is none.
+ * @param {ReadFile} readFile
+ */
+function legacyQuotas (readFile) {
+  const group = groupOf(readFile, (controllers) => controllers.split(',').includes('cpu'))
+  return ['cpu', 'cpu,cpuacct'].flatMap((mount) => upwards(group).flatMap((folder) => {
+    const file = (/** @type {string} */ name) => read(readFile, path.join(CGROUP_ROOT, mount, folder, name))?.trim()
+    return toCpus(file('cpu.cfs_quota_us'), file('cpu.cfs_period_us'))
+  }))
+}
+
+/**
+ * The path of this process in one hierarchy, from lines such as `0::/system.slice/app.service` or `4:cpu,cpuacct:/docker/3f…`.
+ * Inside a container it may be one of the host, which is not there: the root is always looked at as well.
+ * @param {ReadFile} readFile @param {(controllers: string) => boolean} isWanted
+ */
+function groupOf (readFile, isWanted) {
+  const lines = (read(readFile, '/proc/self/cgroup') ?? '').split('\n')
+  for (const line of lines) {
+    const [, controllers, group] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
+    if (group !== undefined && isWanted(controllers)) return group
+  }
+  return '/'
+}
+
+/** @param {string} group @returns {string[]} it and all that hold it, up to the root */
+function upwards (group) {
+  const parent = path.posix.dirname(group)
+  return parent === group ? [group] : [group, ...upwards(parent)]
+}
+
+/** @param {string | undefined} quota @param {string | undefined} period @returns {number[]} empty if there is no limit */
+function toCpus (quota, period) {
+  const cpus = Number(quota) / Number(period)
+  return cpus > 0 && Number.isFinite(cpus) ? [cpus] : []
+}
+
+/** @param {ReadFile} readFile @param {string} file @returns {string | null} */
+function read (readFile, file) {
+  try {
+    return readFile(file)
+  } catch {
+    // No such hierarchy, group or file, or no right to see it: then it sets no limit that could be kept to.
+    return null
+  }
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+// The longest that a Node timer can wait.
+const MAX_TIMER_MS = 2 ** 31 - 1
+export const MAX_WORKERS = 256
+
+/** Everything that can be set, as one schema: flags, environment names, help and error messages are derived from it. */
+export const SCHEMA = z.strictObject({
+  entry: path('the app\'s main file; default: "main" of the package.json in the working folder').optional(),
+  args: list('arguments for the app', ' '),
+  execArgv: list('options of node itself for every worker, such as --max-old-space-size=512', ' '),
+  cwd: path('the folder that the app runs in; default: the working folder').optional(),
+  workers: z.union([z.literal('max'), z.int().min(1).max(MAX_WORKERS)]).default('max').meta({
+    kind: 'integer', hint: 'n|max', expected: `an integer from 1 to ${MAX_WORKERS} or "max"`, description: 'workers to run; max: as many as this process may use CPUs'
+  }),
+  dispatch: choice(['shared', 'round-robin'], 'how connections reach workers; shared: each worker accepts by itself, round-robin: the master hands them out in turn'),
+  dataDir: path('where the history, the admin token and the logs are kept').default('.clusterdeck'),
+  admin: group({
+    host: text('the address that the admin page listens on').default('127.0.0.1'),
+    port: integer(0, 65535, 'the admin page\'s port; 0: any free one').default(9777),
+    allowedHosts: list('further host names under which the admin page may be asked for, as behind a proxy', ','),
+    sessionTtlMs: milliseconds('how long a browser stays signed in').default(DAY_MS / 2)
+  }),
+  ready: group({
+    signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
+    timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000)
+  }),
+  drain: group({
+    idleGraceMs: milliseconds('how long a draining worker leaves idle connections open').default(5000),
+    deadlineMs: milliseconds('how long a draining worker may take to answer what it has').default(30_000)
+  }),
+  stop: group({
+    termGraceMs: milliseconds('how long a worker has after SIGTERM before it is killed').default(5000)
+  }),
+  restart: group({
+    minDelayMs: milliseconds('the first delay before a worker that keeps dying is started again').default(100),
+    maxDelayMs: milliseconds('the longest such delay').default(30_000),
+    resetAfterMs: milliseconds('how long a worker has to stay up for the delay to start anew').default(60_000),
+    intensity: group({
+      restarts: integer(1, 10_000, 'how many restarts within the window are one too many: the slot is then shown as crash-looping').default(5),
+      windowMs: milliseconds('the window in which restarts are counted').default(60_000)
+    })
+  }),
+  history: group({
+    maxAgeMs: integer(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),
+    maxEvents: integer(1000, 100_000_000, 'how many events are kept').default(1_000_000)
+  })
+})
+
+/**
+ * One thing that can be set.
+ * @typedef {object} Option
+ * @property {string} name   its path in a config file, `ready.timeoutMs`
+ * @property {string[]} path
+ * @property {string} key    `readyTimeoutMs`, as in the flags object
+ * @property {string} flag   `--ready-timeout-ms`
+ * @property {string} env    `CLUSTERDECK_READY_TIMEOUT_MS`
+ * @property {'integer' | 'text' | 'path' | 'choice' | 'list'} kind
+ * @property {string} hint   what stands for the value in help
+ * @property {string} expected
+ * @property {string} description
+ * @property {string} [separator] of a list that is written as one string
+ * @property {unknown} [fallback] the default
+ */
+
+/** @type {readonly Option[]} */
+export const OPTIONS = Object.freeze(describe(SCHEMA, []))
+
+/** @param {any} schema @param {string[]} path @returns {Option[]} */
+function describe (schema, path) {
+  return Object.entries(schema.shape).flatMap(([key, field]) => {
+    const here = [...path, key]
+    const inner = unwrapped(field)
+    return inner.def.type === 'object' ? describe(inner, here) : [toOption(here, field)]
+  })
+}
+
+/** @param {string[]} path @param {any} field @returns {Option} */
+function toOption (path, field) {
+  const words = path.flatMap((part) => part.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
+  return {
+    ...metaOf(field),
+    name: path.join('.'),
+    path,
+    key: words[0] + words.slice(1).map((word) => word[0].toUpperCase() + word.slice(1)).join(''),
+    flag: `--${words.join('-')}`,
+    env: `CLUSTERDECK_${words.join('_').toUpperCase()}`,
+    fallback: field.safeParse(undefined).data
+  }
+}
+
+/** Defaults wrap the schema that carries the description. @param {any} field */
+function metaOf (field) {
+  for (let schema = field; schema; schema = schema.def.innerType) {
+    const meta = schema.meta()
+    if (meta) return meta
+  }
+}
+
+/** @param {any} field */
+function unwrapped (field) {
+  let schema = field
+  while (schema.def.innerType) schema = schema.def.innerType
+  return schema
+}
+
+/** @template {import('zod').ZodRawShape} T @param {T} shape */
+function group (shape) {
+  return z.strictObject(shape).prefault(/** @type {any} */ ({}))
+}
+
+/** @param {number} min @param {number} max @param {string} description @param {string} [hint] */
+function integer (min, max, description, hint = 'n') {
+  return z.int().min(min).max(max).meta({ kind: 'integer', hint, expected: `an integer from ${min} to ${max}`, description })
+}
+
+/** @param {string} description */
+function milliseconds (description) {
+  return integer(0, MAX_TIMER_MS, description, 'ms')
+}
+
+/** @template {string} const T @param {readonly [T, ...T[]]} values the first is the default @param {string} description */
+function choice (values, description) {
+  const expected = `one of ${values.map((value) => `"${value}"`).join(', ')}`
+  return z.enum(values).default(/** @type {any} */ (values[0])).meta({ kind: 'choice', hint: values.join('|'), expected, description })
+}
+
+/** @param {string} description */
+function text (description) {
+  return z.string().min(1).meta({ kind: 'text', hint: 'text', expected: 'a text that is not empty', description })
+}
+
+/** @param {string} description */
+function path (description) {
+  return z.string().min(1).meta({ kind: 'path', hint: 'path', expected: 'a path', description })
+}
+
+/** @param {string} description @param {string} separator */
+function list (description, separator) {
+  const named = separator === ',' ? 'commas' : 'spaces'
+  return z.array(z.string()).default([]).meta({ kind: 'list', hint: 'list', separator, expected: 'a list of texts', description: `${description} (separated by ${named})` })
+}
