@@ -77,6 +77,16 @@ describe('rolling deploy', () => {
     assert.equal(pool.last('worker.draining').cause, 'rollback')
   })
 
+  test('brings a slot that waits to go back onto the old release, should its worker die meanwhile', () => {
+    const pool = ready(3)
+    pool.feed(deploy)
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    pool.feed({ type: 'worker-ready', worker: 5 })
+    pool.exit(6, { code: 1 })
+    pool.exit(5, { signal: 'SIGKILL' })
+    assert.equal([...pool.processes.values()].at(-1)?.release, 'r1')
+  })
+
   test('leaves a slot on the new release where the old one will not come back', () => {
     const pool = ready(2)
     pool.feed(deploy)

@@ -1,0 +1,35 @@
+import { copyFile, mkdir, mkdtemp, rename, symlink, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
+
+/**
+ * A folder of releases with a `current` link, as deploy tools lay it out.
+ * @param {string} fixture the first release's app
+ */
+export async function createReleases (fixture) {
+  const root = await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-releases-'))
+  await writeFile(path.join(root, 'package.json'), '{ "type": "module" }')
+  await mkdir(path.join(root, 'first'))
+  await copyFile(path.join(FIXTURES, fixture), path.join(root, 'first', 'app.js'))
+  await pointTo('first')
+
+  return {
+    root,
+    entry: path.join(root, 'current', 'app.js'),
+
+    /** Adds a release and points `current` to it. @param {string} name @param {string} source */
+    async add (name, source) {
+      await mkdir(path.join(root, name))
+      await writeFile(path.join(root, name, 'app.js'), source)
+      await pointTo(name)
+    }
+  }
+
+  async function pointTo (/** @type {string} */ name) {
+    await symlink(name, path.join(root, 'next'))
+    await rename(path.join(root, 'next'), path.join(root, 'current'))
+  }
+}
