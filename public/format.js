@@ -1,0 +1,77 @@
+/**
+ * How numbers read. Used by the server for the first paint and by the browser for what ticks, so that both agree.
+ */
+
+/**
+ * @param {number | null | undefined} ms
+ * @returns {string} two units at most: `0.4s`, `12s`, `3m 12s`, `2h 05m`, `3d 04h`
+ */
+export function formatDuration (ms) {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–'
+  if (ms < 0) return '0s'
+  const seconds = Math.floor(ms / 1000)
+  const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86400)]
+  if (days > 0) return `${days}d ${pad(hours % 24)}h`
+  if (hours > 0) return `${hours}h ${pad(minutes % 60)}m`
+  if (minutes > 0) return `${minutes}m ${pad(seconds % 60)}s`
+  return `${seconds}s`
+}
+
+/** @param {number | null | undefined} ms @returns {string} as above, with tenths below ten seconds: `0.4s` */
+export function formatExactDuration (ms) {
+  if (typeof ms === 'number' && ms >= 0 && ms < 10_000) return `${(ms / 1000).toFixed(1)}s`
+  return formatDuration(ms)
+}
+
+/** @param {number} ms since it happened @returns {string} one unit: `now`, `12s ago`, `3m ago`, `2h ago`, `3d ago` */
+export function formatAgo (ms) {
+  if (ms < 1000) return 'now'
+  return `${formatDuration(ms).split(' ')[0]} ago`
+}
+
+/** @param {number | null | undefined} bytes @returns {string} `64.0 MB`, `1.25 GB` */
+export function formatBytes (bytes) {
+  if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return '–'
+  const [kb, mb, gb] = [bytes / 1024, bytes / 1024 ** 2, bytes / 1024 ** 3]
+  if (gb >= 1) return `${gb.toFixed(2)} GB`
+  if (mb >= 100) return `${Math.round(mb)} MB`
+  if (mb >= 1) return `${mb.toFixed(1)} MB`
+  return `${Math.round(kb)} KB`
+}
+
+/** @param {number | null | undefined} percent @returns {string} `12.5%` */
+export function formatPercent (percent) {
+  if (percent === null || percent === undefined || !Number.isFinite(percent)) return '–'
+  return `${percent >= 100 ? Math.round(percent) : percent.toFixed(1)}%`
+}
+
+/**
+ * @param {string} iso
+ * @param {{ timeZone?: string, isLong?: boolean }} [options]  `timeZone`: the viewer's by default
+ * @returns {string} `20 Nov 21:04:09`, long: `Thu 20 Nov 2025, 21:04:09.123`
+ */
+export function formatTime (iso, { timeZone, isLong = false } = {}) {
+  const date = new Date(iso)
+  if (Number.isNaN(date.getTime())) return String(iso)
+  const part = Object.fromEntries(clock(timeZone).formatToParts(date).map(({ type, value }) => [type, value]))
+  const time = `${part.hour}:${part.minute}:${part.second}`
+  if (!isLong) return `${part.day} ${part.month} ${time}`
+  return `${part.weekday} ${part.day} ${part.month} ${part.year}, ${time}.${String(date.getUTCMilliseconds()).padStart(3, '0')}`
+}
+
+/** @type {Map<string | undefined, Intl.DateTimeFormat>} a formatter costs far more to make than to use */
+const clocks = new Map()
+
+function clock (/** @type {string | undefined} */ timeZone) {
+  const known = clocks.get(timeZone)
+  if (known) return known
+  const made = new Intl.DateTimeFormat('en-GB', {
+    timeZone, weekday: 'short', day: '2-digit', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23'
+  })
+  clocks.set(timeZone, made)
+  return made
+}
+
+function pad (/** @type {number} */ value) {
+  return String(value).padStart(2, '0')
+}

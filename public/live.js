@@ -1,0 +1,75 @@
+import { startDialogs } from './dialogs.js'
+import { localise, setServerTime, startTicking, tick } from './ticks.js'
+
+/**
+ * Keeps the page as it is on the server: fragments come over socket.io and are morphed in by id.
+ * @typedef {{ id: string, html: string }} Fragment
+ */
+
+const { htmx, io } = /** @type {any} */ (window)
+const offline = /** @type {HTMLElement} */ (document.getElementById('offline'))
+const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
+
+startTicking()
+startDialogs()
+
+const socket = io({ transports: ['websocket', 'polling'], tryAllTransports: true, reconnectionDelay: 300, reconnectionDelayMax: 2000 })
+socket.on('connect', watch)
+socket.on('fragments', show)
+socket.on('signed-out', toSignIn)
+socket.on('disconnect', () => { offline.hidden = false })
+socket.on('connect_error', async () => {
+  offline.hidden = false
+  if (await isSignedOut()) toSignIn()
+})
+// The filters of the history change the address without a new page.
+document.addEventListener('htmx:after:swap', () => {
+  tick()
+  localise()
+  if (location.href !== watched) watch()
+})
+
+/** @type {string | undefined} the address that the server knows of */
+let watched
+
+/** After a connection was lost, too: the server answers with everything on this page that may have changed. */
+function watch () {
+  watched = location.href
+  socket.emit('watch', location.pathname + location.search, (/** @type {{ version: string }} */ { version }) => {
+    offline.hidden = true
+    if (version !== document.documentElement.dataset.assets) location.reload()
+  })
+}
+
+/** @param {{ now: number, fragments: Fragment[] }} update */
+function show ({ now, fragments }) {
+  setServerTime(now)
+  for (const { id, html } of fragments) {
+    const target = document.getElementById(id)
+    if (!target) continue
+    const known = new Set(Array.from(target.querySelectorAll('[data-flash]'), (element) => element.id))
+    htmx.swap({ text: html, target, swap: 'outerMorph' })
+    for (const element of document.querySelectorAll(`#${id} [data-flash]`)) {
+      if (!known.has(element.id)) flash(element)
+    }
+  }
+  tick()
+  localise()
+}
+
+/** Draws the eye to what is new. */
+function flash (/** @type {Element} */ element) {
+  if (hasCalmMotion.matches) return
+  const colour = getComputedStyle(document.documentElement).getPropertyValue('--flash')
+  element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600, easing: 'ease-out' })
+}
+
+/** A refused WebSocket does not say why, so ask. */
+async function isSignedOut () {
+  const response = await fetch('/api/v1/status', { method: 'HEAD' }).catch(() => null)
+  return response?.status === 401
+}
+
+function toSignIn () {
+  location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`)
+}

@@ -1,0 +1,40 @@
+'use strict'
+
+// Runs before the first paint, hence a classic script in the head: no flash of the other theme.
+;(() => {
+  const KEY = 'clusterdeck-theme'
+  const CHOICES = ['system', 'light', 'dark']
+  const LABELS = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' }
+
+  let choice = CHOICES.find((each) => each === read()) ?? 'system'
+  apply()
+  document.addEventListener('DOMContentLoaded', label)
+  document.addEventListener('click', ({ target }) => {
+    if (!(target instanceof Element) || !target.closest('[data-theme-toggle]')) return
+    choice = CHOICES[(CHOICES.indexOf(choice) + 1) % CHOICES.length]
+    apply()
+    label()
+    write()
+  })
+
+  function apply () {
+    document.documentElement.dataset.theme = choice
+  }
+
+  function label () {
+    const text = LABELS[/** @type {keyof typeof LABELS} */ (choice)]
+    for (const toggle of document.querySelectorAll('[data-theme-toggle]')) {
+      toggle.setAttribute('aria-label', text)
+      toggle.setAttribute('title', text)
+    }
+  }
+
+  // Storage may be forbidden; the theme then lasts as long as the page.
+  function read () {
+    try { return localStorage.getItem(KEY) } catch { return null }
+  }
+
+  function write () {
+    try { localStorage.setItem(KEY, choice) } catch {}
+  }
+})()

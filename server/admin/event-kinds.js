@@ -1,0 +1,48 @@
+/**
+ * How each type of event is shown: an icon of the sprite, a tone (a colour with a meaning) and a name.
+ * @typedef {'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'} Tone
+ * @typedef {{ icon: string, tone: Tone, label: string }} EventKind
+ * @typedef {import('../event-stream.js').DeckEvent} DeckEvent
+ */
+
+/** @type {Readonly<Record<string, EventKind>>} */
+const KINDS = Object.freeze({
+  'master.started': { icon: 'power', tone: 'info', label: 'Master started' },
+  'master.stopped': { icon: 'power', tone: 'idle', label: 'Master stopped' },
+  'worker.forked': { icon: 'git-fork', tone: 'idle', label: 'Worker forked' },
+  'worker.online': { icon: 'radio', tone: 'idle', label: 'Worker online' },
+  'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
+  'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining' },
+  'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited' },
+  'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted' },
+  'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop' },
+  'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Worker recovered' },
+  'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started' },
+  'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step' },
+  'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded' },
+  'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed' },
+  'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed' },
+  'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
+  'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded' },
+  'history.recovered': { icon: 'database', tone: 'ok', label: 'History recovered' },
+  unexpected: { icon: 'circle-alert', tone: 'warn', label: 'Unexpected' }
+})
+
+/** Exits that nobody asked for. */
+const FAULTS = new Set(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'master-lost'])
+
+/** Every type that has a name here. */
+export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
+
+/** What an operator looks for first. A `worker.restarted` is decided only after a death that nobody asked for. */
+export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.crash-looping', 'rollout.failed', 'history.degraded', 'unexpected'])
+
+/** Every cause that an event may have. */
+export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests',
+  'deploy', 'rollback', 'restart', 'scale-down', 'operator', 'shutdown', 'master-lost'])
+
+/** @param {Pick<DeckEvent, 'type' | 'cause'>} event @returns {EventKind} also for types that are not known here */
+export function kindOf ({ type, cause }) {
+  const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : { icon: 'circle', tone: /** @type {Tone} */ ('idle'), label: type }
+  return type === 'worker.exited' && cause !== null && FAULTS.has(cause) ? { ...kind, tone: 'bad' } : kind
+}

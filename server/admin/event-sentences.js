@@ -1,0 +1,59 @@
+import { formatExactDuration } from '../../public/format.js'
+import { kindOf } from './event-kinds.js'
+
+/** @typedef {import('../event-stream.js').DeckEvent} DeckEvent */
+
+/** @type {Readonly<Record<string, (event: DeckEvent) => string>>} */
+const SENTENCES = Object.freeze({
+  'master.started': ({ pid }) => `Master started${pid ? ` as process ${pid}` : ''}`,
+  'master.stopped': ({ uptimeMs }) => `Master stopped${after(uptimeMs)}`,
+  'worker.forked': (event) => `${who(event)} forked${event.pid ? ` as process ${event.pid}` : ''}`,
+  'worker.online': (event) => `${who(event)} is online`,
+  'worker.ready': (event) => `${who(event)} is ready${after(event.uptimeMs)}`,
+  'worker.draining': (event) => `${who(event)} is draining${because(event.message)}`,
+  'worker.exited': (event) => event.message ?? `${who(event)} ${manner(event)}${after(event.uptimeMs)}`,
+  'worker.restarted': ({ slot, detail }) => `Slot ${slot} gets a new worker${detail?.delayMs ? ` in ${formatExactDuration(detail.delayMs)}` : ' at once'}`,
+  'worker.recovered': ({ slot }) => `Slot ${slot} has recovered from its crash loop`,
+  'rollout.started': (event) => `${rolloutName(event)} started${because(event.message)}`,
+  'rollout.succeeded': (event) => `${rolloutName(event)} succeeded`,
+  'rollout.failed': (event) => `${rolloutName(event)} failed${because(event.message)}`,
+  'scale.changed': ({ message, detail }) => message ? `Scaled ${message}` : `Scaled to ${detail?.to} workers`,
+  'release.created': ({ release }) => `Release ${release} created`
+})
+
+/**
+ * @param {DeckEvent} event
+ * @returns {string} what happened, for people. Holds whatever an app threw: hostile text, to be escaped like any other
+ */
+export function sentenceOf (event) {
+  const sentence = Object.hasOwn(SENTENCES, event.type) ? SENTENCES[event.type](event) : event.message
+  return capitalised(sentence || kindOf(event).label)
+}
+
+function who (/** @type {DeckEvent} */ { worker, slot }) {
+  return `Worker ${worker ?? '?'}${slot === null ? '' : ` (slot ${slot})`}`
+}
+
+function manner (/** @type {DeckEvent} */ { signal, code }) {
+  if (signal) return `was ended by ${signal}`
+  return code === null ? 'exited' : `exited with code ${code}`
+}
+
+function rolloutName (/** @type {DeckEvent} */ { rollout, detail }) {
+  if (detail?.kind === 'deploy') return `Deploy of ${detail.to}`
+  if (detail?.kind === 'rollback') return `Rollback to ${detail.to}`
+  if (detail?.kind !== 'restart') return `Rollout ${rollout}`
+  return detail.steps?.length === 1 ? `Restart of slot ${detail.steps[0].slot}` : 'Restart of all workers'
+}
+
+function after (/** @type {number | null} */ uptimeMs) {
+  return uptimeMs === null ? '' : ` after ${formatExactDuration(uptimeMs)}`
+}
+
+function because (/** @type {string | null} */ message) {
+  return message ? `: ${message}` : ''
+}
+
+function capitalised (/** @type {string} */ text) {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

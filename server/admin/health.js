@@ -1,0 +1,98 @@
+/**
+ * The one sentence that says how the cluster is, most urgent truth first.
+ * @typedef {import('./event-kinds.js').Tone} Tone
+ * @typedef {{ tone: Tone, text: string, hint: string | null }} Health
+ * @typedef {{ desiredWorkers: number, readyWorkers: number, state: string, rollout: any, workers: any[] }} Snapshot
+ */
+
+/** Asked in this order; the first answer stands. */
+const SENTENCES = [whileStopping, ofCrashLoops, ofNoneReady, ofUnresponsive, ofRollout, ofBackoff, ofStarting]
+
+/** @param {Snapshot} snapshot @returns {Health} */
+export function describeHealth (snapshot) {
+  for (const sentence of SENTENCES) {
+    const health = sentence(snapshot)
+    if (health) return health
+  }
+  const { desiredWorkers: total, workers } = snapshot
+  const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
+  return {
+    tone: 'ok',
+    text: total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
+    hint: leaving > 0 ? `${count(leaving, 'worker')} finishing ${leaving === 1 ? 'its' : 'their'} last requests` : null
+  }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function whileStopping ({ state, workers }) {
+  if (state !== 'stopping') return null
+  const live = workers.filter(({ pid }) => pid !== null).length
+  return { tone: 'drain', text: 'The master is stopping', hint: live > 0 ? `${count(live, 'worker')} still draining` : null }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofCrashLoops ({ workers, desiredWorkers }) {
+  const slots = [...new Set(workers.filter(({ crashLooping }) => crashLooping).map(({ slot }) => slot))]
+  if (slots.length === 0) return null
+  const hint = 'It keeps dying soon after its start and is retried ever more slowly. History tells why.'
+  if (slots.length === 1) return { tone: 'bad', text: `Slot ${slots[0]} is crash-looping`, hint }
+  const who = slots.length === desiredWorkers ? `All ${slots.length} slots` : `Slots ${list(slots)}`
+  return { tone: 'bad', text: `${who} are crash-looping`, hint: hint.replace('It keeps', 'They keep').replace('its', 'their').replace('is retried', 'are retried') }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofNoneReady ({ state, readyWorkers }) {
+  if (state === 'starting' || readyWorkers > 0) return null
+  return { tone: 'bad', text: 'No worker is ready', hint: 'New connections wait in the queue of the socket until one is.' }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofUnresponsive ({ workers, desiredWorkers }) {
+  const stuck = workers.filter(({ state }) => state === 'unresponsive').length
+  return stuck === 0 ? null : { tone: 'bad', text: `${portion(stuck, desiredWorkers)} not answering`, hint: null }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofRollout ({ rollout }) {
+  if (!rollout) return null
+  const { replaced, total } = rollout.progress
+  return { tone: 'info', text: rolloutTitle(rollout), hint: `${replaced} of ${count(total, 'worker')} replaced` }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofBackoff ({ workers, desiredWorkers, readyWorkers }) {
+  const waiting = workers.filter(({ state }) => state === 'backoff').length
+  // A slot that is past its backoff has a starting worker again; to people both are the same restart.
+  const restarting = waiting + workers.filter(({ state, restarts }) => state === 'starting' && restarts > 0).length
+  if (restarting === 0 || readyWorkers >= desiredWorkers) return null
+  return { tone: 'warn', text: `${portion(restarting, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready and serving` }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofStarting ({ state, desiredWorkers, readyWorkers }) {
+  if (readyWorkers >= desiredWorkers) return null
+  if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready` }
+  return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
+}
+
+/** @param {{ kind: string, from: string | null, to: string | null, steps: any[] }} rollout */
+export function rolloutTitle ({ kind, from, to, steps }) {
+  if (kind !== 'restart') return `${kind === 'rollback' ? 'Rolling back' : 'Deploying'}${to ? ` ${to}` : ''}${from && from !== to ? ` over ${from}` : ''}`
+  return steps.length === 1 ? `Restarting slot ${steps[0].slot}` : 'Restarting all workers'
+}
+
+/** @param {number} n @param {number} total */
+function portion (n, total) {
+  if (total === 1) return 'The worker is'
+  return `${n} of ${total} workers ${n === 1 ? 'is' : 'are'}`
+}
+
+/** @param {number} n @param {string} noun */
+export function count (n, noun) {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}
+
+/** @param {number[]} items */
+function list (items) {
+  return items.length > 4 ? `${items.slice(0, 3).join(', ')} and ${items.length - 3} more` : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
+}

@@ -1,0 +1,176 @@
+import { Server } from 'socket.io'
+import { HISTORY_FRAGMENTS, historyModel } from './history-page.js'
+import { OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
+import { ASSETS_VERSION } from './routes/assets.js'
+import { withoutTicking } from './views.js'
+
+/**
+ * The live page: what changed is rendered once and sent to everybody who looks at the same page.
+ * @typedef {import('socket.io').Socket} Socket
+ * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void } }} Deck
+ * @typedef {{ id: string, html: string }} Fragment
+ * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
+ */
+
+/** Vitals come without an event, so viewed pages are looked over in this rhythm. */
+const BEAT_MS = 500
+/** However fast events come, a page is not rendered more often than this. */
+const MIN_GAP_MS = 200
+const MAX_MESSAGE_BYTES = 10_000
+const MAX_URL_CHARS = 2000
+
+/**
+ * @param {object} parts
+ * @param {import('node:http').Server} parts.httpServer
+ * @param {Deck} parts.deck
+ * @param {import('../../db/history.js').History} parts.history
+ * @param {import('./views.js').Views} parts.views
+ * @param {(req: import('node:http').IncomingMessage) => object | null} parts.authenticate
+ * @param {() => number} [parts.now] wall clock, ms since the epoch
+ * @param {{ error: (...args: any[]) => void }} [parts.log]
+ * @returns {{ close: () => void }}
+ */
+export function attachLive ({ httpServer, deck, history, views, authenticate, now = Date.now, log = { error () {} } }) {
+  const io = new Server(httpServer, {
+    serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
+  })
+  /** @type {Map<string, Room>} by URL; a room without viewers does not exist */
+  const rooms = new Map()
+  /** @type {NodeJS.Timeout | null} */
+  let beat = null
+  /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */
+  let scheduled = null
+  let lastUpdateAt = -Infinity
+
+  const unsubscribe = deck.events.subscribe(scheduleUpdate)
+
+  io.use((socket, next) => next(authenticate(socket.request) ? undefined : new Error('unauthenticated')))
+  io.on('connection', (socket) => {
+    beat ??= setInterval(onBeat, BEAT_MS)
+    socket.on('watch', (url, reply) => watch(socket, url, reply))
+    socket.on('disconnect', () => {
+      leave(socket)
+      if (io.sockets.sockets.size === 0) stopBeat()
+    })
+  })
+
+  return {
+    close () {
+      unsubscribe()
+      stopBeat()
+      // Not io.close(), which closes the HTTP server too, and not disconnectSockets(), after which browsers stay away:
+      // they are to come back to the next master.
+      io.engine.close()
+    }
+  }
+
+  function onBeat () {
+    for (const socket of io.sockets.sockets.values()) {
+      if (authenticate(socket.request)) continue
+      socket.emit('signed-out')
+      socket.disconnect(true)
+    }
+    scheduleUpdate()
+  }
+
+  /** A viewer came, came back, or moved on: from now on it gets what changes there, beginning with all of it. */
+  function watch (/** @type {Socket} */ socket, /** @type {unknown} */ url, /** @type {unknown} */ reply) {
+    leave(socket)
+    attempt(() => {
+      const room = typeof url === 'string' && url.length <= MAX_URL_CHARS ? enter(socket, url) : null
+      if (!room) return
+      const fragments = room.render()
+      if (room.viewers.size === 1) fragments.forEach((fragment) => isNews(room, fragment))
+      send(socket, fragments)
+    })
+    if (typeof reply === 'function') reply({ version: ASSETS_VERSION })
+  }
+
+  /** @returns {Room | null} null for a page on which nothing changes */
+  function enter (/** @type {Socket} */ socket, /** @type {string} */ url) {
+    const room = rooms.get(url) ?? openRoom(url)
+    if (!room) return null
+    rooms.set(url, room)
+    room.viewers.add(socket)
+    socket.join(url)
+    return room
+  }
+
+  function leave (/** @type {Socket} */ socket) {
+    for (const room of rooms.values()) {
+      if (!room.viewers.delete(socket)) continue
+      socket.leave(room.url)
+      if (room.viewers.size === 0) rooms.delete(room.url)
+    }
+  }
+
+  /** @returns {Room | null} */
+  function openRoom (/** @type {string} */ url) {
+    if (!URL.canParse(url, 'http://localhost')) return null
+    const { pathname, searchParams } = new URL(url, 'http://localhost')
+    const render = renderer(pathname, searchParams)
+    return render && { url, viewers: new Set(), render, sent: new Map() }
+  }
+
+  /** @returns {(() => Fragment[]) | null} */
+  function renderer (/** @type {string} */ pathname, /** @type {URLSearchParams} */ params) {
+    if (pathname === '/') return () => renderAll(OVERVIEW_FRAGMENTS, overviewModel({ deck, history, now: now() }))
+    // Older pages of the history stand still.
+    if (pathname === '/history' && !params.has('cursor')) return () => renderAll(HISTORY_FRAGMENTS, historyModel({ history, params, now: now() }))
+    return null
+  }
+
+  /** @returns {Fragment[]} */
+  function renderAll (/** @type {readonly string[]} */ ids, /** @type {object} */ model) {
+    return ids.map((id) => ({ id, html: views.render(`partials/${id}`, model) }))
+  }
+
+  /** Many events of one turn make one update. */
+  function scheduleUpdate () {
+    if (scheduled || rooms.size === 0) return
+    const waitMs = lastUpdateAt + MIN_GAP_MS - performance.now()
+    scheduled = waitMs > 0 ? setTimeout(update, waitMs) : setImmediate(update)
+  }
+
+  function update () {
+    scheduled = null
+    lastUpdateAt = performance.now()
+    for (const room of rooms.values()) {
+      attempt(() => {
+        const changed = room.render().filter((fragment) => isNews(room, fragment))
+        if (changed.length > 0) send(io.to(room.url), changed)
+      })
+    }
+  }
+
+  function isNews (/** @type {Room} */ { sent }, /** @type {Fragment} */ { id, html }) {
+    const content = withoutTicking(html)
+    if (sent.get(id) === content) return false
+    sent.set(id, content)
+    return true
+  }
+
+  /** `now` lets the browser's clocks tick by ours. */
+  function send (/** @type {{ emit: (event: string, data: any) => unknown }} */ to, /** @type {Fragment[]} */ fragments) {
+    to.emit('fragments', { now: now(), fragments })
+  }
+
+  /** A page that cannot be rendered must not take the master down. */
+  function attempt (/** @type {() => void} */ task) {
+    try {
+      task()
+    } catch (error) {
+      log.error({ err: error }, 'an update of the live page failed')
+    }
+  }
+
+  function stopBeat () {
+    if (beat) clearInterval(beat)
+    beat = null
+    if (scheduled) {
+      clearTimeout(/** @type {NodeJS.Timeout} */ (scheduled))
+      clearImmediate(/** @type {NodeJS.Immediate} */ (scheduled))
+    }
+    scheduled = null
+  }
+}

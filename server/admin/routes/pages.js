@@ -1,0 +1,120 @@
+import { Router, urlencoded } from 'express'
+import { z } from 'zod'
+import { DeckError } from '../../errors.js'
+import { CSV_TYPE, sendExport } from '../export.js'
+import { eventModel, exportQuery, historyModel } from '../history-page.js'
+import { overviewModel } from '../overview.js'
+import { toDeckError } from '../problem.js'
+
+/**
+ * The pages of the dashboard and the forms on them.
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any }} Deck
+ */
+
+const SILENT_LOG = { warn () {}, error () {} }
+const MAX_WORKERS = 256
+const MAX_NOTE_CHARS = 500
+
+const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
+
+/** What a form may ask for. @type {Readonly<Record<string, (body: Record<string, unknown>) => any>>} */
+const ACTIONS = Object.freeze({
+  restart: () => ({ type: 'rollout', kind: 'restart' }),
+  deploy: ({ note }) => ({ type: 'rollout', kind: 'deploy', ...optionalNote(note) }),
+  scale: ({ workers }) => ({
+    type: 'scale',
+    workers: checked(WORKER_COUNT, workers, `workers: expected a whole number from 1 to ${MAX_WORKERS}`)
+  }),
+  'restart-worker': ({ worker }) => ({
+    type: 'restart-worker',
+    worker: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), worker, 'worker: expected the id of a worker')
+  })
+})
+
+/**
+ * @param {object} parts
+ * @param {Deck} parts.deck
+ * @param {import('../../../db/history.js').History} parts.history
+ * @param {import('../views.js').Views} parts.views
+ * @param {() => number} [parts.now] wall clock, ms since the epoch
+ * @param {{ warn: (...args: any[]) => void, error: (...args: any[]) => void }} [parts.log]
+ */
+export function pagesRouter ({ deck, history, views, now = Date.now, log = SILENT_LOG }) {
+  const router = Router()
+
+  router.get('/', (req, res) => {
+    res.type('html').send(views.render('pages/overview', overviewModel({ deck, history, now: now() })))
+  })
+
+  router.get('/history', (req, res) => {
+    const model = historyModel({ history, params: queryOf(req), now: now() })
+    // The form sends its empty fields along; the address bar shows what counts.
+    if (req.get('HX-Request')) res.set('HX-Push-Url', model.problem ? req.originalUrl : model.canonicalUrl)
+    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/history', model))
+  })
+
+  // A link cannot ask for a format as callers of the API do, by its Accept header.
+  router.get('/history.csv', (req, res) => {
+    return sendExport({ history, query: exportQuery({ params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
+  })
+
+  router.get('/history/:id', (req, res) => {
+    res.type('html').send(views.render('pages/event', eventModel({ history, id: req.params.id, now: now() })))
+  })
+
+  router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), (req, res, next) => {
+    const { name } = req.params
+    if (!Object.hasOwn(ACTIONS, name)) return next()
+    deck.dispatch({ ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' })
+    // Nothing to swap: the live page shows what comes of it.
+    res.status(204).end()
+  })
+
+  router.use(onVisits((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}.`) }))
+  router.use(showError)
+  return router
+
+  /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */
+  function showError (error, req, res, next) {
+    if (!isVisit(req) || res.headersSent) return next(error)
+    const { status, title, message, code } = toDeckError(error)
+    if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
+    res.status(status).type('html').send(views.render('pages/error', { now: now(), status, title, message }))
+  }
+}
+
+/** @param {import('express').RequestHandler} handler for somebody who typed an address or followed a link */
+function onVisits (handler) {
+  return (/** @type {any} */ req, /** @type {any} */ res, /** @type {any} */ next) => isVisit(req) ? handler(req, res, next) : next()
+}
+
+function isVisit (/** @type {import('express').Request} */ { method, path, headers }) {
+  return method === 'GET' && !path.startsWith('/api/') && String(headers.accept).includes('text/html')
+}
+
+/** Forms are for the browser's session; scripts have the API, which says what it does. */
+function onlyPeople (/** @type {any} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
+  if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Actions of the dashboard need its session; scripts use /api/v1')
+  next()
+}
+
+/** @param {import('express').Request} req the raw query: express may have been told to parse it in its own way */
+function queryOf (req) {
+  return new URL(req.originalUrl, 'http://localhost').searchParams
+}
+
+function optionalNote (/** @type {unknown} */ note) {
+  const text = checked(z.string().trim().max(MAX_NOTE_CHARS).optional(), note, `note: expected at most ${MAX_NOTE_CHARS} characters`)
+  return text ? { note: text } : {}
+}
+
+/**
+ * @template T
+ * @param {import('zod').ZodType<T>} schema @param {unknown} value @param {string} expectation
+ * @returns {T}
+ */
+function checked (schema, value, expectation) {
+  const { success, data } = schema.safeParse(value)
+  if (!success) throw new DeckError('invalid-body', `${expectation}, received ${JSON.stringify(String(value).slice(0, 60))}`)
+  return data
+}
