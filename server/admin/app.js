@@ -3,11 +3,12 @@ import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
 import { DeckError } from '../errors.js'
 import { createApi } from './endpoint.js'
 import { sendProblem, toDeckError } from './problem.js'
-import { assetsRouter, pagesRouter } from './stand-ins.js'
+import { assetsRouter } from './routes/assets.js'
 import { clusterResources } from './routes/cluster.js'
 import { eventFeedResources } from './routes/event-feed.js'
 import { eventResources } from './routes/events.js'
 import { healthRouter } from './routes/health.js'
+import { pagesRouter } from './routes/pages.js'
 import { rolloutResources } from './routes/rollouts.js'
 import { signInRouter } from './routes/sign-in.js'
 import { signInLinkResources } from './routes/sign-in-links.js'
@@ -16,7 +17,16 @@ import { signInLinkResources } from './routes/sign-in-links.js'
 const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
 const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
 
-/** The defaults; tests set their own. `signInAttempts` are wrong tokens, `requests` are calls of the API. */
+/**
+ * How much one may ask for in a window of time.
+ * @typedef {object} Limits
+ * @property {number} windowMs
+ * @property {number} signInAttempts  wrong tokens of one address
+ * @property {number} requests  calls of the API by whoever is signed in
+ * @property {number} strangerRequests  calls of the API by anybody else, by address
+ */
+
+/** @type {Readonly<Limits>} */
 export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, strangerRequests: 600 })
 
 /**
@@ -25,11 +35,11 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {any} history
  * @property {import('./sessions.js').Sessions} sessions
  * @property {import('./links.js').Links} links
- * @property {{ render: (name: string, data: any) => string }} views
+ * @property {import('./views.js').Views} views
  * @property {AbortSignal} closing
  * @property {() => number} now
  * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers
- * @property {typeof LIMITS} limits
+ * @property {Limits} limits
  * @property {{ error: (...args: any[]) => void, warn: (...args: any[]) => void }} log
  */
 
@@ -82,7 +92,7 @@ function isPageVisit (/** @type {express.Request} */ { method, path, headers }) 
 
 /**
  * Strangers are counted by address, apart from those who are signed in: they cannot use up what those have.
- * @param {typeof LIMITS} limits
+ * @param {Limits} limits
  */
 function limitRequests ({ windowMs, requests, strangerRequests }) {
   return rateLimit({

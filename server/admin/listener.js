@@ -4,17 +4,20 @@ import { DeckError } from '../errors.js'
 import { createApp, LIMITS } from './app.js'
 import { createGuard, setSecurityHeaders } from './guard.js'
 import { createLinks } from './links.js'
-import { attachLive } from './stand-ins.js'
+import { attachLive } from './live.js'
 import { refuseUpgrade, sendProblem, toDeckError } from './problem.js'
 import { createSessions } from './sessions.js'
-import { createViews } from './stand-ins.js'
+import { createViews } from './views.js'
 
 /**
  * The admin port. Two servers: the outer one owns the socket and lets the guard look at everything; the inner one never
  * listens, and express and engine.io attach to it. So whatever attaches, and in whatever order, comes after the guard.
  */
 
-/** Nobody holds a connection of this port by sending slowly, or by sending nothing. */
+/**
+ * Nobody holds a connection of this port by sending slowly, or by sending nothing.
+ * @type {Readonly<http.ServerOptions>}
+ */
 const SERVER_OPTIONS = Object.freeze({
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -44,8 +47,8 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * @param {{ error: (...args: any[]) => void, warn: (...args: any[]) => void }} [parts.log]
  * @param {import('./app.js').AppParts['timers']} [parts.timers]
  * @param {(size: number) => Buffer} [parts.randomBytes]
- * @param {Partial<typeof LIMITS>} [parts.limits]
- * @param {Partial<typeof SERVER_OPTIONS>} [parts.serverOptions]
+ * @param {Partial<import('./app.js').Limits>} [parts.limits]
+ * @param {http.ServerOptions} [parts.serverOptions]
  */
 export function createAdmin ({
   deck, history, token, host = '127.0.0.1', port = 0, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
@@ -81,6 +84,11 @@ export function createAdmin ({
       return `${running.url}/sign-in?code=${links.create(START_LINK_TTL_MS).code}`
     },
 
+    get timeouts () {
+      const { headersTimeout, requestTimeout, keepAliveTimeout, maxConnections } = outer
+      return { headersTimeout, requestTimeout, keepAliveTimeout, maxConnections }
+    },
+
     /** Signs everybody out, on this port and in the history. */
     revokeSessions () { running?.sessions.revokeAll() },
 
@@ -105,7 +113,7 @@ export function createAdmin ({
     const views = createViews()
     const parts = { deck, history, sessions, links, views, closing: closing.signal, now, timers, limits: { ...LIMITS, ...limits }, log }
     inner.on('request', createApp(parts))
-    const live = attachLive({ httpServer: inner, deck, history, views, authenticate })
+    const live = attachLive({ httpServer: inner, deck, history, views, authenticate, now, log })
     stand(createGuard({ authenticate, host, port: realPort, allowedHosts }))
     return { sessions, live }
   }

@@ -126,7 +126,7 @@ test('lets strangers\' pages link to the dashboard but not load anything from it
 
 test('puts the security headers on every answer, refusals and the live path included', async (t) => {
   const admin = await startAdmin(t)
-  for (const request of [
+  for (const request of /** @type {{ path: string, headers?: Record<string, string> }[]} */ ([
     { path: '/healthz' },
     { path: '/sign-in' },
     { path: '/', headers: { Accept: 'text/html' } },
@@ -136,7 +136,7 @@ test('puts the security headers on every answer, refusals and the live path incl
     { path: LIVE },
     { path: LIVE, headers: BEARER },
     { path: '/api/v1/nothing', headers: BEARER }
-  ]) {
+  ])) {
     const { headers } = await rawRequest(admin, request)
     assert.equal(headers['content-security-policy'], "default-src 'none';script-src 'self';style-src 'self';img-src 'self';font-src 'self';connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'", request.path)
     assert.equal(headers['cache-control'], 'no-store', request.path)
@@ -191,7 +191,7 @@ test('upgrades nothing but the live page', async (t) => {
   assert.equal((await rawRequest(admin, { path: LIVE_SOCKET, headers: { ...WEBSOCKET, ...BEARER } })).status, 101)
 })
 
-/** @param {Awaited<ReturnType<typeof rawRequest>>} answer */
+/** @param {import('../support/admin.js').Answer} answer */
 function assertForbidden (answer) {
   assert.equal(answer.status, 403)
   assert.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8')

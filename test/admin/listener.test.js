@@ -1,9 +1,142 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import net from 'node:net'
 import { test } from 'node:test'
-import { startAdmin } from '../support/admin.js'
+import { io } from 'socket.io-client'
+import { createAdmin } from '../../server/admin/listener.js'
+import { rawBytes, rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
-test('serves the status to whoever holds the token', async (t) => {
-  const admin = await startAdmin(t)
-  const { body } = await admin.api('get', '/api/v1/status').expect(200)
-  assert.equal(body.state, 'running')
+const QUICK = { headersTimeout: 60, requestTimeout: 120, connectionsCheckingInterval: 20, keepAliveTimeout: 60 }
+
+test('says which port is in use', async (t) => {
+  const { deck, history, port } = await startAdmin(t)
+  const second = createAdmin({ deck, history, token: TOKEN, port })
+  await assert.rejects(second.listen(), { code: 'port-in-use', exitCode: 1, message: new RegExp(`127\\.0\\.0\\.1, but ${port} is in use`) })
+  await second.close()
 })
+
+test('says which address cannot be listened on', async (t) => {
+  const { deck, history } = await startAdmin(t)
+  for (const host of ['203.0.113.7', 'no.such.host.invalid']) {
+    const admin = createAdmin({ deck, history, token: TOKEN, host })
+    await assert.rejects(admin.listen(), { code: 'listen-failed', message: new RegExp(`received ${host}`) })
+  }
+})
+
+test('hands out no link before it listens', async (t) => {
+  const { deck, history } = await startAdmin(t)
+  assert.throws(() => createAdmin({ deck, history, token: TOKEN }).signInLink(), { code: 'listen-failed' })
+})
+
+test('listens on IPv6, under a name that can be visited', async (t) => {
+  const admin = await startAdmin(t, { host: '::1' })
+  assert.equal(admin.url, `http://[::1]:${admin.port}`)
+  await admin.stranger().get('/healthz').expect(200)
+  await admin.api('get', '/api/v1/status').expect(200)
+})
+
+test('closes at once with idle connections open, and twice', async (t) => {
+  const admin = await startAdmin(t)
+  const socket = net.connect(admin.port, '127.0.0.1')
+  socket.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\n\r\n`)
+  await once(socket, 'data')
+  await Promise.all([admin.admin.close(), once(socket, 'close')])
+  await admin.admin.close()
+})
+
+test('closes with live connections open, which come back to the next master', async (t) => {
+  const admin = await startAdmin(t)
+  const viewer = await connectViewer(t, admin, ['websocket'])
+  const [reason] = await Promise.all([disconnection(viewer), admin.admin.close()])
+  assert.ok(['transport close', 'transport error'].includes(reason), `${reason} makes the client try again`)
+})
+
+test('cuts whoever sends a request slowly, or nothing at all', async (t) => {
+  const admin = await startAdmin(t, { serverOptions: QUICK })
+  const head = `Host: 127.0.0.1:${admin.port}\r\n`
+  assert.match(await rawBytes(admin, ''), /^(HTTP\/1\.1 408 |$)/)
+  assert.match(await rawBytes(admin, `GET /healthz HTTP/1.1\r\n${head}X-Slow: `), /^HTTP\/1\.1 408 /)
+  assert.match(await rawBytes(admin, `POST /sign-in HTTP/1.1\r\n${head}Origin: ${admin.origin}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\nto`), /^(HTTP\/1\.1 408 |$)/)
+  await admin.stranger().get('/healthz').expect(200)
+})
+
+test('has timeouts that leave nobody a connection for long', async (t) => {
+  const { admin } = await startAdmin(t)
+  assert.deepEqual(admin.timeouts, { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 10_000, maxConnections: 512 })
+})
+
+test('survives bytes that are no HTTP', async (t) => {
+  const admin = await startAdmin(t)
+  for (const bytes of ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'GET\r\n\r\n', `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    `POST /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabc`]) {
+    assert.match(await rawBytes(admin, bytes), /^HTTP\/1\.1 4(00|31) /)
+  }
+  await admin.stranger().get('/healthz').expect(200)
+})
+
+test('survives a peer that resets while its upgrade is being refused', async (t) => {
+  const admin = await startAdmin(t)
+  const socket = net.connect(admin.port, '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write(`GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n${'x'.repeat(100_000)}`)
+  socket.resetAndDestroy()
+  await admin.stranger().get('/healthz').expect(200)
+})
+
+test('opens the live connection to the dashboard and to the token, by either transport', async (t) => {
+  const admin = await startAdmin(t)
+  const Cookie = await admin.signIn()
+  for (const transports of /** @type {('polling' | 'websocket')[][]} */ ([['websocket'], ['polling'], ['polling', 'websocket']])) {
+    await connectViewer(t, admin, transports, { Cookie, Origin: admin.origin })
+    await connectViewer(t, admin, transports, { Authorization: `Bearer ${TOKEN}` })
+  }
+})
+
+test('opens the live connection to nobody else', async (t) => {
+  const admin = await startAdmin(t)
+  const Cookie = await admin.signIn()
+  for (const transports of /** @type {('polling' | 'websocket')[][]} */ ([['websocket'], ['polling']])) {
+    for (const headers of /** @type {Record<string, string>[]} */ ([
+      {},
+      { Cookie },
+      { Cookie, Origin: 'http://evil.example' },
+      { Cookie, Origin: admin.origin, 'Sec-Fetch-Site': 'same-site' },
+      { Authorization: 'Bearer wrong' }
+    ])) {
+      // A polling GET that says nothing of its origin only reads; its first POST is refused.
+      await assert.rejects(connectViewer(t, admin, transports, headers), /error|failed/, `${transports} ${JSON.stringify(headers)}`)
+    }
+  }
+})
+
+test('takes whoever signs out off the live page', async (t) => {
+  const admin = await startAdmin(t)
+  const Cookie = await admin.signIn()
+  const viewer = await connectViewer(t, admin, ['websocket'], { Cookie, Origin: admin.origin })
+  const [reason] = await Promise.all([
+    disconnection(viewer),
+    rawRequest(admin, { method: 'POST', path: '/sign-out', headers: { Cookie, Origin: admin.origin } })
+  ])
+  assert.equal(reason, 'io server disconnect')
+})
+
+/** @param {import('socket.io-client').Socket} viewer @returns {Promise<string>} why */
+function disconnection (viewer) {
+  return new Promise((resolve) => { viewer.once('disconnect', (reason) => resolve(reason)) })
+}
+
+/**
+ * @param {import('node:test').TestContext} t @param {import('../support/admin.js').Admin} admin
+ * @param {('polling' | 'websocket')[]} transports @param {Record<string, string>} [extraHeaders]
+ */
+async function connectViewer (t, admin, transports, extraHeaders = { Authorization: `Bearer ${TOKEN}` }) {
+  const viewer = io(admin.url, { transports, extraHeaders, reconnection: false, forceNew: true })
+  t.after(() => viewer.close())
+  await new Promise((resolve, reject) => {
+    viewer.once('connect', () => resolve(undefined))
+    viewer.once('connect_error', reject)
+    viewer.once('disconnect', (reason) => reject(new Error(`error: ${reason}`)))
+    viewer.io.once('close', (reason) => reject(new Error(`error: ${reason}`)))
+  })
+  return viewer
+}

@@ -96,11 +96,13 @@ export function createClock () {
   }
 }
 
+/** @typedef {{ status: number, headers: http.IncomingHttpHeaders, text: string, json: () => any, isUpgraded: boolean }} Answer */
+
 /**
  * A request whose headers are exactly these: Host and Origin included, which friendlier clients set themselves.
  * @param {Admin} admin
  * @param {{ method?: string, path?: string, headers?: Record<string, string | string[]>, body?: string }} request
- * @returns {Promise<{ status: number, headers: http.IncomingHttpHeaders, text: string, json: () => any, isUpgraded: boolean }>}
+ * @returns {Promise<Answer>}
  */
 export function rawRequest ({ port }, { method = 'GET', path = '/healthz', headers = {}, body }) {
   return new Promise((resolve, reject) => {
@@ -110,10 +112,10 @@ export function rawRequest ({ port }, { method = 'GET', path = '/healthz', heade
       socket.destroy()
       resolve({ status: 101, headers: res.headers, text: '', json: () => null, isUpgraded: true })
     })
-    req.on('response', async (res) => {
+    req.on('response', (res) => {
       let text = ''
-      for await (const chunk of res.setEncoding('utf8')) text += chunk
-      resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json: () => JSON.parse(text), isUpgraded: false })
+      res.setEncoding('utf8').on('error', reject).on('data', (chunk) => { text += chunk })
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json: () => JSON.parse(text), isUpgraded: false }))
     })
     req.end(body)
   })

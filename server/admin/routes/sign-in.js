@@ -90,7 +90,7 @@ export function signInRouter ({ sessions, links, views, limits }) {
 
 /**
  * Signing somebody in without their knowledge (login CSRF) is an attack too.
- * @type {express.RequestHandler}
+ * @param {express.Request} req @param {express.Response} _res @param {express.NextFunction} next
  */
 function requireOwnPage (req, _res, next) {
   checkSameOrigin(req, false)

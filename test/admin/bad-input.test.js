@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
+
+/**
+ * Everything that can be wrong with a call, over every route. Nothing of it changes anything or shows a stack.
+ * @typedef {{ method: string, path: string, body?: string, headers?: Record<string, string>, status: number, code: string, detail?: RegExp, allow?: string }} Case
+ */
+
+const API = '/api/v1'
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+/** Every route, with the methods that it knows. */
+const ROUTES = [
+  { path: '/status', allow: 'GET, HEAD' },
+  { path: '/workers', allow: 'GET, HEAD' },
+  { path: '/workers/1', allow: 'GET, HEAD' },
+  { path: '/workers/1/restart', allow: 'POST' },
+  { path: '/scale', allow: 'PUT' },
+  { path: '/stop', allow: 'POST' },
+  { path: '/rollouts', allow: 'GET, HEAD, POST' },
+  { path: '/rollouts/1', allow: 'GET, HEAD' },
+  { path: '/events', allow: 'GET, HEAD' },
+  { path: '/events/1', allow: 'GET, HEAD' },
+  { path: '/events/stream', allow: 'GET, HEAD' },
+  { path: '/sign-in-links', allow: 'POST' }
+]
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const READS = ROUTES.filter(({ allow }) => allow.includes('GET'))
+const WRITES = ROUTES.flatMap(({ path, allow }) => allow.split(', ').filter((method) => /POST|PUT/.test(method)).map((method) => ({ method, path })))
+
+/** @type {Case[]} */
+const CASES = [
+  // methods
+  ...ROUTES.flatMap(({ path, allow }) => METHODS.filter((method) => !allow.includes(method))
+    .map((method) => ({ method, path, status: 405, code: 'method-not-allowed', allow }))),
+
+  // paths
+  ...['', '/', '/nothing', '/status/more', '/STATUS', '/workers/1/2', '/rollouts/1/pause', '/__proto__', '/constructor', '/..%2fstatus']
+    .map((path) => ({ method: 'GET', path, status: 404, code: 'not-found' })),
+  { method: 'GET', path: '/workers/99', status: 404, code: 'not-found', detail: /worker 99/ },
+  { method: 'POST', path: '/workers/99/restart', status: 404, code: 'not-found', detail: /worker 99/ },
+  { method: 'GET', path: '/rollouts/99', status: 404, code: 'not-found' },
+  { method: 'GET', path: '/events/99999', status: 404, code: 'not-found' },
+  ...['abc', '0', '-1', '1.5', '1e3', '01', '+1', '%31%00', '1'.repeat(16), 'null', '__proto__', "1'--"].flatMap((id) => [
+    { method: 'GET', path: `/workers/${id}` },
+    { method: 'POST', path: `/workers/${id}/restart` },
+    { method: 'GET', path: `/rollouts/${id}` },
+    { method: 'GET', path: `/events/${id}` }
+  ]).map((call) => ({ ...call, status: 400, code: 'invalid-id', detail: /^id: expected a positive integer, received "/ })),
+  { method: 'GET', path: '/workers/%ZZ', status: 400, code: 'bad-request' },
+
+  // representations
+  ...READS.filter(({ path }) => !path.includes('stream')).map(({ path }) => ({ method: 'GET', path, headers: { Accept: 'image/png' }, status: 406, code: 'not-acceptable', detail: /application\/json/ })),
+  { method: 'GET', path: '/events/stream', headers: { Accept: 'application/json' }, status: 406, code: 'not-acceptable', detail: /text\/event-stream/ },
+  { method: 'GET', path: '/status', headers: { Accept: 'text/csv' }, status: 406, code: 'not-acceptable' },
+
+  // bodies
+  ...WRITES.flatMap((call) => [
+    { ...call, body: '{"kind":', headers: JSON_TYPE, status: 400, code: 'invalid-json' },
+    { ...call, body: '{"kind":"restart"}trailing', headers: JSON_TYPE, status: 400, code: 'invalid-json' },
+    { ...call, body: 'kind=restart', headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, status: 415, code: 'unsupported-media-type', detail: /expected application\/json/ },
+    { ...call, body: '{}', headers: { 'Content-Type': 'text/plain' }, status: 415, code: 'unsupported-media-type' },
+    { ...call, body: '{}', status: 415, code: 'unsupported-media-type' },
+    { ...call, body: '{}', headers: { ...JSON_TYPE, 'Content-Encoding': 'gzip' }, status: 415, code: 'unsupported-media-type' },
+    { ...call, body: '{}', headers: { 'Content-Type': 'application/json; charset=latin1' }, status: 415, code: 'unsupported-media-type' },
+    { ...call, body: JSON.stringify({ note: 'x'.repeat(65 * 1024) }), headers: JSON_TYPE, status: 413, code: 'payload-too-large' },
+    ...['[]', 'null', '3', '"text"', 'true'].map((body) => ({ ...call, body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^body: expected a JSON object, received / })),
+    { ...call, body: '{"surprise":1}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /surprise: expected / },
+    { ...call, body: '{"__proto__":{"x":1}}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /__proto__/ }
+  ]),
+  ...['{}', '{"workers":0}', '{"workers":257}', '{"workers":-1}', '{"workers":1.5}', '{"workers":"2"}', '{"workers":null}', '{"workers":[2]}', '{"workers":1e999}', '{"workers":true}'].map((body) => ({
+    method: 'PUT', path: '/scale', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^workers: expected an integer from 1 to 256, received / })),
+  { method: 'PUT', path: '/scale', status: 422, code: 'invalid-body', detail: /workers: .* received nothing$/ },
+  { method: 'PUT', path: '/scale', body: '{"worker":2}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /did you mean "workers"\?/ },
+  ...['{}', '{"kind":"rollback"}', '{"kind":"Restart"}', '{"kind":""}', '{"kind":1}', '{"kind":["restart"]}', '{"kind":"constructor"}'].map((body) => ({
+    method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "restart" or "deploy", received / })),
+  ...['{"kind":"deploy","note":3}', '{"kind":"deploy","note":null}', JSON.stringify({ kind: 'deploy', note: 'x'.repeat(501) })].map((body) => ({
+    method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^note: expected a text of at most 500 characters, received / })),
+  { method: 'POST', path: '/rollouts', body: '{"kind":"deploy","release":"r1"}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^release: expected one of kind, note/ },
+
+  // queries
+  ...[...READS, ...WRITES.map(({ path }) => ({ path }))].map(({ path }) => ({
+    method: WRITES.find((write) => write.path === path && !READS.some((read) => read.path === path))?.method ?? 'GET',
+    path: `${path}?surprise=1`,
+    status: 400,
+    code: 'invalid-query',
+    detail: /^surprise: expected /
+  })),
+  ...['limit=0', 'limit=1001', 'limit=-1', 'limit=abc', 'limit=1.5', 'limit=', 'limit=1e2', 'limit=%201', 'since=garbage', 'since=', 'since=2026-13-01', 'since=2026-01-01T25:00:00Z',
+    'since=yesterday', 'since=1767225600000', 'until=5', 'until=5y', 'slot=0', 'slot=x', 'slot=-1', 'worker=abc', 'worker=1;2', 'rollout=0', 'type=', 'type=Worker', 'type=worker.exited,', 'type=*',
+    'type=worker.**', "type=x'--", 'cause=', 'cause=Out%20of%20memory', 'release=', 'release=%2Fetc', 'q=', `q=${'x'.repeat(101)}`, 'cursor=', 'cursor=a%20b', 'cursor=AAAA', 'cursor=123',
+    'limit=1&limit=2', 'type=a&type=b', 'q=a&q=a', '__proto__=1', 'constructor=1', '%00=1', '=1'].map((query) => ({
+    method: 'GET', path: `/events?${query}`, status: 400, code: 'invalid-query', detail: /^[^:]*: expected .*, received / })),
+  { method: 'GET', path: '/events?limt=5', status: 400, code: 'invalid-query', detail: /^limt: .*did you mean "limit"\?/ },
+  { method: 'GET', path: '/events?limit=1001', status: 400, code: 'invalid-query', detail: /^limit: expected an integer from 1 to 1000, received "1001"$/ },
+  { method: 'GET', path: '/events?limit=0', headers: { Accept: 'text/csv' }, status: 400, code: 'invalid-query' },
+  ...['limit=0', 'limit=101', 'cursor=x', 'limit=5&limit=5'].map((query) => ({ method: 'GET', path: `/rollouts?${query}`, status: 400, code: 'invalid-query' })),
+  ...['wait=', 'wait=30', 'wait=-1s', 'wait=6m', 'wait=300001ms', 'wait=1h', 'wait=30s&wait=30s', 'wait=NaN', 'wait=1e3s', 'wait=5%20s'].map((query) => ({
+    method: 'GET', path: `/rollouts/1?${query}`, status: 400, code: 'invalid-query', detail: /^wait: expected / })),
+  ...['abc', '-1', '1.5', '1'.repeat(16)].map((id) => ({ method: 'GET', path: '/events/stream', headers: { 'Last-Event-ID': id }, status: 400, code: 'invalid-id' }))
+]
+
+test('answers whatever is wrong with a call by its stable code, and changes nothing', async (t) => {
+  const admin = await startAdmin(t)
+  const before = JSON.stringify(admin.deck.snapshot())
+  for (const one of CASES) {
+    const title = `${one.method} ${one.path} ${(one.body ?? '').slice(0, 60)} ${JSON.stringify(one.headers ?? {})}`
+    const answer = await call(admin, one)
+    assert.equal(answer.status, one.status, `${title}: ${answer.text.slice(0, 300)}`)
+    assertProblem(answer, title)
+    const problem = answer.json()
+    assert.equal(problem.code, one.code, title)
+    if (one.detail) assert.match(problem.detail, one.detail, title)
+    if (one.allow) assert.equal(answer.headers.allow, one.allow, title)
+  }
+  assert.deepEqual(admin.deck.dispatched, [])
+  assert.equal(JSON.stringify(admin.deck.snapshot()), before)
+  assert.deepEqual(admin.logged, [])
+})
+
+test('lists every flaw of a body with its path, what was expected and what was received', async (t) => {
+  const admin = await startAdmin(t)
+  const { body } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'rollback', note: 7, notes: 'x' }).expect(422)
+  assert.deepEqual(body.errors, [
+    { path: 'kind', expected: '"restart" or "deploy"', received: '"rollback"' },
+    { path: 'note', expected: 'a text of at most 500 characters', received: '7' },
+    { path: 'notes', expected: 'one of kind, note (did you mean "note"?)', received: '"x"' }
+  ])
+})
+
+test('tells strangers nothing but to sign in, whatever they ask for', async (t) => {
+  const admin = await startAdmin(t)
+  for (const { method, path, body, headers = {} } of [...CASES, ...ROUTES.flatMap(({ path, allow }) => allow.split(', ').map((method) => ({ method, path, body: undefined, headers: {} })))]) {
+    const answer = await rawRequest(admin, { method, path: API + path, headers: withLength(headers, body), body })
+    assert.equal(answer.status, 401, `${method} ${path}`)
+    assert.equal(answer.headers['www-authenticate'], 'Bearer realm="clusterdeck"')
+    if (method !== 'HEAD') assertProblem(answer, path)
+  }
+  for (const path of ['/metrics', '/nothing', '/Healthz', '/healthz/../api/v1/status', '/sign-in/x', '/assets', '/readyz%2f..', '/actions/restart', '/history']) {
+    assert.equal((await rawRequest(admin, { path })).status, 401, path)
+    assert.equal((await rawRequest(admin, { path, headers: { Accept: 'text/html' } })).status, 303, path)
+  }
+  assert.deepEqual(admin.deck.dispatched, [])
+})
+
+test('does not let what was sent too long get in the way of the next call', async (t) => {
+  const admin = await startAdmin(t)
+  const tooLong = { method: 'PUT', path: '/scale', body: 'x'.repeat(3 * 1024 * 1024), headers: JSON_TYPE }
+  assert.equal((await call(admin, { ...tooLong, status: 413, code: '' })).status, 413)
+  assert.equal((await call(admin, { ...tooLong, headers: { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' }, status: 413, code: '' })).status, 413)
+  await admin.api('put', '/api/v1/scale').send({ workers: 2 }).expect(200)
+})
+
+/** @param {import('../support/admin.js').Admin} admin @param {Case} one */
+function call (admin, { method, path, body, headers = {} }) {
+  return rawRequest(admin, { method, path: API + path, headers: { Authorization: `Bearer ${TOKEN}`, ...withLength(headers, body) }, body })
+}
+
+/** @param {Record<string, string>} headers @param {string | undefined} body */
+function withLength (headers, body) {
+  if (body === undefined || headers['Transfer-Encoding']) return headers
+  return { ...headers, 'Content-Length': String(Buffer.byteLength(body)) }
+}
+
+/** @param {import('../support/admin.js').Answer} answer @param {string} title */
+function assertProblem (answer, title) {
+  assert.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8', title)
+  const problem = answer.json()
+  assert.equal(problem.type, `urn:clusterdeck:problem:${problem.code}`, title)
+  assert.equal(problem.status, answer.status, title)
+  assert.ok(problem.title && problem.detail, title)
+  assert.doesNotMatch(answer.text, /\bat .*\(|node_modules|file:\/\/|\.js:\d/, title)
+}
