@@ -3,7 +3,7 @@ import { showToast } from './toasts.js'
 /**
  * Confirmations. Forms live in native dialogs, so focus, Escape and the return of focus are the browser's business.
  *
- *     <button data-dialog="dialog-scale" data-fill-workers="4" data-label="…">   opens, fills the field `workers`
+ *     <button data-dialog="dialog-scale" data-fill-workers="4" data-subject="…"> opens, fills the field `workers`
  *     <button data-close>                                                        closes the dialog around it
  */
 export function startDialogs () {
@@ -35,7 +35,7 @@ function open (/** @type {HTMLElement} */ opener) {
     const value = opener.getAttribute(`data-fill-${input.name}`)
     if (value !== null) input.value = value
   }
-  for (const place of dialog.querySelectorAll('[data-label-here]')) place.textContent = opener.dataset.label ?? ''
+  for (const place of dialog.querySelectorAll('[data-subject-here]')) place.textContent = opener.dataset.subject ?? ''
   dialog.showModal()
 }
 

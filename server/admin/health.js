@@ -1,7 +1,7 @@
 /**
  * The one sentence that says how the cluster is, most urgent truth first.
  * @typedef {import('./event-kinds.js').Tone} Tone
- * @typedef {{ tone: Tone, text: string, hint: string | null }} Health
+ * @typedef {{ tone: Tone, text: string, hint: string }} Health
  * @typedef {{ desiredWorkers: number, readyWorkers: number, state: string, rollout: any, workers: any[] }} Snapshot
  */
 
@@ -19,7 +19,7 @@ export function describeHealth (snapshot) {
   return {
     tone: 'ok',
     text: total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
-    hint: leaving > 0 ? `${count(leaving, 'worker')} finishing ${leaving === 1 ? 'its' : 'their'} last requests` : null
+    hint: leaving > 0 ? `${count(leaving, 'old worker')} still finishing ${leaving === 1 ? 'its' : 'their'} last requests.` : 'Nothing needs your attention.'
   }
 }
 
@@ -27,7 +27,7 @@ export function describeHealth (snapshot) {
 function whileStopping ({ state, workers }) {
   if (state !== 'stopping') return null
   const live = workers.filter(({ pid }) => pid !== null).length
-  return { tone: 'drain', text: 'The master is stopping', hint: live > 0 ? `${count(live, 'worker')} still draining` : null }
+  return { tone: 'drain', text: 'The master is stopping', hint: live > 0 ? `${count(live, 'worker')} still draining.` : 'All workers have gone.' }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
@@ -49,14 +49,14 @@ function ofNoneReady ({ state, readyWorkers }) {
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofUnresponsive ({ workers, desiredWorkers }) {
   const stuck = workers.filter(({ state }) => state === 'unresponsive').length
-  return stuck === 0 ? null : { tone: 'bad', text: `${portion(stuck, desiredWorkers)} not answering`, hint: null }
+  return stuck === 0 ? null : { tone: 'bad', text: `${portion(stuck, desiredWorkers)} not answering`, hint: 'It lives, but its event loop is blocked.' }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofRollout ({ rollout }) {
   if (!rollout) return null
   const { replaced, total } = rollout.progress
-  return { tone: 'info', text: rolloutTitle(rollout), hint: `${replaced} of ${count(total, 'worker')} replaced` }
+  return { tone: 'info', text: rolloutTitle(rollout), hint: `${replaced} of ${count(total, 'worker')} replaced.` }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
@@ -65,19 +65,21 @@ function ofBackoff ({ workers, desiredWorkers, readyWorkers }) {
   // A slot that is past its backoff has a starting worker again; to people both are the same restart.
   const restarting = waiting + workers.filter(({ state, restarts }) => state === 'starting' && restarts > 0).length
   if (restarting === 0 || readyWorkers >= desiredWorkers) return null
-  return { tone: 'warn', text: `${portion(restarting, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready and serving` }
+  return { tone: 'warn', text: `${portion(restarting, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready and serving.` }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofStarting ({ state, desiredWorkers, readyWorkers }) {
   if (readyWorkers >= desiredWorkers) return null
-  if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready` }
+  if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready so far.` }
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
 }
 
-/** @param {{ kind: string, from: string | null, to: string | null, steps: any[] }} rollout */
-export function rolloutTitle ({ kind, from, to, steps }) {
-  if (kind !== 'restart') return `${kind === 'rollback' ? 'Rolling back' : 'Deploying'}${to ? ` ${to}` : ''}${from && from !== to ? ` over ${from}` : ''}`
+/** @param {{ kind: string, state: string, from: string | null, to: string | null, steps: any[] }} rollout */
+export function rolloutTitle ({ kind, state, from, to, steps }) {
+  if (state === 'aborting') return `Going back to ${from}`
+  if (kind === 'deploy') return `Deploying ${to}`
+  if (kind === 'rollback') return `Rolling back to ${to}`
   return steps.length === 1 ? `Restarting slot ${steps[0].slot}` : 'Restarting all workers'
 }
 
