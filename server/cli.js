@@ -1,0 +1,196 @@
+#!/usr/bin/env node
+import { readFileSync, realpathSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Command, Option } from 'commander'
+import { createApiClient } from './cli/api-client.js'
+import * as commands from './cli/commands.js'
+import { parseDuration } from './cli/duration.js'
+import { findMaster } from './cli/find-master.js'
+import { clean } from './cli/output.js'
+import { DeckError } from './errors.js'
+
+/** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string }} Terminal */
+
+const USAGE_EXIT_CODE = 2
+const { version, description } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+
+/**
+ * Runs one command line.
+ * @param {string[]} argv without node and script
+ * @param {Terminal} terminal
+ * @returns {Promise<number>} the exit code
+ */
+export async function run (argv, terminal) {
+  const outcome = { exitCode: 0 }
+  const program = await createProgram(argv, terminal, outcome)
+  try {
+    await program.parseAsync(beforeSeparator(argv), { from: 'user' })
+    return outcome.exitCode
+  } catch (error) {
+    return report(error, terminal)
+  }
+}
+
+/**
+ * @param {string[]} argv @param {Terminal} terminal @param {{ exitCode: number }} outcome
+ */
+async function createProgram (argv, terminal, outcome) {
+  const program = new Command('clusterdeck')
+    .description(description)
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+      outputError: (text, write) => write(inOurWords(text))
+    })
+    .addHelpText('after', '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout is running, 5 no master is running, 124 timed out.')
+
+  const start = program.command('start')
+    .description('run an app as a cluster, in the foreground; arguments for the app go after --')
+    .usage('[options] [entry] [-- app arguments]')
+    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .action(async (entry, flags) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
+  // Only the help and the parsing of `start` need the schema; the other commands start faster without it.
+  if (argv.includes('start')) await addStartOptions(start)
+
+  addClientCommands(program, terminal)
+  return program
+}
+
+/** @param {Command} program @param {Terminal} terminal */
+function addClientCommands (program, terminal) {
+  /** @param {string} usage @param {string} about @param {(context: commands.Context, ...args: string[]) => Promise<void>} work */
+  const client = (usage, about, work) => program.command(usage)
+    .description(about)
+    .optionsGroup('Options:')
+    .option('--json', 'print the result as JSON')
+    .optionsGroup('Which master:')
+    .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
+    .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
+    .option('--token <token>', 'its admin token; the variable is safer than the flag (env: CLUSTERDECK_TOKEN)')
+    .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)')
+    .optionsGroup('Options:')
+    .action(async (...given) => {
+      const command = /** @type {Command} */ (given.pop())
+      given.pop()
+      await work(await createContext(command.opts(), terminal), ...given)
+    })
+
+  client('status', 'print the state of the cluster and its workers', commands.status)
+  client('restart', 'restart all workers: the new ones are ready before the old ones go', commands.rollout('restart'))
+    .option('--wait', 'wait for the end; fail if the rollout fails')
+    .option('--note <text>', 'why, for the history')
+  client('deploy', 'roll the code that is on the disk now out, one worker at a time', commands.rollout('deploy'))
+    .option('--wait', 'wait for the end; fail if the rollout fails')
+    .option('--note <text>', 'what is new, for the history')
+  client('scale <n>', 'run this many workers', commands.scale)
+    .option('--wait', 'wait until they are ready')
+  const history = client('history', 'print what happened, newest first', commands.history)
+    .option('--limit <n>', 'how many events, at most 1000', '50')
+  for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
+  client('open', 'print a link that signs a browser in once, and open it', commands.open)
+  client('stop', 'stop the master and its workers, and wait until they are gone', commands.stop)
+}
+
+const HISTORY_OPTIONS = Object.freeze({
+  type: 'only these types: worker.exited, worker.*, several by commas',
+  cause: 'only this cause: crash, killed, deploy, …',
+  slot: 'only this slot',
+  worker: 'only this worker',
+  release: 'only this release',
+  rollout: 'only this rollout',
+  since: 'from this time on: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago',
+  until: 'before this time',
+  q: 'only with this text in the message, type or cause'
+})
+
+/** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
+async function createContext (options, { stdout, stderr, env, cwd }) {
+  const timeoutMs = parseDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const master = await findMaster(options, { env, cwd })
+  return {
+    api: createApiClient(master, { timeoutMs }),
+    master,
+    options,
+    timeoutMs,
+    print: (text) => { stdout.write(`${text}\n`) },
+    tell: (text) => { stderr.write(`${text}\n`) },
+    isInteractive: Boolean(stdout.isTTY && stderr.isTTY)
+  }
+}
+
+/** @param {Command} start */
+async function addStartOptions (start) {
+  const { OPTIONS } = await import('./options.js')
+  const short = /** @type {Record<string, string>} */ ({ workers: '-w, ' })
+  const common = ['workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv']
+  const all = OPTIONS.filter(({ name }) => name !== 'entry' && name !== 'args')
+  const isCommon = (/** @type {import('./options.js').Option} */ { name }) => common.includes(name)
+  const add = (/** @type {import('./options.js').Option} */ { name, flag, hint, description, fallback, env }) => {
+    const isShown = fallback !== undefined && !Array.isArray(fallback)
+    start.option(`${short[name] ?? ''}${flag} <${hint}>`, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
+  }
+  start.optionsGroup('Options:').addOption(new Option('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
+  all.filter(isCommon).forEach(add)
+  start.optionsGroup('Fine tuning:')
+  all.filter((option) => !isCommon(option)).forEach(add)
+}
+
+/** @param {Record<string, unknown>} flags @param {Terminal} terminal */
+async function startMaster (flags, { stdout, stderr, env, cwd }) {
+  const [{ loadConfig }, main] = await Promise.all([import('./config.js'), import('./main.js')])
+  const config = await loadConfig({ flags, env, cwd })
+  const { stopped } = await main.startMaster(config, { stdout, stderr })
+  return await stopped
+}
+
+/** What stands before `--`: commander would take the app's arguments for ours. */
+function beforeSeparator (/** @type {string[]} */ argv) {
+  const end = argv.indexOf('--')
+  return argv.slice(0, end === -1 ? argv.length : end)
+}
+
+/** What stands after `--`; without it the config file may say. */
+function appArguments (/** @type {string[]} */ argv) {
+  return argv.includes('--') ? { args: argv.slice(argv.indexOf('--') + 1) } : {}
+}
+
+/** @param {unknown} error @param {Terminal} terminal @returns {number} the exit code */
+function report (error, { stderr }) {
+  if (error instanceof DeckError) {
+    stderr.write(`clusterdeck: ${clean(error.message)}\n`)
+    return error.exitCode
+  }
+  const { code, exitCode, stack } = /** @type {any} */ (error ?? {})
+  // commander has said what is wrong, or printed the help or version that was asked for.
+  if (typeof code === 'string' && code.startsWith('commander.')) return exitCode === 0 ? 0 : USAGE_EXIT_CODE
+  stderr.write(`clusterdeck: this is a bug in clusterdeck, please report it\n${stack ?? error}\n`)
+  return 1
+}
+
+/** @param {string} text what commander says: `error: unknown option '--wrokers'\n(Did you mean --workers?)` */
+function inOurWords (text) {
+  const line = text.trim().replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, ' (did you mean $1?)').replace(/'/g, '"')
+  const hint = line.startsWith('too many arguments for "start"') ? ' Arguments for the app go after --.' : ''
+  return `clusterdeck: ${line}${hint}\n`
+}
+
+/** Whether this file is what node was started with, by whatever link. */
+function isMain () {
+  try {
+    return process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)
+  } catch {
+    // Started without a file, as by `node --eval`.
+    return false
+  }
+}
+
+if (isMain()) {
+  // `clusterdeck history | head` closes the pipe early; that is no failure.
+  process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
+  const exitCode = await run(process.argv.slice(2), { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() })
+  process.exit(exitCode)
+}

@@ -1,0 +1,77 @@
+import { DeckError } from '../errors.js'
+import { formatDuration } from './duration.js'
+
+/** @typedef {ReturnType<typeof createApiClient>} ApiClient */
+
+// For an error whose code this version does not know: the master may be newer.
+const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors.js').ErrorCode>} */ ({
+  401: 'unauthenticated', 403: 'forbidden', 404: 'not-found', 409: 'rollout-running', 422: 'invalid-body', 429: 'rate-limited', 503: 'history-unavailable'
+}))
+
+/**
+ * Talks to the admin API of a running master. Every failure is a DeckError that says what to do.
+ * @param {{ url: string, token: string }} master
+ * @param {{ timeoutMs: number, fetch?: typeof globalThis.fetch }} options `timeoutMs`: for all calls together, from now
+ */
+export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis.fetch }) {
+  const signal = AbortSignal.timeout(timeoutMs)
+  const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli' }
+
+  return {
+    url,
+    signal,
+    get: (/** @type {string} */ path) => call('GET', path),
+    post: (/** @type {string} */ path, /** @type {unknown} */ body) => call('POST', path, body),
+    put: (/** @type {string} */ path, /** @type {unknown} */ body) => call('PUT', path, body)
+  }
+
+  /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @returns {Promise<any>} */
+  async function call (method, path, body) {
+    try {
+      const response = await fetch(`${url}/api/v1${path}`, {
+        method,
+        signal,
+        redirect: 'error',
+        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+        body: body === undefined ? undefined : JSON.stringify(body)
+      })
+      return await readBody(response)
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+
+  /** @param {Response} response */
+  async function readBody (response) {
+    const text = await response.text()
+    if (!/^application\/(problem\+)?json\b/.test(response.headers.get('content-type') ?? '')) {
+      throw new DeckError('no-master', `${url} answers, but not as a clusterdeck master does (HTTP ${response.status})`)
+    }
+    const body = JSON.parse(text)
+    if (response.ok) return body
+    throw toDeckError(response.status, body)
+  }
+
+  /** @param {any} error */
+  function explained (error) {
+    if (error instanceof DeckError) return error
+    if (signal.aborted) return timedOut(timeoutMs)
+    const reason = error?.cause?.code ?? error?.cause?.message ?? error?.message
+    return new DeckError('no-master', `no master answers at ${url} (${reason})`, { cause: error })
+  }
+}
+
+/** @param {number} timeoutMs */
+export function timedOut (timeoutMs) {
+  return new DeckError('timed-out', `not done within ${formatDuration(timeoutMs)} (--timeout)`)
+}
+
+/** @param {number} status @param {any} problem RFC 9457 */
+function toDeckError (status, { code, detail, title }) {
+  const message = String(detail ?? title ?? `HTTP ${status}`)
+  try {
+    return new DeckError(code, message)
+  } catch {
+    return new DeckError(CODE_BY_STATUS[status] ?? (status < 500 ? 'bad-request' : 'internal'), message)
+  }
+}

@@ -1,0 +1,166 @@
+import { spawn } from 'node:child_process'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError } from '../errors.js'
+import { timedOut } from './api-client.js'
+import { eventsText, rolloutText, statusText } from './output.js'
+
+/**
+ * What the commands have to work with.
+ * @typedef {object} Context
+ * @property {import('./api-client.js').ApiClient} api
+ * @property {import('./find-master.js').Master} master
+ * @property {Record<string, any>} options the command's own
+ * @property {number} timeoutMs
+ * @property {(text: string) => void} print a result, to stdout
+ * @property {(text: string) => void} tell progress, to stderr
+ * @property {boolean} isInteractive somebody sits at the terminal
+ */
+
+/** How long one call waits for news of a rollout; short enough to show its progress. */
+const FOLLOW_WAIT = '1s'
+const POLL_MS = 100
+const PAGE_LIMIT = 1000
+
+/** @param {Context} context */
+export async function status ({ api, options, print }) {
+  const body = await api.get('/status')
+  print(options.json ? json(body) : statusText(body, Date.now()))
+}
+
+/** @param {'restart' | 'deploy'} kind */
+export function rollout (kind) {
+  return async (/** @type {Context} */ context) => {
+    const { api, options, print, tell } = context
+    const started = await api.post('/rollouts', { kind, ...(options.note === undefined ? {} : { note: options.note }) })
+    if (!options.wait) {
+      print(options.json ? json(started) : rolloutText(started))
+      return
+    }
+    tell(`rollout ${started.id} (${kind}) started`)
+    const ended = await follow(started, context)
+    if (options.json) print(json(ended))
+    if (ended.state !== 'succeeded') {
+      throw new DeckError('rollout-failed', `rollout ${ended.id} (${kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
+    }
+    if (!options.json) print(rolloutText(ended))
+  }
+}
+
+/**
+ * @param {any} rollout @param {Context} context
+ * @returns {Promise<any>} the rollout once it is done
+ */
+async function follow (rollout, { api, tell }) {
+  let shown = ''
+  while (!rollout.done) {
+    rollout = await api.get(`/rollouts/${rollout.id}?wait=${FOLLOW_WAIT}`)
+    const progress = rolloutText(rollout)
+    if (progress !== shown && !rollout.done) tell(progress)
+    shown = progress
+  }
+  return rollout
+}
+
+/** @param {Context} context @param {string} count */
+export async function scale ({ api, options, print, tell, timeoutMs }, count) {
+  const workers = checkedCount(count)
+  const { desiredWorkers } = await api.put('/scale', { workers })
+  if (options.wait) {
+    tell(`scaling to ${desiredWorkers} workers`)
+    await until(async () => {
+      const { readyWorkers, workers: rows } = await api.get('/status')
+      return readyWorkers === workers && rows.length === workers
+    }, api.signal, timeoutMs)
+  }
+  print(options.json ? json({ desiredWorkers }) : `${desiredWorkers} workers ${options.wait ? 'are ready' : 'wanted'}`)
+}
+
+/** @param {Context} context */
+export async function history ({ api, options, print }) {
+  const { json: asJson, limit, ...filters } = options
+  const wanted = checkedLimit(limit)
+  /** @type {any[]} */
+  const items = []
+  /** @type {string | null} */
+  let next = null
+  do {
+    const query = new URLSearchParams({ limit: String(wanted - items.length), ...pick(filters, HISTORY_FILTERS), ...(next === null ? {} : { cursor: next }) })
+    const page = await api.get(`/events?${query}`)
+    items.push(...page.items)
+    next = page.next
+  } while (next !== null && items.length < wanted)
+  print(asJson ? json({ items, next }) : items.length === 0 ? 'no events' : eventsText(items))
+}
+
+/** The options of `history` that are passed on as they are; the master checks them. */
+export const HISTORY_FILTERS = Object.freeze(['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q'])
+
+/** @param {Context} context */
+export async function open ({ api, options, print, isInteractive }) {
+  const link = await api.post('/sign-in-links')
+  print(options.json ? json(link) : link.url)
+  if (isInteractive && !options.json) openBrowser(link.url)
+}
+
+/** @param {Context} context */
+export async function stop ({ api, master, options, print, tell, timeoutMs }) {
+  const body = await api.post('/stop')
+  tell('stopping: the workers answer what they have')
+  await until(() => isGone(master, api.signal), api.signal, timeoutMs)
+  print(options.json ? json({ ...body, state: 'stopped' }) : 'stopped')
+}
+
+/**
+ * @param {import('./find-master.js').Master} master @param {AbortSignal} signal
+ */
+async function isGone ({ pid, url }, signal) {
+  if (pid !== null) {
+    try {
+      process.kill(pid, 0)
+      return false
+    } catch (/** @type {any} */ error) {
+      // EPERM: it lives, under another user.
+      if (error.code !== 'EPERM') return true
+    }
+  }
+  return fetch(`${url}/healthz`, { signal, headers: { connection: 'close' } }).then(() => false, () => !signal.aborted)
+}
+
+/** @param {() => boolean | Promise<boolean>} isDone @param {AbortSignal} signal @param {number} timeoutMs */
+async function until (isDone, signal, timeoutMs) {
+  while (!await isDone()) {
+    if (signal.aborted) throw timedOut(timeoutMs)
+    await wait(POLL_MS)
+  }
+}
+
+/** @param {string} url */
+function openBrowser (url) {
+  const [command, ...args] = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }[/** @type {string} */ (process.platform)] ?? ['xdg-open']
+  // Without a browser the link that was printed is enough.
+  spawn(command, [...args, url], { stdio: 'ignore', detached: true }).on('error', () => {}).unref()
+}
+
+/** @param {string} count */
+function checkedCount (count) {
+  const workers = /^\d{1,3}$/.test(count) ? Number(count) : NaN
+  if (workers >= 1 && workers <= 256) return workers
+  throw new DeckError('invalid-config', `scale: expected an integer from 1 to 256, received ${JSON.stringify(count)}`)
+}
+
+/** @param {string} limit */
+function checkedLimit (limit) {
+  const count = /^\d{1,4}$/.test(limit) ? Number(limit) : NaN
+  if (count >= 1 && count <= PAGE_LIMIT) return count
+  throw new DeckError('invalid-config', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)
+}
+
+/** @param {Record<string, any>} object @param {readonly string[]} keys @returns {Record<string, string>} */
+function pick (object, keys) {
+  return Object.fromEntries(keys.filter((key) => object[key] !== undefined).map((key) => [key, String(object[key])]))
+}
+
+/** @param {unknown} value */
+function json (value) {
+  return JSON.stringify(value, null, 2)
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { readConfigFile } from '../config-file.js'
+import { DeckError } from '../errors.js'
+
+/** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */
+
+/**
+ * Where the master is and what it takes to talk to it: what was named, else what the data folder says.
+ * @param {{ url?: string, token?: string, dataDir?: string }} options
+ * @param {{ env: Record<string, string | undefined>, cwd: string }} process
+ * @returns {Promise<Master>}
+ * @throws {DeckError} no-master, unauthenticated, invalid-config
+ */
+export async function findMaster (options, { env, cwd }) {
+  const dataDir = await findDataDir(options.dataDir, env, cwd)
+  const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
+  const running = readMaster(path.join(dataDir, 'master.json'))
+  if (named === null && running === null) {
+    throw new DeckError('no-master', `no master is running on ${dataDir}: there is no master.json in it (another folder: --data-dir; another machine: --url)`)
+  }
+  // The token of this folder belongs to this folder's master and is sent to no other address.
+  const isOwn = named === null || named === running?.url
+  const token = options.token ?? (env.CLUSTERDECK_TOKEN || undefined) ?? (isOwn ? readToken(path.join(dataDir, 'admin.token')) : undefined)
+  if (token === undefined) {
+    throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or CLUSTERDECK_TOKEN), received none`)
+  }
+  return { url: /** @type {string} */ (named ?? running?.url), token, pid: isOwn ? running?.pid ?? null : null, dataDir }
+}
+
+/** @param {string | undefined} given @param {Record<string, string | undefined>} env @param {string} cwd */
+async function findDataDir (given, env, cwd) {
+  const named = given ?? (env.CLUSTERDECK_DATA_DIR || undefined)
+  if (named !== undefined) return path.resolve(cwd, named)
+  const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
+  const configured = file?.values.dataDir
+  return file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
+}
+
+/** @param {string} file @returns {{ url: string, pid: number } | null} */
+function readMaster (file) {
+  try {
+    const { adminUrl, pid } = JSON.parse(readFileSync(file, 'utf8'))
+    return { url: new URL(adminUrl).origin, pid: Number(pid) }
+  } catch (/** @type {any} */ error) {
+    if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${file}: it belongs to another user`, { cause: error })
+    // ENOENT: none runs here. Unreadable content is as good as none.
+    return null
+  }
+}
+
+/** @param {string} file */
+function readToken (file) {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (/** @type {any} */ error) {
+    throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${error.code}; give it by --token or CLUSTERDECK_TOKEN`, { cause: error })
+  }
+}
+
+/** @param {string | undefined} url @returns {string | null} */
+function checkedUrl (url) {
+  if (url === undefined) return null
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url).origin
+  throw new DeckError('invalid-config', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
+}
