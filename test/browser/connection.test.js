@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createAdmin } from '../../server/admin/listener.js'
+import { TOKEN } from '../support/admin.js'
+import { openBrowser } from '../support/browser.js'
+import { markPage, startDashboard } from '../support/dashboard.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+test('a lost connection shows a banner, and the page catches up by itself', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  const isSamePage = await markPage(page)
+  const banner = page.locator('#offline')
+  await page.locator('#worker-1-1').getByText('Ready').waitFor()
+  assert.equal(await banner.isVisible(), false)
+
+  await dashboard.admin.close()
+  await banner.getByText('Connection to the master lost.').waitFor()
+  dashboard.setWorker(1, { state: 'unresponsive' })
+
+  const { deck, history, port } = dashboard
+  const successor = createAdmin({ deck, history, token: TOKEN, port })
+  t.after(() => successor.close())
+  await successor.listen()
+  await page.locator('#worker-1-1').getByText('Not answering').waitFor()
+  await banner.waitFor({ state: 'hidden' })
+
+  assert.equal(await isSamePage(), true)
+  assert.deepEqual(page.problems.filter((problem) => !/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(problem)), [])
+})
+
+test('a session that is revoked leads to the sign-in page, and back', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/history?type=worker.exited')
+  await page.getByText('No event matches these filters').waitFor()
+
+  dashboard.admin.revokeSessions()
+  await page.getByLabel('Token').fill(TOKEN)
+  await page.getByLabel('Token').press('Enter')
+  await page.waitForURL('**/history?type=worker.exited')
+})
+
+test('a one-time link signs in once; a second use is told, and the token helps', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const link = dashboard.admin.signInLink()
+  const [first, second] = [await browser.page(), await browser.page()]
+  t.after(() => Promise.all([first.context().close(), second.context().close()]))
+
+  await first.goto(link)
+  await first.getByRole('heading', { name: 'All 2 workers are ready' }).waitFor()
+  assert.deepEqual(first.problems, [])
+
+  await second.goto(link)
+  await second.getByRole('alert').getByText('This sign-in link has been used already.').waitFor()
+  await second.getByLabel('Token').fill('not the token')
+  await second.getByLabel('Token').press('Enter')
+  await second.getByRole('alert').getByText('That is not the token.').waitFor()
+  await second.getByLabel('Token').fill(TOKEN)
+  await second.getByLabel('Token').press('Enter')
+  await second.getByRole('heading', { name: 'All 2 workers are ready' }).waitFor()
+})
+
+test('signing out in one tab ends the other one', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  const other = await page.context().newPage()
+  await other.goto(dashboard.url)
+  await other.getByRole('button', { name: 'Sign out' }).click()
+  await other.getByText('You are signed out.').waitFor()
+  await page.getByLabel('Token').waitFor()
+})
+
+test('the theme is the system\'s until the toggle says otherwise, and then stays over a reload', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/', { colorScheme: 'dark' })
+  const scheme = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
+  const dark = await scheme()
+  await page.getByRole('button', { name: 'Theme: as the system' }).click()
+  await page.getByRole('button', { name: 'Theme: light' }).waitFor()
+  assert.notEqual(await scheme(), dark)
+  await page.reload()
+  await page.getByRole('button', { name: 'Theme: light' }).click()
+  assert.equal(await scheme(), dark)
+})

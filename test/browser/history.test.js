@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { openBrowser } from '../support/browser.js'
+import { markPage, startDashboard } from '../support/dashboard.js'
+
+const HOSTILE = '<img src=x onerror="document.title=\'pwned\'"></td><script>document.title="pwned"</script> "quoted" & \'single\''
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+/** @param {import('../support/dashboard.js').Dashboard} dashboard */
+function seed ({ deck }) {
+  deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+  deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'TypeError: total is not a function' })
+  deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'killed', signal: 'SIGKILL', uptimeMs: 1500 })
+}
+
+/** @param {import('playwright-core').Page} page @returns {Promise<string[]>} ids, as they stand */
+function shownIds (page) {
+  return page.locator('#events tbody tr').evaluateAll((rows) => rows.map(({ id }) => id.replace('event-', '')))
+}
+
+test('filters go into the address, without the empty ones, and come back with it', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  seed(dashboard)
+  const page = await dashboard.visit('/history')
+  const isSamePage = await markPage(page)
+  assert.deepEqual(await shownIds(page), ['3', '2', '1'])
+
+  await page.getByLabel('Type').selectOption('Exits')
+  await page.waitForURL((url) => url.search === '?type=worker.exited')
+  assert.deepEqual(await shownIds(page), ['3', '2'])
+  await page.getByLabel('Search').pressSequentially('typeerror')
+  await page.waitForURL((url) => url.search === '?q=typeerror&type=worker.exited')
+  assert.deepEqual(await shownIds(page), ['2'])
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'filter-q')
+  assert.equal(await isSamePage(), true)
+
+  await page.reload()
+  assert.deepEqual(await shownIds(page), ['2'])
+  assert.equal(await page.getByLabel('Type').inputValue(), 'worker.exited')
+  assert.equal(await page.getByLabel('Search').inputValue(), 'typeerror')
+
+  await page.getByText('Clear').click()
+  await page.waitForURL((url) => url.pathname === '/history' && url.search === '')
+  assert.deepEqual(await shownIds(page), ['3', '2', '1'])
+  assert.deepEqual(page.problems, [])
+})
+
+test('the back button brings the filters before back', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  seed(dashboard)
+  const page = await dashboard.visit('/history')
+  await page.getByLabel('Slot').fill('2')
+  await page.waitForURL((url) => url.search === '?slot=2')
+  await page.getByLabel('Cause').selectOption('crash')
+  await page.waitForURL((url) => url.search === '?cause=crash&slot=2')
+  await page.getByText('No event matches these filters').waitFor()
+  await page.goBack()
+  await page.locator('#event-3').waitFor()
+  assert.deepEqual(await shownIds(page), ['3'])
+  assert.equal(new URL(page.url()).search, '?slot=2')
+  assert.equal(await page.getByLabel('Cause').inputValue(), '')
+  assert.deepEqual(page.problems, [])
+})
+
+test('new events appear at the top by themselves, if the filters let them', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  seed(dashboard)
+  const page = await dashboard.visit('/history')
+  await page.getByLabel('Type').selectOption('Exits')
+  await page.waitForURL((url) => url.search === '?type=worker.exited')
+
+  dashboard.deck.events.publish({ type: 'worker.ready', worker: 3, slot: 2 })
+  dashboard.deck.events.publish({ type: 'worker.exited', worker: 3, slot: 2, cause: 'crash' })
+  await page.locator('#event-5').waitFor({ timeout: 1000 })
+  assert.deepEqual(await shownIds(page), ['5', '3', '2'])
+  assert.deepEqual(page.problems, [])
+})
+
+test('pages go older and newer, and only the first one is live', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  for (let n = 1; n <= 120; n++) dashboard.deck.events.publish({ type: 'worker.ready', worker: n, slot: 1 })
+  const page = await dashboard.visit('/history?slot=1')
+  const ends = async () => [(await shownIds(page)).at(0), (await shownIds(page)).at(-1)]
+  const go = async (/** @type {string} */ name) => {
+    await page.getByRole('link', { name, exact: true }).click()
+    await page.waitForLoadState()
+  }
+
+  assert.deepEqual(await ends(), ['120', '71'])
+  await go('Older')
+  assert.deepEqual(await ends(), ['70', '21'])
+  await go('Older')
+  assert.deepEqual(await ends(), ['20', '1'])
+  assert.equal(await page.getByRole('link', { name: 'Older', exact: true }).count(), 0)
+  await go('Newer')
+  assert.deepEqual(await ends(), ['70', '21'])
+
+  dashboard.deck.events.publish({ type: 'worker.ready', worker: 121, slot: 1 })
+  assert.match(String(await page.locator('.pager-status').textContent()), /not live/)
+  await go('Newer')
+  assert.deepEqual(await ends(), ['121', '72'])
+  assert.equal(await page.getByRole('link', { name: 'Newer', exact: true }).count(), 0)
+})
+
+test('an event has a permalink with all of its fields, and a way to those like it', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  seed(dashboard)
+  dashboard.deck.events.publish({ type: 'worker.exited', worker: 7, slot: 2, pid: 4711, cause: 'crash', code: 3, uptimeMs: 65_000, message: 'Error: boom', detail: { errorName: 'Error', stack: 'Error: boom\n    at app.js:1:2', extra: 5 } })
+  const page = await dashboard.visit('/history')
+  await page.locator('#event-4 a').press('Enter')
+  await page.waitForURL('**/history/4')
+  await page.getByRole('heading', { level: 1, name: 'Error: boom' }).waitFor()
+  const fields = await page.locator('.fields > div').evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector('dt')?.textContent, row.querySelector('dd')?.textContent])))
+  assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3', 'Lived for': '1m 05s', Error: 'Error', Type: 'worker.exited', Id: '4' })
+  assert.equal(await page.getByLabel('Stack').textContent(), 'Error: boom\n    at app.js:1:2')
+  assert.match(String(await page.getByLabel('Detail').textContent()), /"extra": 5/)
+
+  await page.getByRole('link', { name: '2', exact: true }).click()
+  await page.waitForURL('**/history?slot=2')
+  assert.deepEqual(await shownIds(page), ['4', '3'])
+})
+
+test('text that an app threw is shown as text, on every page and by live update', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const crash = { type: 'worker.exited', worker: 1, slot: 1, cause: '<b>', release: HOSTILE, message: HOSTILE, detail: { errorName: HOSTILE, stack: HOSTILE, more: [HOSTILE] } }
+  dashboard.deck.events.publish(crash)
+  for (const path of ['/', '/history', '/history/1', `/history?q=${encodeURIComponent(HOSTILE.slice(0, 60))}&type=${encodeURIComponent('<script>')}`]) {
+    const page = await dashboard.visit(path)
+    if (path === '/') dashboard.deck.set({ app: { entry: HOSTILE, cwd: '/', addresses: ['javascript:document.title="pwned"', HOSTILE] } })
+    if (!path.includes('?')) {
+      dashboard.deck.events.publish(crash)
+      await page.getByText('<img src=x onerror=').first().waitFor()
+    }
+    await page.locator('#offline').waitFor({ state: 'hidden' })
+    assert.equal(await page.locator('img').count(), 0, path)
+    assert.equal(await page.locator('main script').count(), 0, path)
+    assert.equal(await page.locator('a[href^="javascript"]').count(), 0, path)
+    assert.doesNotMatch(await page.title(), /pwned/)
+    assert.deepEqual(page.problems.filter((problem) => !problem.includes('400 (Bad Request)')), [], path)
+  }
+})
+
+test('a filter that cannot be read is named; an event or page that is not there gets a page of ours', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/history?slot=abc')
+  await page.getByText('slot: expected a whole number from 1, received "abc"').waitFor()
+  const answer = await page.goto(`${dashboard.url}/history/99`)
+  assert.equal(answer?.status(), 404)
+  await page.getByText('There is no event "99"').waitFor()
+  await page.goto(`${dashboard.url}/nowhere`)
+  await page.getByText('Nothing is at /nowhere').waitFor()
+  await page.getByRole('link', { name: 'Back to the overview' }).click()
+  await page.getByRole('heading', { name: 'All 2 workers are ready' }).waitFor()
+})
+
+test('exports what the filters show as CSV', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  seed(dashboard)
+  const page = await dashboard.visit('/history?type=worker.exited')
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export CSV' }).click()])
+  assert.equal(download.suggestedFilename(), 'clusterdeck-events.csv')
+  const chunks = []
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk)
+  const ids = Buffer.concat(chunks).toString().trim().split('\r\n').map((line) => line.split(',')[0])
+  assert.deepEqual(ids, ['id', '3', '2'])
+})

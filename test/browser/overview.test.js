@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { openBrowser } from '../support/browser.js'
+import { markPage, startDashboard } from '../support/dashboard.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+test('shows a worker that changed within a second, without a reload', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  const isSamePage = await markPage(page)
+  const row = page.locator('#worker-2-2')
+  await row.getByText('Ready').waitFor()
+
+  dashboard.setWorker(2, { state: 'draining' })
+  dashboard.deck.events.publish({ type: 'worker.draining', slot: 2, worker: 2, cause: 'restart' })
+  await row.getByText('Draining').waitFor({ timeout: 1000 })
+  await page.locator('#recent').getByText('Worker 2 (slot 2) is draining').waitFor()
+
+  assert.equal(await isSamePage(), true)
+  assert.deepEqual(page.problems, [])
+})
+
+test('shows vitals that no event tells of within a second', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.setWorker(1, { vitals: { rssBytes: 200 * 1024 * 1024, cpuPercent: 91.5, at: new Date().toISOString() } })
+  await page.locator('#worker-1-1').getByText('91.5%').waitFor({ timeout: 1000 })
+  await page.locator('#worker-1-1').getByText('200 MB').waitFor()
+})
+
+test('says in one sentence how the cluster is, and counts down to the next try', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
+
+  dashboard.setWorker(2, { id: null, pid: null, state: 'backoff', vitals: null, restarts: 1, retryAt: new Date(Date.now() + 60_000).toISOString() })
+  await page.getByRole('heading', { level: 1, name: '1 of 2 workers is restarting' }).waitFor()
+  const countdown = page.locator('#worker-2-none .retry time')
+  const before = await countdown.textContent()
+  assert.match(String(before), /^(59s|1m 00s)$/)
+  await page.waitForFunction((text) => document.querySelector('.retry time')?.textContent !== text, before)
+
+  dashboard.setWorker(2, { crashLooping: true })
+  await page.getByRole('heading', { level: 1, name: 'Slot 2 is crash-looping' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('deploys by keyboard alone, and shows the progress while buttons wait with the reason', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-deploy').focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog', { name: 'Roll out a new release?' }).waitFor()
+  await page.keyboard.type('faster totals')
+  await page.keyboard.press('Enter')
+
+  await page.locator('#rollout').getByRole('heading', { name: 'Deploying r2' }).waitFor()
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals', actor: 'dashboard' }])
+  assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '0')
+  assert.equal(await page.locator('#open-restart').getAttribute('aria-disabled'), 'true')
+  await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
+
+  const { rollout } = dashboard.deck.snapshot()
+  dashboard.deck.set({ rollout: { ...rollout, progress: { total: 2, replaced: 1 }, steps: [{ ...rollout.steps[0], state: 'done', newWorker: 3 }, rollout.steps[1]] } })
+  await page.locator('#step-1-1').getByText('Replaced').waitFor()
+  assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '1')
+  assert.deepEqual(page.problems, [])
+})
+
+test('a refused button says why instead of opening its dialog', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
+  await page.locator('#open-scale[aria-disabled=true]').waitFor()
+  await page.locator('#open-scale').press('Enter')
+  await page.getByRole('alert').getByText('Rollout 1 is running. One at a time.').waitFor()
+  assert.equal(await page.getByRole('dialog').count(), 0)
+})
+
+test('the outcome of a rollout stays, with its reason, over a reload', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
+  await page.locator('#rollout-progress').waitFor()
+  dashboard.finishRollout('failed', 'worker 3 (slot 1) was not ready within 30000 ms')
+
+  await page.locator('#rollout').getByText('Deploy of r2 failed').waitFor()
+  await page.reload()
+  await page.locator('#rollout').getByText('worker 3 (slot 1) was not ready within 30000 ms').waitFor()
+  assert.equal(await page.locator('#open-deploy').getAttribute('aria-disabled'), null)
+
+  // What the viewer opened stays open while the page goes on changing.
+  await page.locator('#rollout summary').press('Enter')
+  await page.locator('#step-1-2').waitFor()
+  dashboard.setWorker(1, { restarts: 5 })
+  dashboard.deck.events.publish({ type: 'rollout.failed', rollout: 1, detail: { ...dashboard.history.rollout(1), reason: 'another reason' } })
+  await page.locator('#rollout').getByText('another reason').waitFor()
+  assert.equal(await page.locator('#step-1-2').isVisible(), true)
+})
+
+test('Escape and Cancel close a dialog without effect and give the focus back', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('dialog').getByText('Cancel').press('Enter')]) {
+    await page.locator('#open-restart').press('Enter')
+    await page.getByRole('dialog', { name: 'Restart all workers?' }).waitFor()
+    await close()
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-restart')
+  }
+  assert.deepEqual(dashboard.deck.dispatched, [])
+})
+
+test('an open dialog keeps focus and text while the page changes beneath it', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-deploy').click()
+  await page.keyboard.type('half a no')
+  dashboard.setWorker(1, { state: 'unresponsive' })
+  await page.locator('#worker-1-1').getByText('Not answering').waitFor()
+  await page.keyboard.type('te')
+  assert.equal(await page.getByRole('dialog').getByLabel('Note').inputValue(), 'half a note')
+  await page.keyboard.press('Escape')
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
+})
+
+test('scales from the size that is wanted now, and refuses what is out of range', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-scale').click()
+  const field = page.getByRole('dialog').getByLabel('Workers')
+  assert.equal(await field.inputValue(), '2')
+  await field.fill('257')
+  await field.press('Enter')
+  assert.equal(await field.evaluate((/** @type {HTMLInputElement} */ input) => input.validity.rangeOverflow), true)
+  await field.fill('6')
+  await field.press('Enter')
+  await page.locator('#facts').getByText('/ 6 ready').waitFor()
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: 'dashboard' }])
+})
+
+test('restarts the one worker whose row was clicked', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.getByRole('button', { name: 'Restart worker 2 in slot 2' }).click()
+  await page.getByRole('dialog', { name: 'Restart worker 2 in slot 2?' }).getByRole('button', { name: 'Restart worker' }).click()
+  await page.locator('#rollout-progress').waitFor()
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'dashboard' }])
+})
+
+test('an action that fails is told in the words of the problem', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-restart').click()
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
+  await page.getByRole('dialog').getByRole('button', { name: 'Restart all' }).click()
+  await page.getByRole('alert').getByText('A rollout is running: rollout 1 (deploy) is running').waitFor()
+  // Chromium reports every 4xx of a fetch.
+  assert.deepEqual(page.problems, ['Failed to load resource: the server responded with a status of 409 (Conflict)'])
+})
