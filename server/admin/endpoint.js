@@ -66,7 +66,7 @@ async function answer (resource, req, res) {
 /** @param {Resource} resource @param {string} method @returns {Endpoint} */
 function endpointFor (resource, method) {
   const name = method === 'HEAD' ? 'GET' : method
-  const endpoint = Object.hasOwn(resource, name) ? resource[/** @type {keyof Resource} */ (name)] : undefined
+  const endpoint = resource[/** @type {keyof Resource} */ (name)]
   if (endpoint) return endpoint
   const allow = Object.keys(resource).flatMap((known) => known === 'GET' ? ['GET', 'HEAD'] : [known]).join(', ')
   throw new DeckError('method-not-allowed', `${method} is not possible here: expected ${allow}`, { details: { allow } })

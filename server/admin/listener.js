@@ -49,13 +49,14 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} [parts.limits]
  * @param {http.ServerOptions} [parts.serverOptions]
+ * @param {number} [parts.maxConnections]
  */
 export function createAdmin ({
   deck, history, token, host = '127.0.0.1', port = 0, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
-  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}
+  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = MAX_CONNECTIONS
 }) {
   const outer = http.createServer({ ...SERVER_OPTIONS, ...serverOptions })
-  outer.maxConnections = MAX_CONNECTIONS
+  outer.maxConnections = maxConnections
   const inner = http.createServer()
   const links = createLinks({ now, randomBytes })
   const closing = new AbortController()
@@ -64,6 +65,8 @@ export function createAdmin ({
   const upgraded = new Set()
   /** @type {{ url: string, sessions: import('./sessions.js').Sessions, live: { close: () => unknown } } | null} */
   let running = null
+  /** @type {Promise<void> | null} */
+  let closed = null
 
   return {
     /**
@@ -84,24 +87,24 @@ export function createAdmin ({
       return `${running.url}/sign-in?code=${links.create(START_LINK_TTL_MS).code}`
     },
 
-    get timeouts () {
-      const { headersTimeout, requestTimeout, keepAliveTimeout, maxConnections } = outer
-      return { headersTimeout, requestTimeout, keepAliveTimeout, maxConnections }
-    },
-
     /** Signs everybody out, on this port and in the history. */
     revokeSessions () { running?.sessions.revokeAll() },
 
     /** Lets answers end that are on their way, then cuts the rest. Closing twice is fine. */
-    async close () {
-      closing.abort()
-      await running?.live.close()
-      if (!outer.listening) return
-      const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
-      await new Promise((resolve) => outer.close(resolve))
-      timers.clearTimeout(timer)
-      for (const socket of upgraded) socket.destroy()
+    close () {
+      closed ??= end()
+      return closed
     }
+  }
+
+  async function end () {
+    if (!running) return
+    closing.abort()
+    const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
+    const answered = new Promise((resolve) => outer.close(resolve))
+    await running.live.close()
+    await answered
+    timers.clearTimeout(timer)
   }
 
   /** @param {number} realPort  names the cookie, since cookies ignore ports */

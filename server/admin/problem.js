@@ -25,12 +25,9 @@ const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors
  */
 export function toDeckError (error) {
   if (error instanceof DeckError) return error
-  const { type, name, status, message } = /** @type {any} */ (error ?? {})
+  const { type, status } = /** @type {any} */ (error ?? {})
   const known = FOREIGN_TYPES[type]
   if (known) return new DeckError(known[0], known[1], { cause: error })
-  if (name === 'SqliteError' || message === 'The database connection is not open') {
-    return new DeckError('history-unavailable', 'The history cannot be read at the moment', { cause: error })
-  }
   // express throws these for a path that does not decode, such as /%ZZ
   if (status === 400) return new DeckError('bad-request', 'The request cannot be understood', { cause: error })
   return new DeckError('internal', 'Something went wrong here; the log of the master says more', { cause: error })

@@ -88,7 +88,7 @@ export function createSessions ({ store, token, ttlMs, cookieName, now = Date.no
   function byToken (req) {
     const given = /^Bearer +([^\s]+) *$/i.exec(String(req.headers.authorization))?.[1] ?? ''
     if (!timingSafeEqual(sha256(given), tokenHash)) return null
-    return { actor: /^clusterdeck-cli\b/.test(req.headers['user-agent'] ?? '') ? 'cli' : 'api', via: 'token' }
+    return { actor: req.headers['x-clusterdeck-client'] === 'cli' ? 'cli' : 'api', via: 'token' }
   }
 
   /** @param {IncomingMessage} req @returns {Session | null} */

@@ -59,7 +59,7 @@ test('names the rollout that runs to whoever starts another', async (t) => {
 test('scales and stops, and tells the deck who asked', async (t) => {
   const admin = await startAdmin(t)
   assert.deepEqual((await admin.api('put', '/api/v1/scale').send({ workers: 256 }).expect(200)).body, { desiredWorkers: 256 })
-  assert.deepEqual((await admin.api('post', '/api/v1/stop').set('User-Agent', 'clusterdeck-cli/0.1.0').expect(202)).body, { state: 'stopping' })
+  assert.deepEqual((await admin.api('post', '/api/v1/stop').set('X-Clusterdeck-Client', 'cli').expect(202)).body, { state: 'stopping' })
   assert.deepEqual(admin.deck.dispatched, [{ type: 'scale', workers: 256, actor: 'api' }, { type: 'stop', actor: 'cli' }])
 })
 

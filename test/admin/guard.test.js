@@ -147,6 +147,7 @@ test('puts the security headers on every answer, refusals and the live path incl
     assert.equal(headers['x-frame-options'], 'DENY', request.path)
     assert.match(String(headers.vary), /Authorization, Cookie/, request.path)
     assert.equal(headers['x-powered-by'], undefined, request.path)
+    assert.equal(headers['strict-transport-security'], undefined, request.path)
     assert.equal(headers['access-control-allow-origin'], undefined, request.path)
   }
 })

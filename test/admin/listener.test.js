@@ -44,6 +44,20 @@ test('closes at once with idle connections open, and twice', async (t) => {
   await admin.admin.close()
 })
 
+test('cuts what does not end by itself once the port has been closing for a second', async (t) => {
+  const admin = await startAdmin(t)
+  const silent = net.connect(admin.port, '127.0.0.1').resume()
+  const upgraded = net.connect(admin.port, '127.0.0.1')
+  upgraded.write(`GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n')
+  await Promise.all([once(silent, 'connect'), once(upgraded.on('data', () => {}), 'data')])
+  const closed = admin.admin.close()
+  admin.clock.advance(999)
+  assert.equal(silent.destroyed || upgraded.destroyed, false)
+  admin.clock.advance(1)
+  await Promise.all([closed, once(silent, 'close'), once(upgraded, 'close')])
+})
+
 test('closes with live connections open, which come back to the next master', async (t) => {
   const admin = await startAdmin(t)
   const viewer = await connectViewer(t, admin, ['websocket'])
@@ -60,9 +74,14 @@ test('cuts whoever sends a request slowly, or nothing at all', async (t) => {
   await admin.stranger().get('/healthz').expect(200)
 })
 
-test('has timeouts that leave nobody a connection for long', async (t) => {
-  const { admin } = await startAdmin(t)
-  assert.deepEqual(admin.timeouts, { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 10_000, maxConnections: 512 })
+test('drops connections beyond its limit, and serves again when some have gone', async (t) => {
+  const admin = await startAdmin(t, { maxConnections: 2 })
+  const held = [net.connect(admin.port, '127.0.0.1'), net.connect(admin.port, '127.0.0.1')]
+  await Promise.all(held.map((socket) => once(socket, 'connect')))
+  assert.equal(await rawBytes(admin, `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\n\r\n`), '')
+  held.forEach((socket) => socket.end())
+  await Promise.all(held.map((socket) => once(socket.resume(), 'close')))
+  await admin.stranger().get('/healthz').expect(200)
 })
 
 test('survives bytes that are no HTTP', async (t) => {

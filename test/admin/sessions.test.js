@@ -64,7 +64,7 @@ test('takes the token as a bearer, and takes nothing else for it', () => {
   const { sessions } = setUp()
   assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret' })), { actor: 'api', via: 'token' })
   assert.deepEqual(sessions.authenticate(request({ authorization: 'bearer  secret ' })), { actor: 'api', via: 'token' })
-  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret', 'user-agent': 'clusterdeck-cli/0.1.0' })), { actor: 'cli', via: 'token' })
+  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret', 'x-clusterdeck-client': 'cli' })), { actor: 'cli', via: 'token' })
   for (const authorization of ['', 'Bearer', 'Bearer ', 'Bearer secre', 'Bearer secrets', 'Bearer SECRET', 'Basic secret', 'secret', 'Bearer secret secret']) {
     assert.equal(sessions.authenticate(request({ authorization })), null, authorization)
   }
