@@ -17,9 +17,9 @@ const socket = io({ transports: ['websocket', 'polling'], tryAllTransports: true
 socket.on('connect', watch)
 socket.on('fragments', show)
 socket.on('signed-out', toSignIn)
-socket.on('disconnect', () => { offline.hidden = false })
+socket.on('disconnect', () => setLive(false))
 socket.on('connect_error', async () => {
-  offline.hidden = false
+  setLive(false)
   if (await isSignedOut()) toSignIn()
 })
 // The filters of the history change the address without a new page.
@@ -36,9 +36,14 @@ let watched
 function watch () {
   watched = location.href
   socket.emit('watch', location.pathname + location.search, (/** @type {{ version: string }} */ { version }) => {
-    offline.hidden = true
+    setLive(true)
     if (version !== document.documentElement.dataset.assets) location.reload()
   })
+}
+
+function setLive (/** @type {boolean} */ isLive) {
+  offline.hidden = isLive
+  document.documentElement.dataset.live = isLive ? 'on' : 'off'
 }
 
 /** @param {{ now: number, fragments: Fragment[] }} update */

@@ -42,7 +42,7 @@ const ROLLOUT_STATES = Object.freeze({
 })
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const OVERVIEW_FRAGMENTS = Object.freeze(['health', 'actions', 'facts', 'rollout', 'workers', 'recent'])
+export const OVERVIEW_FRAGMENTS = Object.freeze(['health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent'])
 
 /** @param {{ deck: Deck, history: History, now: number }} parts */
 export function overviewModel ({ deck, history, now }) {

@@ -47,8 +47,7 @@ test('a session that is revoked leads to the sign-in page, and back', async (t) 
 test('a one-time link signs in once; a second use is told, and the token helps', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const link = dashboard.admin.signInLink()
-  const [first, second] = [await browser.page(), await browser.page()]
-  t.after(() => Promise.all([first.context().close(), second.context().close()]))
+  const [first, second] = [await dashboard.openPage(), await dashboard.openPage()]
 
   await first.goto(link)
   await first.getByRole('heading', { name: 'All 2 workers are ready' }).waitFor()

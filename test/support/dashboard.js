@@ -12,19 +12,26 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * @param {{ page: (options?: import('./browser.js').PageOptions) => Promise<import('./browser.js').WatchedPage> }} browser
  */
 export async function startDashboard (t, browser) {
+  /** @type {Set<import('playwright-core').BrowserContext>} */
+  const contexts = new Set()
+  // Before the admin port closes, which would wait for their connections.
+  t.after(() => Promise.all(Array.from(contexts, (context) => context.close())))
   const dashboard = await startAdmin(t, { now: Date.now, timers: /** @type {any} */ (REAL_TIMERS) })
   return {
     ...dashboard,
 
+    /** Nobody has signed in there yet. @param {import('./browser.js').PageOptions} [options] */
+    openPage,
+
     /**
-     * Signs in by a link and goes to the page; its context is closed when the test ends.
+     * Signs in by a link, goes to the page and waits until it is live: what is shown later came by itself.
      * @param {string} [path] @param {import('./browser.js').PageOptions} [options]
      */
     async visit (path = '/', options) {
-      const page = await browser.page(options)
-      t.after(() => page.context().close())
+      const page = await openPage(options)
       await page.goto(dashboard.admin.signInLink())
       if (path !== '/') await page.goto(dashboard.url + path)
+      await page.locator('html[data-live=on]').waitFor()
       return page
     },
 
@@ -41,6 +48,12 @@ export async function startDashboard (t, browser) {
       dashboard.deck.set({ rollout: null })
       dashboard.deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, actor: rollout.actor, message: reason, detail })
     }
+  }
+
+  async function openPage (/** @type {import('./browser.js').PageOptions | undefined} */ options) {
+    const page = await browser.page(options)
+    contexts.add(page.context())
+    return page
   }
 }
 
