@@ -74,6 +74,7 @@ export function createEventPages (db, { clock }) {
   /** @param {{ filters: Filter[], range: IdRange, limit: number, conditions: { sql: string, values: Record<string, any> } }} search */
   function collect ({ filters, range, limit, conditions }) {
     const budget = startBudget(clock)
+    /** @type {DeckEvent[]} */
     const items = []
     let { newest } = range
     let chunk = FIRST_CHUNK
@@ -141,11 +142,12 @@ export function createEventPages (db, { clock }) {
 
   /** @param {EventQuery} query @returns {Filter[] | null} null: a family without any member matches nothing */
   function toFilters (query) {
+    /** @type {Filter[]} */
     const filters = []
     for (const column of FILTER_COLUMNS) {
       const given = query[column]
       if (given === undefined || given === null || (Array.isArray(given) && given.length === 0)) continue
-      const values = column === 'type' ? expandTypes(/** @type {string | string[]} */ (given)) : [/** @type {string | number} */ (given)]
+      const values = column === 'type' ? expandTypes(/** @type {string | string[]} */ (given)) : [(given)]
       if (values.length === 0) return null
       filters.push({ column: `"${column}"`, index: `events_by_${column}`, values })
     }
@@ -154,7 +156,7 @@ export function createEventPages (db, { clock }) {
 
   /** @param {string | string[]} given */
   function expandTypes (given) {
-    const patterns = new Set([given].flat().map(String))
+    const patterns = new Set(Array.isArray(given) ? given : [given])
     if (patterns.size > MAX_TYPES) throw new DeckError('invalid-query', `type: expected at most ${MAX_TYPES} types, received ${patterns.size}`)
     const families = [...patterns].filter((pattern) => pattern.endsWith('*'))
     const exact = [...patterns].filter((pattern) => !pattern.endsWith('*'))
@@ -192,7 +194,7 @@ function toConditions (query, filters, { since, until }) {
   })
   if (since !== null) parts.push('at_ms >= @since')
   if (until !== null) parts.push('at_ms < @until')
-  if (query.q) parts.push(`(message LIKE @q ESCAPE '\\' OR type LIKE @q ESCAPE '\\' OR cause LIKE @q ESCAPE '\\')`)
+  if (query.q) parts.push("(message LIKE @q ESCAPE '\\' OR type LIKE @q ESCAPE '\\' OR cause LIKE @q ESCAPE '\\')")
   if (since !== null) values.since = since
   if (until !== null) values.until = until
   if (query.q) values.q = toPattern(query.q)

@@ -4,7 +4,7 @@
 export const SPAN_SIZE = 1024
 
 /** The columns of an event as they are read, in the order of its fields. */
-export const COLUMNS = `id, at_ms, type, cause, slot, worker, pid, "release", rollout, actor, code, signal, uptime_ms, message, detail`
+export const COLUMNS = 'id, at_ms, type, cause, slot, worker, pid, "release", rollout, actor, code, signal, uptime_ms, message, detail'
 
 // Crash text comes from the app and has no natural end. These keep one row, and with it one page, readable in time.
 const MAX_NAME_CHARS = 200

@@ -20,9 +20,12 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
   return {
     url,
     signal,
-    get: (/** @type {string} */ path) => call('GET', path),
-    post: (/** @type {string} */ path, /** @type {unknown} */ body) => call('POST', path, body),
-    put: (/** @type {string} */ path, /** @type {unknown} */ body) => call('PUT', path, body)
+    /** @param {string} path below /api/v1 */
+    get: (path) => call('GET', path),
+    /** @param {string} path @param {unknown} [body] */
+    post: (path, body) => call('POST', path, body),
+    /** @param {string} path @param {unknown} body */
+    put: (path, body) => call('PUT', path, body)
   }
 
   /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @returns {Promise<any>} */

@@ -1,0 +1,3 @@
+// Packages without types of their own.
+declare module 'autocannon'
+declare module 'supertest'
