@@ -14,7 +14,8 @@
  */
 
 /**
- * @typedef {{ type: 'socket', seq: number, query: SocketQuery, data?: unknown }
+ * @typedef {{ type: 'hello' }
+ *   | { type: 'socket', seq: number, query: SocketQuery, data?: unknown }
  *   | { type: 'release-socket', key: string }
  *   | { type: 'bind-failed', errno: number, query: SocketQuery }
  *   | { type: 'listening', address: string }
@@ -22,6 +23,7 @@
  *   | { type: 'drained' }
  *   | { type: 'vitals', rssBytes: number, cpuPercent: number }} ToMaster
  *
+ * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
  * `cpuPercent`: of one CPU, over the time since the last heartbeat.
  */

@@ -18,6 +18,7 @@ export function startWorker ({ dispatch, readySignal, crashFile }) {
   watchServers({ onListen: drain.watch, onListening: announce })
   if (dispatch === 'shared') shareSockets({ channel, isDraining: drain.isDraining })
   channel.on('drain', drain.start)
+  channel.send({ type: 'hello' })
   sendVitals(channel)
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online') setImmediate(() => channel.send({ type: 'ready' }))

@@ -65,7 +65,10 @@ export function createSupervisor (initialState, {
     'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { query, errno }) {
       if (isFirstStart()) onStartBlocked(describe(query, errno))
     },
-    listening: (/** @type {number} */ worker, /** @type {any} */ { address }) => { addresses.add(address) },
+    listening (/** @type {number} */ worker, /** @type {any} */ { address }) {
+      addresses.add(address)
+      receive({ type: 'worker-listening', worker, address })
+    },
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ { rssBytes, cpuPercent }) {

@@ -20,13 +20,16 @@ const NOTE_VALID_MS = 30_000
 export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile }) {
   const { process: child } = worker
   let isGone = false
+  /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */
+  let unheard = []
 
   worker.once('online', onOnline)
   worker.on('message', onAppMessage)
   // @ts-expect-error 'internalMessage' is not in Node's published types
   child.on('internalMessage', (message) => {
     const body = unwrap(message)
-    if (body) onMessage(body)
+    if (body?.type === 'hello') hear()
+    else if (body) onMessage(body)
   })
   child.once('exit', (code, signal) => leave({ code, signal, error: takeCrashNote(crashFile, code) }))
   // A process that could not be spawned has no 'exit'; a failed send is answered by the 'exit' to come.
@@ -38,7 +41,11 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     pid: child.pid ?? null,
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {any} [handle] */
-    tell (message, handle) { send(envelope(message), handle) },
+    tell (message, handle) {
+      const deliver = () => send(envelope(message), handle)
+      if (unheard) unheard.push(deliver)
+      else deliver()
+    },
 
     /** The app hears that its time has come, by message and by signal. */
     terminate () {
@@ -47,6 +54,12 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     },
 
     kill () { child.kill('SIGKILL') }
+  }
+
+  function hear () {
+    const waiting = unheard ?? []
+    unheard = null
+    for (const deliver of waiting) deliver()
   }
 
   function send (/** @type {any} */ message, /** @type {any} */ handle) {

@@ -65,6 +65,10 @@ const HANDLERS = {
     turn.tellOf('worker.online', worker)
   }),
 
+  'worker-listening': ofWorker((turn, worker, { address }) => {
+    turn.tellOf('worker.listening', worker, { message: address })
+  }),
+
   'worker-ready': ofWorker((turn, worker) => {
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting') return

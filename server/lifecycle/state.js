@@ -99,6 +99,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'stop', actor: string }
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }
+ *   | { type: 'worker-listening', worker: number, address: string }
  *   | { type: 'worker-ready', worker: number }
  *   | { type: 'worker-drained', worker: number }
  *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null }

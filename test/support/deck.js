@@ -11,10 +11,12 @@ const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
 const PATIENCE_MS = 40_000
 
 /** @typedef {Awaited<ReturnType<typeof startDeck>>} Deck */
+/** @typedef {Pick<import('node:test').TestContext, 'after'>} TestOwner */
 
 /**
  * Runs `clusterdeck start` on a fixture as a user would, in a process of its own, and speaks the language of the tests.
  * Everything is waited for by event: the deck's own event stream.
+ * @param {TestOwner} t the test that owns it; the deck ends with the test, however that ends
  * @param {string} app a file of test/fixtures, or an absolute path
  * @param {object} [options]
  * @param {number} [options.workers]
@@ -23,7 +25,7 @@ const PATIENCE_MS = 40_000
  * @param {Record<string, string | undefined>} [options.env]
  * @param {string} [options.dataDir]
  */
-export async function startDeck (app, { workers = 2, flags = [], args = [], env = {}, dataDir } = {}) {
+export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir } = {}) {
   const folder = dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-test-'))
   const child = spawn(process.execPath, [
     CLI, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
@@ -32,6 +34,8 @@ export async function startDeck (app, { workers = 2, flags = [], args = [], env 
   const output = collectOutput(child)
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
   const events = createEventLog()
+  /** @type {Promise<{ code: number | null, signal: string | null }> | undefined} */
+  let stopping
   /** @type {string} */
   let adminUrl
   /** @type {string} */
@@ -92,27 +96,25 @@ export async function startDeck (app, { workers = 2, flags = [], args = [], env 
     /** @param {NodeJS.Signals} signal */
     signal: (signal) => child.kill(signal),
 
-    /** Ends the master and removes its folder. */
-    async stop () {
-      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-      const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
-      const result = await exited
-      clearTimeout(timer)
-      events.close()
-      if (!dataDir) await rm(folder, { recursive: true, force: true })
-      return result
-    }
+    /** Ends the master and removes its folder; the exit of the first call is given to every other. */
+    stop: () => (stopping ??= stop())
   }
+  t.after(deck.stop)
 
-  try {
-    const master = await deadline(untilMaster(folder, child, exited), 'the master to announce itself', deck)
-    adminUrl = master.adminUrl
-    token = (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim()
-    events.follow(`${adminUrl}/api/v1/events/stream`, token)
-    return deck
-  } catch (error) {
-    await deck.stop()
-    throw error
+  const master = await deadline(untilMaster(folder, child, exited), 'the master to announce itself', deck)
+  adminUrl = master.adminUrl
+  token = (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim()
+  events.follow(`${adminUrl}/api/v1/events/stream`, token)
+  return deck
+
+  async function stop () {
+    events.close()
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+    const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+    const result = await exited
+    clearTimeout(timer)
+    if (!dataDir) await rm(folder, { recursive: true, force: true })
+    return result
   }
 }
 

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import autocannon from 'autocannon'
 
@@ -8,14 +9,36 @@ import autocannon from 'autocannon'
 export function openFreshConnections (url, { perSecond }) {
   /** @type {Promise<{ ms: number, failure: string | null }>[]} */
   const requests = []
+  const answers = new EventEmitter()
+  let answered = 0
   const startedAt = performance.now()
   // Catches up after a late timer, so that the rate holds on a busy machine.
   const timer = setInterval(() => {
     const due = Math.floor((performance.now() - startedAt) / 1000 * perSecond)
-    while (requests.length < due) requests.push(request(url))
+    while (requests.length < due) requests.push(request(url).finally(count))
   }, 5)
 
+  function count () {
+    answered++
+    answers.emit('answer')
+  }
+
   return {
+    /** @param {number} total waits for that many answers in all */
+    async untilAnswered (total) {
+      while (answered < total) await once(answers, 'answer')
+    },
+
+    /**
+     * Acts in a moment in which no request is under way: what a process that is killed has already accepted,
+     * nobody can answer any more.
+     * @param {() => void} act
+     */
+    async whenIdle (act) {
+      while (answered < requests.length) await once(answers, 'answer')
+      act()
+    },
+
     async stop () {
       clearInterval(timer)
       const results = await Promise.all(requests)
