@@ -25,7 +25,7 @@ export async function openBrowser () {
   const browser = await chromium.launch({
     executablePath,
     args: ['--disable-gpu', '--font-render-hinting=none', ...(isRoot ? ['--no-sandbox'] : [])],
-    env: { .../** @type {Record<string, string>} */ (process.env), ...env }
+    env: /** @type {Record<string, string>} */ ({ ...process.env, ...env })
   })
 
   return {

@@ -50,7 +50,7 @@ export async function startDashboard (t, browser) {
     }
   }
 
-  async function openPage (/** @type {import('./browser.js').PageOptions | undefined} */ options) {
+  async function openPage (/** @type {import('./browser.js').PageOptions} */ options = {}) {
     const page = await browser.page(options)
     contexts.add(page.context())
     return page

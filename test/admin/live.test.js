@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import http from 'node:http'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { io } from 'socket.io-client'
+import { openHistory } from '../../db/history.js'
+import { attachLive } from '../../server/admin/live.js'
+import { createViews } from '../../server/admin/views.js'
+import { createFakeDeck } from '../support/fake-deck.js'
+
+/**
+ * The live part alone, over HTTP without a guard.
+ * @param {import('node:test').TestContext} t
+ * @param {{ authenticate?: () => object | null }} [options]
+ */
+async function startLive (t, { authenticate = () => ({ via: 'session' }) } = {}) {
+  const history = openHistory({ file: ':memory:' })
+  const deck = createFakeDeck({ history })
+  const views = createViews()
+  const rendered = /** @type {string[]} */ ([])
+  const renderings = new EventEmitter()
+  const logged = /** @type {any[]} */ ([])
+  const spy = {
+    render (/** @type {string} */ name, /** @type {object} */ data) {
+      rendered.push(name)
+      renderings.emit(name)
+      return views.render(name, data)
+    }
+  }
+  const httpServer = http.createServer()
+  const live = attachLive({ httpServer, deck, history, views: spy, authenticate, log: { error: (...args) => logged.push(args) } })
+  httpServer.listen(0, '127.0.0.1')
+  await once(httpServer, 'listening')
+  const { port } = /** @type {import('node:net').AddressInfo} */ (httpServer.address())
+  t.after(async () => {
+    live.close()
+    await new Promise((resolve) => { httpServer.close(resolve); httpServer.closeAllConnections() })
+    history.close()
+  })
+
+  return {
+    deck,
+    live,
+    rendered,
+    renderings,
+    logged,
+    /** A viewer whose connection ends with the test. */
+    connect () {
+      const socket = io(`http://127.0.0.1:${port}`, { transports: ['websocket'], reconnection: false, forceNew: true })
+      t.after(() => socket.close())
+      return socket
+    },
+    /** Watches a page; resolves once its first fragments are here. @param {unknown} url */
+    async watch (url) {
+      const socket = this.connect()
+      const updates = /** @type {{ id: string, html: string }[][]} */ ([])
+      socket.on('fragments', ({ fragments }) => updates.push(fragments))
+      await heard(socket, 'connect')
+      const reply = await socket.emitWithAck('watch', url)
+      return { socket, updates, reply, next: async () => (await heard(socket, 'fragments'))[0].fragments }
+    }
+  }
+}
+
+/** @param {import('socket.io-client').Socket} socket @param {string} name @returns {Promise<any[]>} */
+function heard (socket, name) {
+  return once(/** @type {any} */ (socket), name)
+}
+
+test('renders nothing while nobody watches, whatever happens', async (t) => {
+  const { deck, rendered, watch, connect } = await startLive(t)
+  deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+  await nextTurn()
+  assert.deepEqual(rendered, [])
+
+  // Connected is not watching: an event's own page does not change.
+  await heard(connect(), 'connect')
+  await watch.call({ connect }, '/history/1')
+  deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+  await nextTurn()
+  assert.deepEqual(rendered, [])
+})
+
+test('a viewer gets the whole page first, then what changed and nothing else', async (t) => {
+  const live = await startLive(t)
+  const viewer = await live.watch('/')
+  assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent'])
+  assert.equal(typeof viewer.reply.version, 'string')
+
+  live.deck.events.publish({ type: 'worker.online', worker: 1, slot: 1 })
+  assert.deepEqual((await viewer.next()).map((/** @type {any} */ { id }) => id), ['recent'])
+})
+
+test('renders once for any number of viewers, and once for any number of events of one turn', async (t) => {
+  const live = await startLive(t)
+  const viewers = [await live.watch('/'), await live.watch('/'), await live.watch('/')]
+  live.rendered.length = 0
+  for (let n = 0; n < 50; n++) live.deck.events.publish({ type: 'worker.online', worker: n, slot: 1 })
+  await Promise.all(viewers.map(({ next }) => next()))
+  assert.equal(live.rendered.filter((name) => name === 'partials/recent').length, 1)
+})
+
+test('sends nothing when only time has passed', async (t) => {
+  const live = await startLive(t)
+  const viewer = await live.watch('/')
+  for (let beat = 0; beat < 3; beat++) await once(live.renderings, 'partials/recent')
+  assert.equal(viewer.updates.length, 1)
+})
+
+test('a viewer of the history gets what its filters let through', async (t) => {
+  const live = await startLive(t)
+  const exits = await live.watch('/history?type=worker.exited')
+  const update = exits.next()
+  live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+  await nextTurn()
+  live.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1 })
+  const [{ id, html }] = await update
+  assert.equal(id, 'events')
+  assert.match(html, /id="event-2"/)
+  assert.doesNotMatch(html, /id="event-1"/)
+})
+
+test('a viewer that moves on gets the new page and no longer the old one', async (t) => {
+  const live = await startLive(t)
+  const viewer = await live.watch('/history')
+  await viewer.socket.emitWithAck('watch', '/')
+  viewer.updates.length = 0
+  live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+  await viewer.next()
+  assert.deepEqual(viewer.updates.flat().filter(({ id }) => id === 'events'), [])
+})
+
+test('refuses whoever is not signed in', async (t) => {
+  const live = await startLive(t, { authenticate: () => null })
+  const [error] = await heard(live.connect(), 'connect_error')
+  assert.equal(error.message, 'unauthenticated')
+})
+
+test('tells a viewer whose session has ended, and lets it go', async (t) => {
+  let isSignedIn = true
+  const live = await startLive(t, { authenticate: () => isSignedIn ? {} : null })
+  const { socket } = await live.watch('/')
+  const told = heard(socket, 'signed-out')
+  const gone = heard(socket, 'disconnect')
+  isSignedIn = false
+  await told
+  assert.deepEqual((await gone)[0], 'io server disconnect')
+})
+
+test('nonsense in place of an address harms nobody', async (t) => {
+  const live = await startLive(t)
+  for (const url of [null, 5, {}, 'http://[', '//', '\0', 'x'.repeat(5000), '/history?slot=abc', '/history?cursor=%00']) {
+    const { reply, socket } = await live.watch(url)
+    assert.equal(typeof reply.version, 'string')
+    socket.emit('watch')
+    socket.emit('watch', '/', 'not a function')
+  }
+  const viewer = await live.watch('/')
+  live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+  assert.equal((await viewer.next())[0].id, 'recent')
+  assert.deepEqual(live.logged, [])
+})
+
+test('closing lets viewers come back by themselves: the connection is lost, not ended', async (t) => {
+  const live = await startLive(t)
+  const { socket } = await live.watch('/')
+  const gone = heard(socket, 'disconnect')
+  live.live.close()
+  assert.equal((await gone)[0], 'transport close')
+})
