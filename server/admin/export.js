@@ -12,6 +12,8 @@ export const CSV_TYPE = 'text/csv'
 export const NDJSON_TYPE = 'application/x-ndjson'
 
 const SLICE = 200
+// An event may bring a stack of many kilobytes along, so a slice is also cut by its size.
+const CHUNK_CHARS = 64 * 1024
 
 const COLUMNS = /** @type {const} */ (['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid', 'release', 'rollout',
   'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'])
@@ -53,7 +55,7 @@ export async function sendExport ({ history, query, type, req, res, log }) {
     return
   }
   try {
-    await pipeline(Readable.from(slices({ history, query, format, first }), { objectMode: false, highWaterMark: 1 }), res)
+    await pipeline(Readable.from(exportChunks({ history, query, type, first }), { objectMode: false, highWaterMark: 1 }), res)
   } catch (error) {
     // The connection is cut then, so the reader sees that the file is not whole.
     if (!isAbort(error)) log.warn({ err: error }, 'an export of the history ended early')
@@ -61,20 +63,36 @@ export async function sendExport ({ history, query, type, req, res, log }) {
 }
 
 /**
- * @param {{ history: any, query: Record<string, any>, format: { head: string, line: (event: DeckEvent) => string },
- *   first: { items: DeckEvent[], next: string | null } }} parts
+ * The text of an export, a little of it in every turn of the loop.
+ * @param {{ history: any, query: Record<string, any>, type: string, first: { items: DeckEvent[], next: string | null } }} parts
  */
-async function * slices ({ history, query, format, first }) {
+export async function * exportChunks ({ history, query, type, first }) {
+  const format = FORMATS[type]
   let left = query.limit ?? Infinity
   let page = first
   if (format.head) yield format.head
   while (true) {
     left -= page.items.length
-    if (page.items.length > 0) yield page.items.map(format.line).join('')
+    for (const chunk of chunks(page.items, format.line)) {
+      yield chunk
+      await nextTurn()
+    }
     if (page.next === null || left <= 0) return
-    await nextTurn()
     page = history.page({ ...query, limit: Math.min(SLICE, left), cursor: page.next })
   }
+}
+
+/** @param {DeckEvent[]} events @param {(event: DeckEvent) => string} line */
+function * chunks (events, line) {
+  let chunk = ''
+  for (const event of events) {
+    chunk += line(event)
+    if (chunk.length < CHUNK_CHARS) continue
+    yield chunk
+    chunk = ''
+  }
+  // Without any event the loop turns all the same: a search that finds little reads many pages.
+  yield chunk
 }
 
 /**

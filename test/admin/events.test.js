@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { csvCell } from '../../server/admin/export.js'
+import { csvCell, exportChunks } from '../../server/admin/export.js'
 import { rawRequest, START_MS, startAdmin, TOKEN } from '../support/admin.js'
 
 // Times without a zone are UTC, wherever the master runs.
@@ -125,6 +125,18 @@ test('lets the loop turn between the slices of an export', async (t) => {
   clearImmediate(counter)
   assert.ok(reads.limits.every((limit) => limit <= 200))
   assert.ok(turns >= reads.limits.length, `${turns} turns for ${reads.limits.length} reads`)
+})
+
+test('lets the loop turn more often the larger the events are', async (t) => {
+  const admin = await startAdmin(t)
+  fill(admin, 200, { detail: { stack: 'x'.repeat(50_000) } })
+  let chunks = 0
+  const slice = admin.history.page({ limit: 200 })
+  for await (const chunk of exportChunks({ history: admin.history, query: {}, type: 'application/x-ndjson', first: slice })) {
+    chunks++
+    assert.ok(chunk.length < 64 * 1024 + 51_000)
+  }
+  assert.ok(chunks >= 100, `10 MB came in ${chunks} chunks`)
 })
 
 test('reads no further than a slow reader reads', async (t) => {

@@ -10,7 +10,7 @@ const TYPES = /^[a-z]+(\.([a-z-]+|\*))?(,[a-z]+(\.([a-z-]+|\*))?){0,31}$/
  * The filters of the history, as they come in a query.
  * @param {() => number} now
  */
-export function eventFilters (now) {
+function eventFilters (now) {
   return {
     type: z.string().max(1000).regex(TYPES).transform((text) => text.split(',')).optional()
       .describe('event types such as worker.exited or worker.*, separated by commas'),
