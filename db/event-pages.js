@@ -147,7 +147,7 @@ export function createEventPages (db, { clock }) {
     for (const column of FILTER_COLUMNS) {
       const given = query[column]
       if (given === undefined || given === null || (Array.isArray(given) && given.length === 0)) continue
-      const values = column === 'type' ? expandTypes(/** @type {string | string[]} */ (given)) : [(given)]
+      const values = column === 'type' ? expandTypes(/** @type {string | string[]} */ (given)) : /** @type {(string | number)[]} */ ([given])
       if (values.length === 0) return null
       filters.push({ column: `"${column}"`, index: `events_by_${column}`, values })
     }

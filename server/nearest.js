@@ -5,12 +5,13 @@
  * @returns {string | null} null if none is near enough to be helpful
  */
 export function nearest (name, known) {
-  // A third of the letters may be wrong, and two in a short word, which covers two letters swapped.
-  const tolerated = Math.max(2, Math.floor(name.length / 3))
+  const given = normal(name)
+  // A third of the letters may be wrong, and two in a short word, which covers two letters swapped; never all of them.
+  const tolerated = Math.min(Math.max(2, Math.floor(given.length / 3)), given.length - 1)
   let best = null
   let bestDistance = tolerated + 1
   for (const candidate of known) {
-    const distance = editDistance(normal(name), normal(candidate))
+    const distance = editDistance(given, normal(candidate))
     if (distance < bestDistance) {
       best = candidate
       bestDistance = distance
