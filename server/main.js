@@ -14,6 +14,8 @@ import { createTerminal } from './terminal.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
+const KILL_PATIENCE_MS = 1000
+
 /**
  * Makes and starts a whole master: the one place where its parts meet. It owns the signals of this process until
  * `stopped`.
@@ -105,12 +107,21 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     end(1)
   }
 
+  /** Their exits are still recorded; one that the kernel does not let go is not waited for. */
+  async function killWorkers () {
+    if (supervisor.snapshot().state !== 'stopping') dispatch({ type: 'stop' })
+    supervisor.killAll()
+    const { promise, cancel } = timeout(KILL_PATIENCE_MS)
+    await Promise.race([supervisor.finished, promise])
+    cancel()
+  }
+
   /** @param {number} exitCode 1: without any grace */
   async function end (exitCode) {
     if (hasEnded) return
     hasEnded = true
-    if (exitCode !== 0) supervisor.killAll()
     stopListening()
+    if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     await admin.close()
     await recorder.close()
@@ -118,6 +129,14 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     dataDir.withdraw()
     resolveStopped(exitCode)
   }
+}
+
+/** @param {number} ms */
+function timeout (ms) {
+  /** @type {NodeJS.Timeout} */
+  let timer
+  const promise = new Promise((resolve) => { timer = setTimeout(resolve, ms) })
+  return { promise, cancel: () => clearTimeout(timer) }
 }
 
 /**

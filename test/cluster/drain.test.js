@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import http from 'node:http'
+import os from 'node:os'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import WebSocket from 'ws'
+import { once } from 'node:events'
+import { startDeck } from '../support/deck.js'
+
+describe('drain', { concurrency: true }, () => {
+  test('a response that takes 20 s while its worker is replaced arrives whole', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const url = await deck.appUrl()
+    const slow = keepAliveGet(`${url}/?ms=20000`)
+    await slow.sent
+    const rollout = await deck.rollout('deploy')
+    assert.equal(rollout.state, 'succeeded', rollout.reason)
+    const { body, headers } = await slow.response
+    assert.equal(JSON.parse(body).pid, pid)
+    assert.equal(headers.connection, 'close')
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the exit of the old worker')
+    assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'deploy'])
+    assert.ok(exit.uptimeMs >= 20_000)
+  })
+
+  test('an idle keep-alive connection is kept for the grace period, and is answered in it', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
+    await deck.until({ ready: 1 })
+    const url = await deck.appUrl()
+    const agent = new http.Agent({ keepAlive: true })
+    const first = await keepAliveGet(url, agent).response
+    await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    const second = await keepAliveGet(url, agent).response
+    assert.equal(second.isReused, true)
+    assert.equal(JSON.parse(second.body).pid, JSON.parse(first.body).pid, 'the lame duck answers what comes on the old connection')
+    assert.equal(second.headers.connection, 'close')
+    await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout, long before the grace period is over')
+    agent.destroy()
+  })
+
+  test('idle connections are cut after the grace period, those that never asked for anything too', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--drain-idle-grace-ms', '200'] })
+    await deck.until({ ready: 1 })
+    const url = new URL(await deck.appUrl())
+    const silent = http.request({ port: url.port, agent: false })
+    silent.on('error', () => {})
+    const agent = new http.Agent({ keepAlive: true })
+    await keepAliveGet(url.href, agent).response
+    const rollout = await deck.rollout('restart')
+    assert.equal(rollout.state, 'succeeded')
+    assert.ok(Date.parse(rollout.finishedAt) - Date.parse(rollout.startedAt) < 4000)
+    agent.destroy()
+    silent.destroy()
+  })
+
+  test('a worker that ignores SIGTERM is killed once its time is up, and the deploy succeeds', async (t) => {
+    const deck = await startDeck(t, 'ignores-sigterm.js', { workers: 1, flags: ['--stop-term-grace-ms', '300'] })
+    await deck.until({ ready: 1 })
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    const [exit] = await deck.history('type=worker.exited')
+    assert.deepEqual([exit.cause, exit.signal, exit.worker], ['deploy', 'SIGKILL', 1])
+  })
+
+  test('a connection that does not end is cut when the drain deadline passes', async (t) => {
+    const deck = await startDeck(t, 'websocket-echo.js', { workers: 1, flags: ['--drain-deadline-ms', '500'] })
+    await deck.until({ ready: 1 })
+    const socket = new WebSocket((await deck.appUrl()).replace('http', 'ws'))
+    await once(socket, 'open')
+    const closed = once(socket, 'close')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    await closed
+  })
+
+  test('an app hears of its end by message, its exit listeners run, and its exit code is 0', async (t) => {
+    const notes = path.join(await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-notes-')), 'notes')
+    const deck = await startDeck(t, 'cleans-up-at-the-end.js', { workers: 1, env: { NOTES: notes } })
+    await deck.until({ ready: 1 })
+    assert.deepEqual(await deck.stop(), { code: 0, signal: null })
+    assert.deepEqual((await readFile(notes, 'utf8')).trim().split('\n'), ['message {"type":"shutdown","from":"master"}', 'exit 0'])
+  })
+
+  test('SIGTERM to the master drains: a request under way is answered, new connections are refused, the exit code is 0', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 2 })
+    await deck.until({ ready: 2 })
+    const url = await deck.appUrl()
+    const slow = keepAliveGet(`${url}/?ms=1500`)
+    await slow.sent
+    deck.signal('SIGTERM')
+    await deck.untilStatus(({ state, workers }) => state === 'stopping' && workers.length === 1, 'the other worker to be gone')
+    await assert.rejects(keepAliveGet(url).response, { code: 'ECONNREFUSED' })
+    assert.match((await slow.response).body, /"pid"/)
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+  })
+
+  test('a second SIGTERM kills what is left and exits 1 at once', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const slow = keepAliveGet(`${await deck.appUrl()}/?ms=30000`)
+    await slow.sent
+    deck.signal('SIGTERM')
+    await deck.untilStatus(({ state }) => state === 'stopping', 'the stop')
+    deck.signal('SIGTERM')
+    assert.deepEqual(await deck.exited, { code: 1, signal: null })
+    await assert.rejects(slow.response)
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+  })
+
+  test('Ctrl-C reaches every process of the terminal\'s group, and still drops nothing', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const slow = keepAliveGet(`${await deck.appUrl()}/?ms=1500`)
+    await slow.sent
+    process.kill(pid, 'SIGINT')
+    deck.signal('SIGINT')
+    assert.match((await slow.response).body, /"pid"/)
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+  })
+
+  test('SIGINT to one worker alone has its usual effect', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    process.kill(pid, 'SIGINT')
+    const exit = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its exit')
+    assert.deepEqual([exit.signal, exit.cause], ['SIGINT', 'killed'])
+    await deck.until({ ready: 1 })
+  })
+
+  test('SIGHUP deploys, SIGUSR2 restarts all', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
+    deck.signal('SIGHUP')
+    const deploy = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the deploy')
+    assert.deepEqual([deploy.detail.kind, deploy.detail.to, deploy.actor], ['deploy', 'r2', 'signal'])
+    deck.signal('SIGUSR2')
+    const restart = await deck.untilEvent(({ type, rollout }) => type === 'rollout.succeeded' && rollout === 2, 'the restart')
+    assert.deepEqual([restart.detail.kind, restart.detail.to], ['restart', 'r2'])
+  })
+})
+
+function keepAliveGet (/** @type {string} */ url, agent = new http.Agent({ keepAlive: true })) {
+  const request = http.get(url, { agent })
+  /** @type {Promise<{ body: string, headers: http.IncomingHttpHeaders, isReused: boolean }>} */
+  const response = new Promise((resolve, reject) => {
+    request.on('error', reject).on('response', (message) => {
+      let body = ''
+      message.on('error', reject).setEncoding('utf8')
+        .on('data', (text) => { body += text })
+        .on('end', () => resolve({ body, headers: message.headers, isReused: request.reusedSocket }))
+    })
+  })
+  response.catch(() => {})
+  return { response, sent: new Promise((resolve) => request.once('finish', resolve)) }
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { runCli, startDeck } from '../support/deck.js'
+
+const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
+const tempFolder = () => mkdtemp(path.join(os.tmpdir(), 'clusterdeck-start-'))
+
+describe('start', { concurrency: 2 }, () => {
+  test('prints the app\'s and the admin\'s address once every worker is ready; the link in it signs in once', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    assert.match(deck.output.stdout, /2 workers ready in \d+ ms/)
+    assert.match(deck.output.stdout, new RegExp(`app +${await deck.appUrl()}\n`))
+    const [link] = deck.output.stdout.match(/http:\S+\/sign-in\?code=\S+/) ?? []
+    const open = () => fetch(String(link), { redirect: 'manual' })
+    const first = await open()
+    assert.deepEqual([first.status, first.headers.get('location')], [303, '/'])
+    assert.match(String(first.headers.get('set-cookie')), /HttpOnly/i)
+    assert.equal((await open()).headers.get('set-cookie'), null)
+  })
+
+  test('makes the data folder: a token that only its owner can read, and master.json while it runs', async (t) => {
+    const folder = path.join(await tempFolder(), 'data')
+    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
+    assert.deepEqual(Object.keys(master), ['pid', 'adminUrl', 'startedAt'])
+    assert.equal(master.pid, deck.child.pid)
+    assert.equal((await stat(path.join(folder, 'admin.token'))).mode & 0o777, 0o600)
+    await deck.until({ ready: 2 })
+    await deck.stop()
+    await assert.rejects(readFile(path.join(folder, 'master.json')), { code: 'ENOENT' })
+  })
+
+  test('goes on with ids where the last master ended, and keeps its history and its token', async (t) => {
+    const folder = await tempFolder()
+    const first = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    await first.until({ ready: 2 })
+    await first.rollout('deploy')
+    await first.stop()
+    const second = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    const { release, lastEventId } = await second.until({ ready: 2 })
+    assert.equal(release.id, 'r3')
+    assert.equal(second.token, first.token)
+    assert.equal((await second.rollout('deploy')).id, 2)
+    const events = await second.history('limit=1000')
+    assert.equal(new Set(events.map(({ id }) => id)).size, events.length)
+    assert.ok(events.length >= lastEventId, 'nothing is lost')
+    assert.deepEqual(events.filter(({ type }) => type.startsWith('master.')).map(({ type }) => type).reverse(), ['master.started', 'master.stopped', 'master.started'])
+  })
+
+  /** @type {[string, () => Promise<{ args: string[], env?: Record<string, string> }>, number, RegExp][]} */
+  const refusals = [
+    ['an entry that does not exist', async () => ({ args: ['start', 'no-such-app.js'] }), 2, /^clusterdeck: entry: expected .*received .*no-such-app\.js.*\n$/],
+    ['an admin port in use', async () => ({ args: ['start', APP, '--admin-port', String(await busyPort())] }), 1, /^clusterdeck: admin\.port: expected a free port.*in use\n$/],
+    ['an app port in use', async () => ({ args: ['start', fileURLToPath(new URL('../fixtures/takes-a-port-in-use.js', import.meta.url)), '--admin-port', '0'], env: { PORT: String(await busyPort()) } }), 1, /^clusterdeck: 127\.0\.0\.1:\d+ is in use \(EADDRINUSE\)\n$/],
+    ['a data folder that is a file', async () => ({ args: ['start', APP, '--data-dir', await aFile()] }), 1, /^clusterdeck: dataDir: expected a folder that can be written, received .* \((ENOTDIR|EEXIST)\)\n$/],
+    ['an unknown flag', async () => ({ args: ['start', APP, '--worker', '3'] }), 2, /--workers/],
+    ['a number of workers that is none', async () => ({ args: ['start', APP, '--workers', 'three'] }), 2, /--workers: expected .*received .*three/]
+  ]
+  for (const [what, prepare, code, message] of refusals) {
+    test(`${what}: one clear line on stderr, exit code ${code}, no stack`, async () => {
+      const { args, env } = await prepare()
+      const cwd = await tempFolder()
+      const result = await runCli(args, { env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env }, cwd })
+      assert.equal(result.code, code, result.stderr)
+      assert.match(result.stderr, message)
+      assert.doesNotMatch(result.stderr + result.stdout, /^\s+at /m)
+    })
+  }
+
+  test('a data folder that cannot be written: one clear line, exit code 1', { skip: process.getuid?.() === 0 && 'root may write everywhere' }, async () => {
+    const folder = await tempFolder()
+    await chmod(folder, 0o500)
+    const { code, stderr } = await runCli(['start', APP, '--data-dir', path.join(folder, 'data')])
+    assert.equal(code, 1)
+    assert.match(stderr, /^clusterdeck: dataDir: expected a folder that can be written/)
+  })
+
+  test('a second master on one data folder is told who runs, and the first goes on', async (t) => {
+    const folder = await tempFolder()
+    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    await deck.until({ ready: 2 })
+    const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', folder])
+    assert.equal(code, 1)
+    assert.match(stderr, new RegExp(`^clusterdeck: a master \\(pid ${deck.child.pid}, .*\\) already runs on this data folder\n$`))
+    assert.equal((await deck.status()).readyWorkers, 2)
+  })
+
+  test('a master that died leaves its data folder to the next one', async (t) => {
+    const folder = await tempFolder()
+    await writeFile(path.join(folder, 'master.json'), JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:1', startedAt: '2026-01-01T00:00:00.000Z' }))
+    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    await deck.until({ ready: 2 })
+  })
+})
+
+/** @type {net.Server[]} */
+const busy = []
+
+async function busyPort () {
+  const server = net.createServer().listen(0, '127.0.0.1').unref()
+  busy.push(server)
+  await once(server, 'listening')
+  return /** @type {net.AddressInfo} */ (server.address()).port
+}
+
+async function aFile () {
+  const file = path.join(await tempFolder(), 'file')
+  await writeFile(file, '')
+  return file
+}
