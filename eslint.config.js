@@ -21,7 +21,7 @@ const LAYERS = [
   {
     files: ['workers/**/*.js'],
     because: 'workers run inside the app: they import node and their siblings alone',
-    forbidden: [String.raw`^(?!node:|\./|\.\./(?!\.))`]
+    forbidden: [String.raw`^(?!node:|\./)`]
   },
   {
     files: ['workers/protocol.js'],

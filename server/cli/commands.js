@@ -72,7 +72,9 @@ export async function scale ({ api, options, print, tell, timeoutMs }, count) {
       return readyWorkers === workers && rows.length === workers
     }, api.signal, timeoutMs)
   }
-  print(options.json ? json({ desiredWorkers }) : `${desiredWorkers} workers ${options.wait ? 'are ready' : 'wanted'}`)
+  const counted = desiredWorkers === 1 ? '1 worker' : `${desiredWorkers} workers`
+  const outcome = options.wait ? `${desiredWorkers === 1 ? 'is' : 'are'} ready` : 'wanted'
+  print(options.json ? json({ desiredWorkers }) : `${counted} ${outcome}`)
 }
 
 /** @param {Context} context */

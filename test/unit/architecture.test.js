@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { ESLint } from 'eslint'
+
+const eslint = new ESLint({ cwd: fileURLToPath(new URL('../../', import.meta.url)) })
+
+/** @param {string} file @param {string} specifier @returns {Promise<string | undefined>} what the linter says about this import */
+async function verdict (file, specifier) {
+  const [{ messages }] = await eslint.lintText(`import '${specifier}'\n`, { filePath: file })
+  return messages.find(({ ruleId }) => ruleId === 'no-restricted-imports')?.message
+}
+
+for (const [file, specifier, because] of [
+  ['server/lifecycle/pool.js', 'node:fs', 'pure'],
+  ['server/lifecycle/pool.js', '../cluster/supervisor.js', 'pure'],
+  ['server/lifecycle/pool.js', '../event-stream.js', 'pure'],
+  ['workers/preload.js', '../server/errors.js', 'inside the app'],
+  ['workers/demo/app.js', 'express', 'inside the app'],
+  ['workers/demo/app.js', '../../server/errors.js', 'inside the app'],
+  ['workers/protocol.js', './channel.js', 'imports nothing'],
+  ['workers/protocol.js', 'node:net', 'imports nothing'],
+  ['db/events.js', '../server/main.js', 'knows no HTTP'],
+  ['db/events.js', '../server/admin/problem.js', 'knows no HTTP'],
+  ['db/events.js', 'node:http', 'knows no HTTP'],
+  ['server/admin/app.js', '../cluster/supervisor.js', 'through the deck'],
+  ['server/admin/routes/events.js', '../../../db/history.js', 'through the deck'],
+  ['server/admin/routes/events.js', '../../main.js', 'through the deck'],
+  ['server/admin/app.js', 'better-sqlite3', 'through the deck'],
+  ['server/cluster/supervisor.js', '../admin/app.js', 'who watches'],
+  ['server/cluster/supervisor.js', '../../db/history.js', 'who watches'],
+  ['server/recorder.js', './cluster/supervisor.js', 'below main'],
+  ['server/recorder.js', './main.js', 'below main'],
+  ['server/releases/resolve.js', '../admin/app.js', 'below main'],
+  ['server/cli/commands.js', '../cluster/supervisor.js', 'admin API alone'],
+  ['server/cli/commands.js', '../../db/history.js', 'admin API alone'],
+  ['server/main.js', './cli.js', 'starts the command line']
+]) {
+  test(`${file} may not import ${specifier}`, async () => {
+    assert.match(String(await verdict(file, specifier)), new RegExp(because))
+  })
+}
+
+for (const [file, specifier] of [
+  ['server/lifecycle/pool.js', './rollout.js'],
+  ['server/lifecycle/pool.js', '../errors.js'],
+  ['workers/preload.js', './protocol.js'],
+  ['workers/demo/app.js', 'node:http'],
+  ['workers/demo/app.js', './params.js'],
+  ['db/events.js', '../server/errors.js'],
+  ['db/history.js', './open.js'],
+  ['db/open.js', 'better-sqlite3'],
+  ['server/admin/app.js', 'express'],
+  ['server/admin/routes/events.js', '../../errors.js'],
+  ['server/cluster/supervisor.js', '../lifecycle/pool.js'],
+  ['server/cluster/forker.js', '../../workers/protocol.js'],
+  ['server/main.js', '../db/history.js'],
+  ['server/main.js', './cluster/supervisor.js'],
+  ['server/cli.js', './cli/commands.js'],
+  ['server/cli/find-master.js', '../errors.js']
+]) {
+  test(`${file} may import ${specifier}`, async () => {
+    assert.equal(await verdict(file, specifier), undefined)
+  })
+}
