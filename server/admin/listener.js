@@ -125,6 +125,7 @@ export function createAdmin ({
   function stand (guard) {
     outer.on('request', (req, res) => {
       setSecurityHeaders(req, res)
+      res.once('finish', () => endIfClosing(req.socket))
       try {
         req.auth = guard.admitRequest(req)
         inner.emit('request', req, res)
@@ -144,6 +145,11 @@ export function createAdmin ({
         refuseUpgrade(socket, error)
       }
     })
+  }
+
+  // close() ends idle connections once, when it is called; those that became idle since would keep it waiting.
+  function endIfClosing (/** @type {import('node:net').Socket} */ socket) {
+    if (closing.signal.aborted) socket.end()
   }
 
   // Nothing that a request does may end the master.

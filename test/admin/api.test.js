@@ -106,8 +106,10 @@ test('lets go of a wait whose caller has gone', async (t) => {
 test('ends waiting calls with an answer when the port closes', async (t) => {
   const admin = await startAdmin(t)
   const waiting = await startWaiting(admin)
+  const beganAt = performance.now()
   await Promise.all([admin.admin.close(), waiting.body])
   assert.deepEqual(await waiting.body, waiting.rollout)
+  assert.ok(performance.now() - beganAt < 2000, 'a connection that became idle meanwhile does not delay the end')
 })
 
 test('slows down strangers without slowing down who is signed in', async (t) => {
