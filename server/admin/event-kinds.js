@@ -11,6 +11,7 @@ const KINDS = Object.freeze({
   'master.stopped': { icon: 'power', tone: 'idle', label: 'Master stopped' },
   'worker.forked': { icon: 'git-fork', tone: 'idle', label: 'Worker forked' },
   'worker.online': { icon: 'radio', tone: 'idle', label: 'Worker online' },
+  'worker.listening': { icon: 'plug', tone: 'idle', label: 'Worker listening' },
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining' },
   'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited' },
@@ -33,6 +34,12 @@ const FAULTS = new Set(['crash', 'boot-failure', 'hung', 'out-of-memory', 'kille
 
 /** Every type that has a name here. */
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
+
+/** Steps of something that has an event of its own: in the history, but not among the few that the overview has room for. */
+const ROUTINE_TYPES = ['worker.forked', 'worker.online', 'worker.listening', 'worker.draining', 'rollout.step']
+
+/** What is worth a line on the overview. */
+export const NOTABLE_TYPES = Object.freeze(EVENT_TYPES.filter((type) => !ROUTINE_TYPES.includes(type)))
 
 /** What an operator looks for first. A `worker.restarted` is decided only after a death that nobody asked for. */
 export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.crash-looping', 'rollout.failed', 'history.degraded', 'unexpected'])

@@ -9,6 +9,7 @@ const SENTENCES = Object.freeze({
   'master.stopped': ({ uptimeMs }) => `Master stopped${after(uptimeMs)}`,
   'worker.forked': (event) => `${who(event)} forked${event.pid ? ` as process ${event.pid}` : ''}`,
   'worker.online': (event) => `${who(event)} is online`,
+  'worker.listening': (event) => `${who(event)} listens${event.message ? ` on ${event.message}` : ''}`,
   'worker.ready': (event) => `${who(event)} is ready${after(event.uptimeMs)}`,
   'worker.draining': (event) => `${who(event)} is draining${because(event.message)}`,
   'worker.exited': (event) => event.message ?? `${who(event)} ${manner(event)}${after(event.uptimeMs)}`,

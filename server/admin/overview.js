@@ -1,4 +1,4 @@
-import { kindOf } from './event-kinds.js'
+import { NOTABLE_TYPES, kindOf } from './event-kinds.js'
 import { sentenceOf } from './event-sentences.js'
 import { describeHealth, rolloutTitle } from './health.js'
 
@@ -63,7 +63,7 @@ export function overviewModel ({ deck, history, now }) {
 /** A broken history must not take the live page down with it. */
 function readPast (/** @type {History} */ history) {
   try {
-    return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null, events: history.page({ limit: RECENT_EVENTS }).items }
+    return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null, events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
   } catch {
     return UNAVAILABLE
   }

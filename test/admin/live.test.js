@@ -88,7 +88,7 @@ test('a viewer gets the whole page first, then what changed and nothing else', a
   assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent'])
   assert.equal(typeof viewer.reply.version, 'string')
 
-  live.deck.events.publish({ type: 'worker.online', worker: 1, slot: 1 })
+  live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   assert.deepEqual((await viewer.next()).map((/** @type {any} */ { id }) => id), ['recent'])
 })
 
@@ -96,7 +96,7 @@ test('renders once for any number of viewers, and once for any number of events 
   const live = await startLive(t)
   const viewers = [await live.watch('/'), await live.watch('/'), await live.watch('/')]
   live.rendered.length = 0
-  for (let n = 0; n < 50; n++) live.deck.events.publish({ type: 'worker.online', worker: n, slot: 1 })
+  for (let n = 0; n < 50; n++) live.deck.events.publish({ type: 'worker.ready', worker: n, slot: 1 })
   await Promise.all(viewers.map(({ next }) => next()))
   assert.equal(live.rendered.filter((name) => name === 'partials/recent').length, 1)
 })
