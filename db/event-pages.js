@@ -36,6 +36,8 @@ const FIRST_CHUNK = 32
 const MIN_CHUNK = 16
 const MAX_CHUNK = 1024
 const MAX_STATEMENTS = 300
+// What any page may look at however long it takes, so that on a busy machine a short list does not come in pieces.
+const FREE_ROWS = 96
 
 /**
  * Reads the history newest first, page by page, within the time that one call may hold the loop.
@@ -78,16 +80,19 @@ export function createEventPages (db, { clock }) {
     const items = []
     let { newest } = range
     let chunk = FIRST_CHUNK
+    let examined = 0
+    const isSpent = () => examined >= FREE_ROWS && budget.isSpent()
     while (newest >= range.oldest) {
       const beganAt = budget.elapsedMs()
       const lead = leadingFilter(filters, { newest, oldest: range.oldest }, chunk)
       for (const row of rows(lead, { newest, oldest: lead.oldest }, conditions)) {
         const last = items.at(-1)
-        if (last && (items.length === limit || budget.isSpent())) return { items, next: encodeCursor(CURSOR_KIND, last.id) }
+        if (last && (items.length === limit || isSpent())) return { items, next: encodeCursor(CURSOR_KIND, last.id) }
         items.push(toEvent(row))
       }
       newest = lead.oldest - 1
-      if (budget.isSpent()) break
+      examined += chunk
+      if (isSpent()) break
       chunk = resized(chunk, budget.elapsedMs() - beganAt)
     }
     return { items, next: newest >= range.oldest ? encodeCursor(CURSOR_KIND, newest + 1) : null }

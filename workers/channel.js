@@ -7,7 +7,6 @@ export function openChannel () {
   /** @type {Map<string, (message: any, handle: any) => void>} */
   const handlers = new Map()
 
-  // @ts-expect-error 'internalMessage' is not in Node's published types
   process.on('internalMessage', (message, handle) => {
     const body = unwrap(message)
     if (body) handlers.get(body.type)?.(body, handle)

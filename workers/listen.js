@@ -47,8 +47,7 @@ export function shareSockets ({ channel, isDraining }) {
   })
 
   nodeCluster._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
-    const isStream = server instanceof net.Server
-    if (!isStream) return nodeGetServer.call(this, server, options, callback)
+    if (!isStreamServer(server)) return nodeGetServer.call(this, server, options, callback)
     // A lame duck takes no new work: the listen stays pending until the process ends.
     if (isDraining()) return
 
@@ -79,6 +78,11 @@ export function shareSockets ({ channel, isDraining }) {
       return close.apply(this, arguments)
     }
   }
+}
+
+/** @param {unknown} server @returns {boolean} and not a UDP socket */
+function isStreamServer (server) {
+  return server instanceof net.Server
 }
 
 /**

@@ -25,7 +25,6 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
 
   worker.once('online', onOnline)
   worker.on('message', onAppMessage)
-  // @ts-expect-error 'internalMessage' is not in Node's published types
   child.on('internalMessage', (message) => {
     const body = unwrap(message)
     if (body?.type === 'hello') hear()
@@ -41,7 +40,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     pid: child.pid ?? null,
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {any} [handle] */
-    tell (message, handle) {
+    tell (message, handle = undefined) {
       const deliver = () => send(envelope(message), handle)
       if (unheard) unheard.push(deliver)
       else deliver()
@@ -62,7 +61,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     for (const deliver of waiting) deliver()
   }
 
-  function send (/** @type {any} */ message, /** @type {any} */ handle) {
+  function send (/** @type {any} */ message, /** @type {any} */ handle = undefined) {
     // ERR_IPC_CHANNEL_CLOSED, EPIPE: already dead.
     if (child.connected) child.send(message, handle, undefined, () => {})
   }

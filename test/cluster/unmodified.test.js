@@ -22,7 +22,7 @@ async function run (/** @type {import('node:test').TestContext} */ t, /** @type 
 }
 
 /** @returns {Promise<string>} */
-function get (/** @type {string} */ url, /** @type {http.RequestOptions} */ options = {}) {
+function get (/** @type {string} */ url, /** @type {https.RequestOptions} */ options = {}) {
   const { get } = url.startsWith('https') ? https : http
   return new Promise((resolve, reject) => {
     get(url, { agent: false, ...options }, (response) => {
@@ -126,7 +126,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   })
 
   test('a plain TCP server', async (t) => {
-    const { deck, url } = await run(t, 'net-echo.js')
+    const { url } = await run(t, 'net-echo.js')
     assert.match(url, /^tcp:\/\/127\.0\.0\.1:\d+$/)
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1')
     socket.end('over and out')
@@ -170,7 +170,9 @@ async function freePort () {
 /** @returns {Promise<{ body: string, session: Buffer | undefined, isReused: boolean }>} */
 function tlsGet (/** @type {number} */ port, /** @type {Buffer | undefined} */ session = undefined) {
   return new Promise((resolve, reject) => {
-    const request = https.get({ port, host: '127.0.0.1', path: '/', agent: false, rejectUnauthorized: false, session, maxVersion: 'TLSv1.2' }, (response) => {
+    /** @type {https.RequestOptions & { session?: Buffer }} */
+    const options = { port, host: '127.0.0.1', path: '/', agent: false, rejectUnauthorized: false, session, maxVersion: 'TLSv1.2' }
+    const request = https.get(options, (response) => {
       const socket = /** @type {import('node:tls').TLSSocket} */ (response.socket)
       const result = { session: socket.getSession(), isReused: socket.isSessionReused() }
       let body = ''

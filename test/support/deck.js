@@ -36,24 +36,22 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   const events = createEventLog()
   /** @type {Promise<{ code: number | null, signal: string | null }> | undefined} */
   let stopping
-  /** @type {string} */
-  let adminUrl
-  /** @type {string} */
-  let token
+  /** Known once the master has announced itself. */
+  const access = { adminUrl: '', token: '' }
 
   const deck = {
     child,
     folder,
     output,
     exited,
-    get adminUrl () { return adminUrl },
-    get token () { return token },
+    get adminUrl () { return access.adminUrl },
+    get token () { return access.token },
 
     /** @param {string} where path below /api/v1 @param {RequestInit} [init] */
     async api (where, init = {}) {
-      const headers = { authorization: `Bearer ${token}`, ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
-      const response = await fetch(`${adminUrl}/api/v1${where}`, { ...init, headers })
-      return { status: response.status, headers: response.headers, body: await response.json() }
+      const headers = { authorization: `Bearer ${access.token}`, ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
+      const response = await fetch(`${access.adminUrl}/api/v1${where}`, { ...init, headers })
+      return { status: response.status, headers: response.headers, body: /** @type {any} */ (await response.json()) }
     },
 
     /** @returns {Promise<any>} */
@@ -101,10 +99,9 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   }
   t.after(deck.stop)
 
-  const master = await deadline(untilMaster(folder, child, exited), 'the master to announce itself', deck)
-  adminUrl = master.adminUrl
-  token = (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim()
-  events.follow(`${adminUrl}/api/v1/events/stream`, token)
+  const { adminUrl } = await deadline(untilMaster(folder, child, exited), 'the master to announce itself', deck)
+  Object.assign(access, { adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
+  events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
   return deck
 
   async function stop () {

@@ -23,10 +23,14 @@ export function openFreshConnections (url, { perSecond }) {
     answers.emit('answer')
   }
 
+  async function until (/** @type {() => boolean} */ isSo) {
+    while (!isSo()) await once(answers, 'answer')
+  }
+
   return {
     /** @param {number} total waits for that many answers in all */
     async untilAnswered (total) {
-      while (answered < total) await once(answers, 'answer')
+      await until(() => answered >= total)
     },
 
     /**
@@ -35,7 +39,7 @@ export function openFreshConnections (url, { perSecond }) {
      * @param {() => void} act
      */
     async whenIdle (act) {
-      while (answered < requests.length) await once(answers, 'answer')
+      await until(() => answered === requests.length)
       act()
     },
 
@@ -56,11 +60,11 @@ function request (url) {
   const startedAt = performance.now()
   return new Promise((resolve) => {
     const finish = (/** @type {string | null} */ failure) => resolve({ ms: performance.now() - startedAt, failure })
-    http.get(url, { agent: false, timeout: 20_000 }, (response) => {
+    const outgoing = http.get(url, { agent: false, timeout: 20_000 }, (response) => {
       response.resume()
       response.on('error', (error) => finish(error.message))
       response.on('end', () => finish(response.statusCode === 200 ? null : `status ${response.statusCode}`))
-    }).on('timeout', function () { this.destroy(new Error('no answer within 20 s')) }).on('error', (/** @type {any} */ error) => finish(error.code ?? error.message))
+    }).on('timeout', () => outgoing.destroy(new Error('no answer within 20 s'))).on('error', (/** @type {any} */ error) => finish(error.code ?? error.message))
   })
 }
 

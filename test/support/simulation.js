@@ -78,7 +78,7 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
     },
 
     /** What healthy processes do: boot, become ready, drain and exit when told, until nothing is left to do. */
-    settle ({ isHealthy = (/** @type {{ release: string }} */ _process) => true } = {}) {
+    settle ({ isHealthy = healthy } = {}) {
       for (let moved = true; moved;) {
         moved = false
         for (const process of [...processes.values()]) {
@@ -112,3 +112,8 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
 }
 
 export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/r2' })
+
+/** @param {{ release: string }} _process @returns {boolean} */
+function healthy (_process) {
+  return true
+}

@@ -198,6 +198,13 @@ test('a page ends when its time is spent, and its cursor goes on where it stoppe
   assert.equal(all(history, { limit: 1000 }).length, 2000)
 })
 
+test('a short list comes in one page, however slow the machine is', (t) => {
+  let nowMs = 0
+  const { history } = setUp(t, { clock: () => (nowMs += 1000) })
+  publish(history, Array.from({ length: 40 }, () => ({ type: 'worker.exited' })))
+  assert.equal(history.page({ type: 'worker.exited' }).items.length, 40)
+})
+
 test('the last page has no cursor, even when it is exactly full', (t) => {
   const { history } = setUp(t)
   publish(history, Array.from({ length: 20 }, () => ({ type: 'worker.ready' })))

@@ -73,7 +73,7 @@ describe('rolling deploy', () => {
     pool.settle()
     assert.deepEqual(releases(pool), ['r1', 'r1', 'r1'])
     assert.equal(pool.last('rollout.failed').detail.progress.replaced, 0)
-    assert.deepEqual(pool.last('rollout.failed').detail.steps.map(({ state }) => state), ['reverted', 'reverted', 'failed'])
+    assert.deepEqual(pool.last('rollout.failed').detail.steps.map((/** @type {any} */ { state }) => state), ['reverted', 'reverted', 'failed'])
     assert.equal(pool.last('worker.draining').cause, 'rollback')
   })
 

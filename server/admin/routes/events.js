@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DeckError } from '../../errors.js'
 import { CSV_TYPE, NDJSON_TYPE, sendExport } from '../export.js'
+import { fullPage } from '../full-page.js'
 import { integerParam, textParam, timeParam } from '../input.js'
 
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
@@ -45,7 +46,7 @@ export function eventResources ({ history, now, log }) {
         query: listQuery,
         produces: ['application/json', CSV_TYPE, NDJSON_TYPE],
         handle ({ query, type, req, res }) {
-          if (type === 'application/json') return { body: history.page(query) }
+          if (type === 'application/json') return fullPage(history, query).then((body) => ({ body }))
           return sendExport({ history, query, type, req, res, log })
         }
       }
