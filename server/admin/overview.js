@@ -80,7 +80,6 @@ function totalsOf (/** @type {any[]} */ workers) {
   const vitals = workers.map((worker) => worker.vitals).filter(Boolean)
   const sum = (/** @type {string} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + each[key], 0)
   return {
-    reporting: vitals.length,
     rssBytes: sum('rssBytes'),
     cpuPercent: sum('cpuPercent'),
     restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce((total, n) => total + n, 0)
@@ -94,7 +93,6 @@ function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /*
     key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
     isSecondOfSlot: all[index - 1]?.slot === worker.slot,
     badge: worker.crashLooping ? { label: 'Crash-looping', tone: 'bad' } : state,
-    since: worker.state === 'ready' || worker.state === 'draining' ? worker.readyAt : worker.startedAt,
     canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive')
   }
 }
