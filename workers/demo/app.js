@@ -35,10 +35,11 @@ const ROUTES = {
 }
 
 const server = http.createServer((request, response) => {
-  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://demo.invalid')
+  // By hand: a URL parser throws at what strangers send, and `//` is a path here.
+  const [pathname, search] = (request.url ?? '/').split(/\?(.*)/s)
   const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : null
   try {
-    if (handler) handler(searchParams, response)
+    if (handler) handler(new URLSearchParams(search), response)
     else send(response, 404, { error: 'not-found', path: pathname, paths: Object.keys(ROUTES) })
   } catch (error) {
     const bad = badParameter(error)
