@@ -76,7 +76,7 @@ describe('the demo app, as one process', () => {
   test('/stream comes in parts, over time', async () => {
     const response = await fetch(`${url}/stream?chunks=3&ms=40`)
     const arrivals = []
-    for await (const _part of /** @type {any} */ (response.body)) arrivals.push(performance.now())
+    for await (const part of /** @type {any} */ (response.body)) arrivals.push(part && performance.now())
     assert.ok(arrivals.length >= 2, `${arrivals.length} parts`)
     assert.ok(arrivals[arrivals.length - 1] - arrivals[0] >= 35)
   })
@@ -108,7 +108,7 @@ describe('the demo app, as one process', () => {
 
 test('/explode answers, then kills its worker, and the cluster replaces it', async (t) => {
   const { deck, url } = await runDemo(t)
-  const { pid, worker, slot, release } = await (await fetch(`${url}/explode`)).json()
+  const { pid, worker, slot, release } = await getJson(`${url}/explode`)
   assert.equal(release, 'r1')
   const exited = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker, 'the exploded worker to be gone')
   assert.deepEqual([exited.cause, exited.code, exited.pid, exited.slot], ['crash', 1, pid, slot])
@@ -122,7 +122,7 @@ test('/hang takes its worker alone: the other one answers', async (t) => {
   const hanging = http.get(`${url}/hang`, { agent: false, headers: { expect: '100-continue' } }).on('error', () => {})
   hanging.flushHeaders()
   await once(hanging, 'continue')
-  const answers = await Promise.all(Array.from({ length: 10 }, async () => (await fetch(url, { headers: { connection: 'close' } })).json()))
+  const answers = await Promise.all(Array.from({ length: 10 }, () => getJson(url)))
   assert.equal(new Set(answers.map(({ pid }) => pid)).size, 1)
   hanging.destroy()
   const { workers } = await deck.status()
@@ -139,7 +139,7 @@ test('the whole command line, on a running master', async (t) => {
 
   assert.match((await cli('status')).stdout, /2 of 2 ready/)
   assert.deepEqual(await cli('deploy', '--wait', '--note', 'by test').then(({ code, stdout }) => [code, stdout.replace(/in \S+:/, 'in time:')]), [0, 'rollout 1 (deploy) succeeded in time: 2 of 2 workers replaced\n'])
-  assert.equal((await (await fetch(url)).json()).release, 'r2')
+  assert.equal((await getJson(url)).release, 'r2')
   assert.equal(JSON.parse((await cli('restart', '--wait', '--json')).stdout).state, 'succeeded')
   assert.deepEqual(await cli('scale', '3', '--wait').then(({ code, stdout }) => [code, stdout]), [0, '3 workers are ready\n'])
   const { items } = JSON.parse((await cli('history', '--type', 'rollout.started', '--json')).stdout)
@@ -148,6 +148,11 @@ test('the whole command line, on a running master', async (t) => {
   assert.deepEqual(await deck.exited, { code: 0, signal: null })
   assert.equal((await cli('status')).code, 5)
 })
+
+/** On a connection of its own. @param {string} url @returns {Promise<any>} */
+async function getJson (url) {
+  return await (await fetch(url, { headers: { connection: 'close' } })).json()
+}
 
 /** @param {import('node:test').TestContext} t @param {string} [dataDir] */
 async function runDemo (t, dataDir) {

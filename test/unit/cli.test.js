@@ -126,6 +126,14 @@ test('scale --wait returns once so many workers are ready', async (t) => {
   assert.deepEqual(deck.dispatched, [{ type: 'scale', workers: 1, actor: 'cli' }])
 })
 
+test('scale --wait asks again until no worker too many is left', async (t) => {
+  const answers = [{ desiredWorkers: 2 }, { readyWorkers: 1, workers: [1, 2] }, { readyWorkers: 2, workers: [1, 2, 3] }, { readyWorkers: 2, workers: [1, 2] }]
+  let asked = 0
+  const url = await serve(t, (_req, res) => json(res, 200, answers[asked++]))
+  const { code, stdout } = await dataFolder(t, { adminUrl: url })('scale 2 --wait')
+  assert.deepEqual([code, stdout, asked], [0, '2 workers are ready\n', 4])
+})
+
 test('scale refuses what is no count', async (t) => {
   const { cli, deck } = await setUp(t)
   for (const count of ['0', '257', 'two', '1.5', '1e2']) {

@@ -185,6 +185,17 @@ test('a time range finds events of a clock that jumped back and forth', (t) => {
   assert.deepEqual(ids(all(history, { since, until })), ids(expected))
 })
 
+test('one event out of time among its neighbours is found by either end of a range', (t) => {
+  const { history } = setUp(t)
+  const record = (/** @type {number} */ id, /** @type {number} */ atMs) => history.record(/** @type {any} */ ({ id, type: 'worker.ready', at: new Date(atMs).toISOString(), rollout: null }))
+  record(1, START_MS)
+  record(2, START_MS + DAY_MS)
+  record(3, START_MS - DAY_MS)
+  record(4, START_MS)
+  assert.deepEqual(ids(all(history, { since: START_MS + 1 })), [2])
+  assert.deepEqual(ids(all(history, { until: START_MS })), [3])
+})
+
 test('a page ends when its time is spent, and its cursor goes on where it stopped', (t) => {
   let nowMs = 0
   // Every look at the clock takes a millisecond.
