@@ -6,7 +6,6 @@ const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */
   'worker.recovered': 'green',
   'worker.restarted': 'yellow',
   'rollout.started': 'cyan',
-  'rollout.step': 'cyan',
   'rollout.succeeded': 'green',
   'rollout.failed': 'red',
   'scale.changed': 'cyan',
@@ -36,8 +35,9 @@ export function createTerminal ({ stdout }) {
 
     /** @param {import('./event-stream.js').DeckEvent} event */
     show (event) {
+      const isResult = event.type === 'rollout.step' && /: (done|failed|reverted)$/.test(String(event.message))
       const isUnplannedExit = event.type === 'worker.exited' && ['crash', 'killed', 'boot-failure'].includes(String(event.cause))
-      const style = isUnplannedExit ? 'red' : SHOWN[event.type]
+      const style = isUnplannedExit ? 'red' : isResult ? 'cyan' : SHOWN[event.type]
       if (style) line(`${colour('gray', event.at.slice(11, 19))} ${colour(style, event.type)} ${clean(sentence(event))}`)
     }
   }
