@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, renameSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, renameSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { DeckError } from '../server/errors.js'
 
@@ -33,6 +33,8 @@ export function openDatabase (file, { now = Date.now } = {}) {
 function openAndMigrate (file) {
   const db = new Database(file, { timeout: BUSY_TIMEOUT_MS })
   try {
+    // It holds what apps threw. The companion files that SQLite makes take its mode.
+    if (!db.memory) chmodSync(file, 0o600)
     // NORMAL in WAL mode: a commit is with the operating system when it returns, so it outlives this process
     // however that dies. Only a power cut can lose the newest commits, and it never damages the file.
     db.pragma('journal_mode = WAL')

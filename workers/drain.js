@@ -16,8 +16,10 @@ const SHUTDOWN_MESSAGE_GRACE_MS = 1000
  * @param {{ onDrained: () => void }} options `onDrained`: called once, when no connection is left
  */
 export function createDrain ({ onDrained }) {
-  /** @type {Set<any>} */
+  /** @type {Set<any>} those that listen, or are about to */
   const servers = new Set()
+  /** @type {WeakSet<any>} a server may listen again after it was closed */
+  const watched = new WeakSet()
   /** @type {Map<any, any>} the server of each open connection */
   const connections = new Map()
   /** @type {Set<any>} */
@@ -29,8 +31,9 @@ export function createDrain ({ onDrained }) {
 
   /** @param {any} server */
   function watch (server) {
-    if (servers.has(server)) return
     servers.add(server)
+    if (watched.has(server)) return
+    watched.add(server)
     server.on('connection', (/** @type {any} */ socket) => keep(server, socket))
     // The request of a TLS connection hangs on the outer socket.
     if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keep(server, socket))

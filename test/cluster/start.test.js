@@ -25,13 +25,15 @@ describe('start', { concurrency: 2 }, () => {
     assert.equal((await open()).headers.get('set-cookie'), null)
   })
 
-  test('makes the data folder: a token that only its owner can read, and master.json while it runs', async (t) => {
+  test('makes the data folder: files that only their owner can read, and master.json while it runs', async (t) => {
     const folder = path.join(await tempFolder(), 'data')
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
     const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
     assert.deepEqual(Object.keys(master), ['pid', 'adminUrl', 'startedAt'])
     assert.equal(master.pid, deck.child.pid)
-    assert.equal((await stat(path.join(folder, 'admin.token'))).mode & 0o777, 0o600)
+    for (const name of ['admin.token', 'history.db', 'history.db-wal', 'master.json']) {
+      assert.equal((await stat(path.join(folder, name))).mode & 0o777, 0o600, name)
+    }
     await deck.until({ ready: 2 })
     await deck.stop()
     await assert.rejects(readFile(path.join(folder, 'master.json')), { code: 'ENOENT' })
