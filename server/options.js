@@ -38,7 +38,7 @@ export const SCHEMA = z.strictObject({
     maxDelayMs: milliseconds('the longest such delay').default(30_000),
     resetAfterMs: milliseconds('how long a worker has to stay up for the delay to start anew').default(60_000),
     intensity: group({
-      restarts: integer(1, 10_000, 'how many restarts within the window are one too many: the slot is then shown as crash-looping').default(5),
+      restarts: integer(1, 10_000, 'a slot with more restarts than this within the window is shown as crash-looping').default(5),
       windowMs: milliseconds('the window in which restarts are counted').default(60_000)
     })
   }),

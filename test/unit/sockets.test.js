@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import net from 'node:net'
+import { constants } from 'node:os'
+import { test } from 'node:test'
+import { bindSocket, createSockets, describe } from '../../server/cluster/sockets.js'
+
+const query = (/** @type {object} */ fields = {}) => ({ address: '127.0.0.1', port: 80, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields })
+
+function setUp ({ errno = /** @type {number | undefined} */ (undefined), wait = false } = {}) {
+  /** @type {{ isClosed: boolean, close: () => void }[]} */
+  const handles = []
+  /** @type {any[]} */
+  const errors = []
+  const sockets = createSockets({
+    bind () {
+      if (errno !== undefined) return { errno }
+      const handle = { isClosed: false, close () { handle.isClosed = true } }
+      handles.push(handle)
+      return { handle }
+    },
+    unusedGraceMs: 30_000,
+    onBindError (error) {
+      errors.push(error)
+      return wait
+    }
+  })
+  return { sockets, handles, errors }
+}
+
+test('every worker that asks for an address gets the same handle, and the data of the first', () => {
+  const { sockets, handles } = setUp()
+  const first = sockets.request(1, { query: query(), data: 'ticket keys' })
+  const second = sockets.request(2, { query: query(), data: 'other keys' })
+  assert.equal(handles.length, 1)
+  assert.equal(second.handle, first.handle)
+  assert.equal(second.data, 'ticket keys')
+})
+
+test('another address, and a second server of one worker on the same one, are other sockets', () => {
+  const { sockets, handles } = setUp()
+  for (const each of [query(), query({ index: 1 }), query({ port: 81 }), query({ address: '::1', addressType: 6 }), query({ fd: 3 })]) sockets.request(1, { query: each })
+  assert.equal(handles.length, 5)
+})
+
+test('a socket outlives every worker that dies, however many', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { sockets, handles } = setUp()
+  for (const worker of [1, 2]) sockets.request(worker, { query: query() })
+  sockets.forget(1)
+  sockets.forget(2)
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[0].isClosed, false)
+})
+
+test('a socket that the app itself has closed on every worker is closed after a grace period', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { sockets, handles } = setUp()
+  const { key } = sockets.request(1, { query: query() })
+  sockets.request(2, { query: query() })
+  sockets.release(1, key)
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[0].isClosed, false, 'the other worker still has it')
+  sockets.release(2, key)
+  t.mock.timers.tick(29_999)
+  assert.equal(handles[0].isClosed, false)
+  t.mock.timers.tick(1)
+  assert.equal(handles[0].isClosed, true)
+  sockets.request(3, { query: query() })
+  assert.equal(handles.length, 2, 'it is bound anew for who asks later')
+})
+
+test('a worker that asks within the grace period keeps the socket open', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { sockets, handles } = setUp()
+  const { key } = sockets.request(1, { query: query() })
+  sockets.release(1, key)
+  t.mock.timers.tick(20_000)
+  sockets.request(2, { query: query() })
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[0].isClosed, false)
+})
+
+test('once closed it closes every socket and gives out no more', () => {
+  const { sockets, handles } = setUp()
+  sockets.request(1, { query: query() })
+  sockets.close()
+  assert.equal(handles[0].isClosed, true)
+  assert.equal(sockets.request(2, { query: query() }).errno, -constants.errno.ECANCELED)
+})
+
+test('a bind that fails is told with the errno, and nothing is kept', () => {
+  const { sockets, errors } = setUp({ errno: -constants.errno.EADDRINUSE, wait: true })
+  assert.deepEqual(sockets.request(1, { query: query() }), { key: '127.0.0.1:80:4:undefined:0', errno: -constants.errno.EADDRINUSE, awaitMaster: true })
+  assert.equal(errors.length, 1)
+  assert.equal(describe(query(), -constants.errno.EADDRINUSE).message, '127.0.0.1:80 is in use (EADDRINUSE)')
+  assert.equal(describe(query({ address: null }), -constants.errno.EACCES).message, 'port 80 is not permitted (EACCES)')
+})
+
+test('a real bind to a port in use says so at once, though the kernel would only at listen()', async () => {
+  const server = net.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = /** @type {net.AddressInfo} */ (server.address())
+  assert.deepEqual(bindSocket(query({ port })), { errno: -constants.errno.EADDRINUSE })
+  server.close()
+  await once(server, 'close')
+  const { handle } = bindSocket(query({ port }))
+  assert.ok(handle)
+  handle.close()
+})
