@@ -189,8 +189,10 @@ function isMain () {
 }
 
 if (isMain()) {
-  // `clusterdeck history | head` closes the pipe early; that is no failure.
-  process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
+  // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
+  if (!process.argv.includes('start')) {
+    process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
+  }
   const exitCode = await run(process.argv.slice(2), { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() })
   process.exit(exitCode)
 }

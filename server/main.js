@@ -28,6 +28,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const release = resolveRelease(config.entry)
   const dataDir = openDataDir(config.dataDir)
   const log = createLog(dataDir.logFile)
+  process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
   const events = createEventStream({
     lastId: history.lastEventId(),
@@ -35,6 +36,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const recorder = createRecorder({ history, events })
   const terminal = createTerminal({ stdout })
+  // EPIPE, as for the terminal.
+  stderr.on('error', () => {})
   events.subscribe(terminal.show)
 
   const startedAt = new Date()
@@ -120,13 +123,13 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   async function end (exitCode) {
     if (hasEnded) return
     hasEnded = true
-    stopListening()
     if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     await admin.close()
     await recorder.close()
     history.close()
     dataDir.withdraw()
+    stopListening()
     resolveStopped(exitCode)
   }
 }

@@ -19,6 +19,8 @@ const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */
  * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean } }} options
  */
 export function createTerminal ({ stdout }) {
+  // EPIPE: nobody reads any more. The master goes on without a terminal.
+  stdout.on('error', () => {})
   const colour = (/** @type {any} */ style, /** @type {string} */ text) => stdout.isTTY ? styleText(style, text) : text
   const line = (/** @type {string} */ text) => { stdout.write(`${text}\n`) }
 

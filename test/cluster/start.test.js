@@ -84,6 +84,14 @@ describe('start', { concurrency: 2 }, () => {
     assert.match(stderr, /^clusterdeck: dataDir: expected a folder that can be written/)
   })
 
+  test('goes on when nobody reads its output any more', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    deck.child.stdout.destroy()
+    for (const kind of /** @type {const} */ (['restart', 'restart'])) assert.equal((await deck.rollout(kind)).state, 'succeeded')
+    assert.equal((await deck.status()).state, 'running')
+  })
+
   test('a second master on one data folder is told who runs, and the first goes on', async (t) => {
     const folder = await tempFolder()
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
