@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import http from 'node:http'
-import os from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import WebSocket from 'ws'
 import { once } from 'node:events'
 import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
 
 describe('drain', { concurrency: true }, () => {
   test('a response that takes 20 s while its worker is replaced arrives whole', async (t) => {
@@ -75,7 +75,7 @@ describe('drain', { concurrency: true }, () => {
   })
 
   test('an app hears of its end by message, its exit listeners run, and its exit code is 0', async (t) => {
-    const notes = path.join(await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-notes-')), 'notes')
+    const notes = path.join(tempFolder(), 'notes')
     const deck = await startDeck(t, 'cleans-up-at-the-end.js', { workers: 1, env: { NOTES: notes } })
     await deck.until({ ready: 1 })
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import net from 'node:net'
-import os from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
 
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
-const tempFolder = () => mkdtemp(path.join(os.tmpdir(), 'clusterdeck-start-'))
 
 describe('start', { concurrency: 2 }, () => {
   test('prints the app\'s and the admin\'s address once every worker is ready; the link in it signs in once', async (t) => {
@@ -26,7 +25,7 @@ describe('start', { concurrency: 2 }, () => {
   })
 
   test('makes the data folder: files that only their owner can read, and master.json while it runs', async (t) => {
-    const folder = path.join(await tempFolder(), 'data')
+    const folder = path.join(tempFolder(), 'data')
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
     const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
     assert.deepEqual(Object.keys(master), ['pid', 'adminUrl', 'startedAt'])
@@ -40,7 +39,7 @@ describe('start', { concurrency: 2 }, () => {
   })
 
   test('goes on with ids where the last master ended, and keeps its history and its token', async (t) => {
-    const folder = await tempFolder()
+    const folder = tempFolder()
     const first = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
     await first.until({ ready: 2 })
     await first.rollout('deploy')
@@ -68,7 +67,7 @@ describe('start', { concurrency: 2 }, () => {
   for (const [what, prepare, code, message] of refusals) {
     test(`${what}: one clear line on stderr, exit code ${code}, no stack`, async () => {
       const { args, env } = await prepare()
-      const cwd = await tempFolder()
+      const cwd = tempFolder()
       const result = await runCli(args, { env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env }, cwd })
       assert.equal(result.code, code, result.stderr)
       assert.match(result.stderr, message)
@@ -77,7 +76,7 @@ describe('start', { concurrency: 2 }, () => {
   }
 
   test('a data folder that cannot be written: one clear line, exit code 1', { skip: process.getuid?.() === 0 && 'root may write everywhere' }, async () => {
-    const folder = await tempFolder()
+    const folder = tempFolder()
     await chmod(folder, 0o500)
     const { code, stderr } = await runCli(['start', APP, '--data-dir', path.join(folder, 'data')])
     assert.equal(code, 1)
@@ -93,7 +92,7 @@ describe('start', { concurrency: 2 }, () => {
   })
 
   test('a second master on one data folder is told who runs, and the first goes on', async (t) => {
-    const folder = await tempFolder()
+    const folder = tempFolder()
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
     await deck.until({ ready: 2 })
     const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', folder])
@@ -103,7 +102,7 @@ describe('start', { concurrency: 2 }, () => {
   })
 
   test('a master that died leaves its data folder to the next one', async (t) => {
-    const folder = await tempFolder()
+    const folder = tempFolder()
     await writeFile(path.join(folder, 'master.json'), JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:1', startedAt: '2026-01-01T00:00:00.000Z' }))
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
     await deck.until({ ready: 2 })
@@ -121,7 +120,7 @@ async function busyPort () {
 }
 
 async function aFile () {
-  const file = path.join(await tempFolder(), 'file')
+  const file = path.join(tempFolder(), 'file')
   await writeFile(file, '')
   return file
 }

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { lookup } from 'node:dns/promises'
-import { mkdtemp } from 'node:fs/promises'
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
 import net from 'node:net'
-import os from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import WebSocket from 'ws'
 import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
 
 /** @typedef {import('../support/deck.js').Deck} Deck */
 
@@ -99,7 +98,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   })
 
   test('a Unix socket, whose path is there until the master ends', async (t) => {
-    const socketPath = path.join(await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-sock-')), 'app.sock')
+    const socketPath = path.join(tempFolder(), 'app.sock')
     const deck = await startDeck(t, 'unix-socket.js', { env: { SOCKET_PATH: socketPath } })
     await deck.until({ ready: 2 })
     assert.deepEqual((await deck.status()).app.addresses, [`unix:${socketPath}`])

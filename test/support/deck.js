@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import http from 'node:http'
-import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { tempFolder } from './folder.js'
 
 const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
 const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
@@ -26,7 +26,7 @@ const PATIENCE_MS = 40_000
  * @param {string} [options.dataDir]
  */
 export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir } = {}) {
-  const folder = dataDir ?? await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-test-'))
+  const folder = dataDir ?? tempFolder()
   const child = spawn(process.execPath, [
     CLI, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
     ...(args.length > 0 ? ['--', ...args] : [])
@@ -94,7 +94,7 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
     /** @param {NodeJS.Signals} signal */
     signal: (signal) => child.kill(signal),
 
-    /** Ends the master and removes its folder; the exit of the first call is given to every other. */
+    /** Ends the master; the exit of the first call is given to every other. */
     stop: () => (stopping ??= stop())
   }
   t.after(deck.stop)
@@ -110,7 +110,6 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
     const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
     const result = await exited
     clearTimeout(timer)
-    if (!dataDir) await rm(folder, { recursive: true, force: true })
     return result
   }
 }

@@ -1,7 +1,7 @@
-import { copyFile, mkdir, mkdtemp, rename, symlink, writeFile } from 'node:fs/promises'
-import os from 'node:os'
+import { copyFile, mkdir, rename, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { tempFolder } from './folder.js'
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
 
@@ -10,7 +10,7 @@ const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
  * @param {string} fixture the first release's app
  */
 export async function createReleases (fixture) {
-  const root = await mkdtemp(path.join(os.tmpdir(), 'clusterdeck-releases-'))
+  const root = tempFolder()
   await writeFile(path.join(root, 'package.json'), '{ "type": "module" }')
   await mkdir(path.join(root, 'first'))
   await copyFile(path.join(FIXTURES, fixture), path.join(root, 'first', 'app.js'))

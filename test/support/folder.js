@@ -1,0 +1,18 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+/** @type {string[]} */
+const folders = []
+
+// At the very end, when everything that writes to them is gone.
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A folder of its own for a test, removed when the tests of its file have ended. */
+export function tempFolder () {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'clusterdeck-test-'))
+  folders.push(folder)
+  return folder
+}
