@@ -61,7 +61,10 @@ export function createDrain ({ onDrained }) {
     state = 'draining'
     exitOnTermination({ hearsMessages: messageListeners() > ownMessageListeners })
     // http.Server.close() would cut idle keep-alive connections at once.
-    for (const server of servers) net.Server.prototype.close.call(server)
+    for (const server of servers) {
+      net.Server.prototype.close.call(server)
+      closeAgainWithoutError(server)
+    }
     endAfterAnswers()
     for (const session of http2Sessions) session.goaway(0, NO_LAST_STREAM)
     setTimeout(() => setInterval(cutIdle, CUT_INTERVAL_MS), idleGraceMs)
@@ -86,6 +89,18 @@ export function createDrain ({ onDrained }) {
     if (state !== 'draining' || connections.size > 0) return
     state = 'drained'
     onDrained()
+  }
+}
+
+/**
+ * An app's own shutdown closes its servers too, and must not be told that they were not running.
+ * @param {any} server
+ */
+function closeAgainWithoutError (server) {
+  const { close } = server
+  server.close = function (/** @type {((error?: Error) => void) | undefined} */ callback) {
+    server.close = close
+    return close.call(server, callback && ((/** @type {any} */ error) => callback(error?.code === 'ERR_SERVER_NOT_RUNNING' ? undefined : error)))
   }
 }
 

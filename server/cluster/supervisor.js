@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
 import { snapshot } from '../lifecycle/snapshot.js'
+import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createSockets, describe } from './sockets.js'
 
@@ -26,8 +27,7 @@ export function createSupervisor (initialState, {
   const handles = new Map()
   /** @type {Map<number, { rssBytes: number, cpuPercent: number, at: string }>} */
   const vitals = new Map()
-  /** @type {Set<string>} */
-  const addresses = new Set()
+  const addresses = createAddresses()
   /** @type {any[]} */
   const inbox = []
   let isWorking = false
@@ -66,8 +66,7 @@ export function createSupervisor (initialState, {
       if (isFirstStart()) onStartBlocked(describe(query, errno))
     },
     listening (/** @type {number} */ worker, /** @type {any} */ { address }) {
-      addresses.add(address)
-      receive({ type: 'worker-listening', worker, address })
+      if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
     },
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
@@ -92,7 +91,7 @@ export function createSupervisor (initialState, {
     },
 
     /** URLs on which the app has been heard to listen. */
-    addresses: () => [...addresses],
+    addresses: addresses.list,
 
     /** @param {number} workers how many */
     start (workers) { receive({ type: 'start', workers, actor: 'system' }) },
@@ -145,19 +144,29 @@ export function createSupervisor (initialState, {
     }
   }
 
+  /** @param {number} worker @param {any} body  the app's own code could have sent anything under our name */
+  function hear (worker, body) {
+    try {
+      if (Object.hasOwn(messages, body.type)) messages[/** @type {keyof typeof messages} */ (body.type)](worker, body)
+    } catch (/** @type {any} */ error) {
+      events.publish({ type: 'unexpected', worker, message: `a message that cannot be read: ${error.message}` })
+    }
+  }
+
   /** @param {Extract<Command, { type: 'fork' }>} order */
   function start (order) {
     const { worker } = order
     const exited = (/** @type {any} */ exit) => {
       handles.delete(worker)
       vitals.delete(worker)
+      addresses.forget(worker)
       sockets.forget(worker)
       receive({ type: 'worker-exited', worker, ...exit })
     }
     try {
       const handle = fork(order, {
         onOnline: () => receive({ type: 'worker-online', worker }),
-        onMessage: (body) => messages[/** @type {keyof typeof messages} */ (body.type)]?.(worker, body),
+        onMessage: (body) => hear(worker, body),
         onAppMessage: (message) => {
           if (message === 'ready' && readySignal === 'message') receive({ type: 'worker-ready', worker })
         },

@@ -82,6 +82,21 @@ describe('drain', { concurrency: true }, () => {
     assert.deepEqual((await readFile(notes, 'utf8')).trim().split('\n'), ['message {"type":"shutdown","from":"master"}', 'exit 0'])
   })
 
+  test('an app that closes its servers itself at SIGTERM does so without an error', async (t) => {
+    const deck = await startDeck(t, 'closes-at-sigterm.js', { workers: 1 })
+    await deck.until({ ready: 1 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    const [exit] = await deck.history('type=worker.exited')
+    assert.deepEqual([exit.code, exit.signal], [0, null])
+  })
+
+  test('a worker that sends nonsense harms nobody but itself', async (t) => {
+    const deck = await startDeck(t, 'sends-nonsense.js', { workers: 2 })
+    await deck.until({ ready: 2 })
+    assert.ok((await deck.history('type=unexpected')).length > 0)
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+  })
+
   test('SIGTERM to the master drains: a request under way is answered, new connections are refused, the exit code is 0', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 2 })
     await deck.until({ ready: 2 })
