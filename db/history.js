@@ -61,6 +61,9 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
     /** The rollout as of its last event. @param {number} id */
     rollout: (id) => reading(() => tables.rollouts.find(id)),
 
+    /** Those whose master ended before they did, oldest first. */
+    unfinishedRollouts: () => reading(() => tables.rollouts.unfinished()),
+
     /** @param {{ limit?: number, cursor?: string | null }} [query] */
     rollouts: (query) => reading(() => tables.rollouts.page(query)),
 

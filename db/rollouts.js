@@ -13,6 +13,7 @@ export function createRollouts (db, { clock }) {
   const upsert = db.prepare(`
     INSERT INTO rollouts (id, kind, state, at_ms, body) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, state = excluded.state, at_ms = excluded.at_ms, body = excluded.body`)
+  const unfinished = db.prepare("SELECT body FROM rollouts WHERE state NOT IN ('succeeded', 'failed', 'rolled-back') ORDER BY id").pluck()
   const byId = db.prepare('SELECT body FROM rollouts WHERE id = ?').pluck()
   const below = db.prepare('SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?')
 
@@ -27,6 +28,9 @@ export function createRollouts (db, { clock }) {
       const body = /** @type {string | undefined} */ (byId.get(id))
       return body === undefined ? null : JSON.parse(body)
     },
+
+    /** @returns {Record<string, any>[]} those whose master ended before they did, oldest first; never more than a few */
+    unfinished: () => unfinished.all().map((body) => JSON.parse(String(body))),
 
     /**
      * Newest first. Ends early, with a cursor, where the rollouts are so large that the time for one call is spent.

@@ -8,6 +8,7 @@ import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
 import { clean } from './cli/output.js'
 import { DeckError } from './errors.js'
+import { KEPT_VARIABLE, keep } from './keeper.js'
 
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string }} Terminal */
 
@@ -52,7 +53,7 @@ async function createProgram (argv, terminal, outcome) {
     .description('run an app as a cluster, in the foreground; arguments for the app go after --')
     .usage('[options] [entry] [-- app arguments]')
     .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
-    .action(async (entry, flags) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
+    .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
   // Only the help and the parsing of `start` need the schema; the other commands start faster without it.
   if (argv.includes('start')) await addStartOptions(start)
 
@@ -135,6 +136,7 @@ async function addStartOptions (start) {
   }
   start.optionsGroup('Options:').addOption(new Option('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
   all.filter(isCommon).forEach(add)
+  start.option('--no-keeper', 'run the master alone: if it dies, nobody starts the next one (env: CLUSTERDECK_KEEPER=off)')
   start.optionsGroup('Fine tuning:')
   all.filter((option) => !isCommon(option)).forEach(add)
 }
@@ -178,6 +180,16 @@ function inOurWords (text) {
   return `clusterdeck: ${line}${hint}\n`
 }
 
+/**
+ * Told without reading the options, which is the master's business: a keeper has as little code as it can.
+ * @param {string[]} argv @param {Record<string, string | undefined>} env
+ */
+function wantsKeeper (argv, env) {
+  const ours = beforeSeparator(argv)
+  if (ours.find((word) => !word.startsWith('-')) !== 'start' || env[KEPT_VARIABLE]) return false
+  return env.CLUSTERDECK_KEEPER !== 'off' && !ours.some((word) => ['--no-keeper', '-h', '--help'].includes(word))
+}
+
 /** Whether this file is what node was started with, by whatever link. */
 function isMain () {
   try {
@@ -193,6 +205,9 @@ if (isMain()) {
   if (!process.argv.includes('start')) {
     process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
   }
-  const exitCode = await run(process.argv.slice(2), { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() })
+  const args = process.argv.slice(2)
+  const exitCode = wantsKeeper(args, process.env)
+    ? await keep({ script: process.argv[1], args })
+    : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() })
   process.exit(exitCode)
 }

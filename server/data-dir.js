@@ -1,27 +1,50 @@
 import { randomBytes } from 'node:crypto'
 import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { takeLock } from '../db/lock.js'
 import { DeckError } from './errors.js'
+
+/** @typedef {ReturnType<typeof openDataDir>} DataDir */
 
 /**
  * The data folder: made at the first start, readable by its owner alone.
  * @param {string} folder absolute path
- * @throws {DeckError} data-dir-unusable, master-running
+ * @throws {DeckError} data-dir-unusable
  */
 export function openDataDir (folder) {
   const file = (/** @type {string} */ name) => path.join(folder, name)
   try {
-    for (const each of [folder, file('logs'), file('crashes')]) mkdirSync(each, { recursive: true, mode: 0o700 })
+    for (const each of [folder, file('logs'), file('crashes'), file('orders')]) mkdirSync(each, { recursive: true, mode: 0o700 })
     accessSync(folder, constants.W_OK)
   } catch (/** @type {any} */ error) {
     throw unusable(folder, error)
   }
-  refuseSecondMaster(file('master.json'))
+  /** @type {ReturnType<typeof takeLock>} */
+  let lock = null
 
   return {
     historyFile: file('history.db'),
     logFile: path.join(folder, 'logs', 'master.log'),
     crashFolder: file('crashes'),
+    orderFolder: file('orders'),
+
+    /**
+     * From here on no other master runs on this folder, until this one lets go of it or ends.
+     * @throws {DeckError} master-running, data-dir-unusable
+     */
+    lock () {
+      try {
+        lock = takeLock(file('master.lock'))
+      } catch (/** @type {any} */ error) {
+        throw unusable(folder, error)
+      }
+      if (!lock) throw masterRunning(readJson(file('master.json')))
+    },
+
+    unlock () {
+      lock?.release()
+      lock = null
+    },
 
     /** @returns {string} the admin token, made when there is none */
     token () {
@@ -34,32 +57,31 @@ export function openDataDir (folder) {
 
     /** @param {{ pid: number, adminUrl: string, startedAt: string }} master */
     announce (master) {
-      // Renamed into place, so that no reader sees half of it.
-      writeFileSync(file('master.json.new'), `${JSON.stringify(master)}\n`, { mode: 0o600 })
-      renameSync(file('master.json.new'), file('master.json'))
+      writeJson(file('master.json'), master)
     },
 
-    withdraw () { rmSync(file('master.json'), { force: true }) }
+    withdraw () { rmSync(file('master.json'), { force: true }) },
+
+    memory: {
+      /** @returns {any} what the last master has left, null if it has ended as it should */
+      read: () => readJson(file('memory.json')),
+      /** @param {unknown} content what the next master has to know if this one cannot end as it should */
+      write (content) { writeJson(file('memory.json'), content) },
+      clear () { rmSync(file('memory.json'), { force: true }) }
+    }
   }
 }
 
-/** @param {string} file */
-function refuseSecondMaster (file) {
-  const master = readJson(file)
-  if (!master || master.pid === process.pid || !isMaster(master.pid)) return
-  throw new DeckError('master-running', `a master (pid ${master.pid}, ${master.adminUrl}) already runs on this data folder`)
+/** @param {any} master what it has said of itself, if it has come that far */
+function masterRunning (master) {
+  const who = master ? `a master (pid ${master.pid}, ${master.adminUrl})` : 'another master'
+  return new DeckError('master-running', `${who} already runs on this data folder`)
 }
 
-/** @param {unknown} pid whether it lives and looks like a master: after a hard end the number may be another's by now */
-function isMaster (pid) {
-  if (!Number.isInteger(pid)) return false
-  try {
-    process.kill(/** @type {number} */ (pid), 0)
-    return process.platform !== 'linux' || /clusterdeck|cli\.js/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-  } catch (/** @type {any} */ error) {
-    // EPERM: it lives under another user. ESRCH, ENOENT: it is dead.
-    return error.code === 'EPERM'
-  }
+/** @param {string} file @param {unknown} content renamed into place, so that no reader sees half of it */
+function writeJson (file, content) {
+  writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
 }
 
 /** @param {string} file @returns {any} null when there is none that can be read */

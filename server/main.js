@@ -5,11 +5,13 @@ import { createForker } from './cluster/forker.js'
 import { listenForSignals } from './cluster/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { openDataDir } from './data-dir.js'
+import { createDeck } from './deck.js'
 import { createEventStream } from './event-stream.js'
+import { connectKeeper } from './keeper-link.js'
 import { createState } from './lifecycle/state.js'
 import { createLog } from './log.js'
 import { createRecorder } from './recorder.js'
-import { resolveRelease } from './releases/resolve.js'
+import { inherit, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
@@ -25,8 +27,10 @@ const KILL_PATIENCE_MS = 1000
  * @throws {import('./errors.js').DeckError} entry-not-found, data-dir-unusable, master-running, port-in-use, listen-failed; then nothing was started
  */
 export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr } = {}) {
-  const release = resolveRelease(config.entry)
+  const keeper = await connectKeeper()
   const dataDir = openDataDir(config.dataDir)
+  dataDir.lock()
+  const { lost, left, release, workers, nextWorker } = inherit(dataDir.memory.read(), config, keeper.predecessor)
   const log = createLog(dataDir.logFile)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
@@ -46,17 +50,23 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     release,
     time: startedAt.getTime(),
     lastRollout: history.lastRolloutId(),
-    lastRelease: history.lastReleaseNumber()
-  }), { fork: createForker(config, dataDir), events, onStartBlocked: giveUp })
-  const deck = createDeck({ config, supervisor, events, history, startedAt })
-  const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, log })
+    lastRelease: history.lastReleaseNumber(),
+    nextWorker
+  }), { fork: createForker(config, { ...dataDir, outlives: () => true }), events, keeper, onStartBlocked: giveUp })
+  const master = { pid: process.pid, version, nodeVersion: process.version, startedAt: startedAt.toISOString() }
+  const deck = createDeck({ config, supervisor, events, history, master })
+  const adminSocket = `admin ${config.admin.host}:${config.admin.port}`
+  const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, socket: keeper.held.get(adminSocket)?.handle, log })
 
-  const { url: adminUrl } = await admin.listen().catch(async (error) => {
+  const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
     await recorder.close()
     history.close()
     throw error
   })
-  dataDir.announce({ pid: process.pid, adminUrl, startedAt: startedAt.toISOString() })
+  keeper.hold(adminSocket, socket)
+  if (lost) recordLoss(lost)
+  signMemory(dataDir.memory)
+  dataDir.announce({ pid: process.pid, adminUrl, startedAt: master.startedAt })
   if (history.movedAside) terminal.line(`the history could not be read and was moved to ${history.movedAside}; a new one begins`)
 
   const stopListening = listenForSignals({
@@ -75,11 +85,15 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const stopped = new Promise((resolve) => { resolveStopped = resolve })
   let hasEnded = false
 
-  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { version, nodeVersion: process.version, workers: config.workers } })
+  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { version, nodeVersion: process.version, workers } })
   const startTime = performance.now()
   const stopWaiting = events.subscribe(announceStart)
-  supervisor.start(config.workers)
+  const stopRemembering = rememberFor({ memory: dataDir.memory, events, supervisor, config })
+  supervisor.start({ workers, left, exits: keeper.exits, isNewRelease: !('id' in release) })
   supervisor.finished.then(() => end(0))
+  keeper.on('reaped', supervisor.reaped)
+  keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master goes on, but nobody would start the next one' }))
+  keeper.send({ type: 'started', giveUpAfter: config.keeper.giveUpAfter })
   return { adminUrl, stopped }
 
   function announceStart () {
@@ -88,11 +102,21 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     terminal.started({
       version,
       entry: config.entry,
-      workers: config.workers,
+      workers,
       addresses: supervisor.addresses(),
       signInLink: admin.signInLink(),
       bootMs: Math.round(performance.now() - startTime)
     })
+  }
+
+  /** @param {import('./keeper-link.js').Exit} exit what the master before could not record itself */
+  function recordLoss ({ pid, code, signal }) {
+    events.publish({ type: 'master.stopped', cause: 'master-lost', pid, code, signal, message: `the master (pid ${pid}) ended without stopping its workers` })
+    for (const rollout of history.unfinishedRollouts()) {
+      const reason = `the master (pid ${pid}) ended while it ran`
+      const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? reason }
+      events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
+    }
   }
 
   /** @param {Record<string, any>} command one that came by a signal */
@@ -123,12 +147,16 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   async function end (exitCode) {
     if (hasEnded) return
     hasEnded = true
+    keeper.send({ type: 'ending' })
     if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
+    stopRemembering()
     await admin.close()
     await recorder.close()
     history.close()
+    dataDir.memory.clear()
     dataDir.withdraw()
+    dataDir.unlock()
     stopListening()
     resolveStopped(exitCode)
   }
@@ -140,40 +168,4 @@ function timeout (ms) {
   let timer
   const promise = new Promise((resolve) => { timer = setTimeout(resolve, ms) })
   return { promise, cancel: () => clearTimeout(timer) }
-}
-
-/**
- * The one facade between the admin side and the cluster.
- * @param {{ config: import('./config.js').Config, supervisor: import('./cluster/supervisor.js').Supervisor, events: import('./event-stream.js').EventStream, history: import('../db/history.js').History, startedAt: Date }} parts
- */
-function createDeck ({ config, supervisor, events, history, startedAt }) {
-  return {
-    events,
-    history,
-
-    snapshot () {
-      return {
-        ...supervisor.snapshot(),
-        master: { pid: process.pid, version, nodeVersion: process.version, startedAt: startedAt.toISOString(), rssBytes: process.memoryUsage.rss() },
-        app: { entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
-        dispatch: config.dispatch,
-        lastEventId: events.lastId
-      }
-    },
-
-    /** @param {any} command see server/lifecycle/state.js; @returns {any} @throws {import('./errors.js').DeckError} */
-    dispatch (command) {
-      const isDeploy = command.type === 'rollout' && command.kind === 'deploy'
-      supervisor.dispatch(isDeploy ? { ...command, release: resolveRelease(config.entry) } : command)
-      return RESULTS[/** @type {keyof typeof RESULTS} */ (command.type)](supervisor)
-    }
-  }
-}
-
-/** What a command answers with, once it has been accepted. */
-const RESULTS = {
-  rollout: (/** @type {import('./cluster/supervisor.js').Supervisor} */ supervisor) => supervisor.snapshot().rollout,
-  'restart-worker': (/** @type {import('./cluster/supervisor.js').Supervisor} */ supervisor) => supervisor.snapshot().rollout,
-  scale: (/** @type {import('./cluster/supervisor.js').Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
-  stop: () => ({ state: 'stopping' })
 }

@@ -33,6 +33,10 @@ export const SCHEMA = z.strictObject({
   stop: group({
     termGraceMs: milliseconds('how long a worker has after SIGTERM before it is killed').default(5000)
   }),
+  orphanMs: milliseconds('how long a worker goes on that has lost its master and is not taken over by the next one').default(60_000),
+  keeper: group({
+    giveUpAfter: integer(0, 10_000, 'the keeper ends once its master has died this often in a row; 0: never').default(0)
+  }),
   restart: group({
     minDelayMs: milliseconds('the first delay before a worker that keeps dying is started again').default(100),
     maxDelayMs: milliseconds('the longest such delay').default(30_000),

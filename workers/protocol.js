@@ -30,14 +30,23 @@
 
 /**
  * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, data?: unknown }
- *   | { type: 'drain', idleGraceMs: number }} ToWorker
+ *   | { type: 'drain', idleGraceMs: number }
+ *   | { type: 'outlive' }} ToWorker
  *
+ * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.
  */
 
 /**
- * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE.
- * @typedef {{ dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string }} BootSettings
+ * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
+ * counting where a dead master has left its workers behind.
+ * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, orphan: OrphanSettings }} BootSettings
+ *
+ * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
+ * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number }} OrphanSettings
+ *
+ * What the next master says to such a worker by the file `orderFile`, as there is no channel between them.
+ * @typedef {{ pid: number, claimedBy: number, drain: { idleGraceMs: number, deadlineMs: number } | null }} OrphanOrder
  */
 
 /** Set for the worker alone: the preload removes it, so that no child of the app takes itself for a worker. */

@@ -1,34 +1,46 @@
+import cluster from 'node:cluster'
 import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { createDrain } from './drain.js'
 import { deferInterrupt } from './interrupt.js'
 import { shareSockets, watchServers } from './listen.js'
+import { outliveMaster } from './orphan.js'
 import { sendVitals } from './vitals.js'
 
 /**
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ dispatch, readySignal, crashFile }) {
+export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings }) {
   const channel = openChannel()
-  const drain = createDrain({ onDrained: () => channel.send({ type: 'drained' }) })
+  const drain = createDrain({ onDrained: () => orphan.endAlone() || channel.send({ type: 'drained' }) })
+  const hasSockets = dispatch === 'shared'
+  let isReady = false
+  let hasListened = false
+  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || hasListened })
 
+  if (cluster.worker) cluster.worker.id = worker
   recordCrashes(crashFile)
   deferInterrupt(drain)
   watchServers({ onListen: drain.watch, onListening: announce })
-  if (dispatch === 'shared') shareSockets({ channel, isDraining: drain.isDraining })
+  if (hasSockets) shareSockets({ channel, isDraining: drain.isDraining })
   channel.on('drain', drain.start)
+  channel.on('outlive', orphan.outlive)
   channel.send({ type: 'hello' })
   sendVitals(channel)
   // The main module of a CommonJS app has run by the first turn after the preload.
-  if (readySignal === 'online') setImmediate(() => channel.send({ type: 'ready' }))
+  if (readySignal === 'online') setImmediate(beReady)
 
-  let isReady = false
   function announce (/** @type {string} */ address) {
+    hasListened = true
     channel.send({ type: 'listening', address })
-    if (isReady || readySignal !== 'listening') return
-    isReady = true
     // One turn later, so that an app that listens on several addresses at once has asked for all of them.
-    setImmediate(() => channel.send({ type: 'ready' }))
+    if (!isReady && readySignal === 'listening') setImmediate(beReady)
+  }
+
+  function beReady () {
+    if (isReady) return
+    isReady = true
+    channel.send({ type: 'ready' })
   }
 }

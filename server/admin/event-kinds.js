@@ -9,12 +9,17 @@
 const KINDS = Object.freeze({
   'master.started': { icon: 'power', tone: 'info', label: 'Master started' },
   'master.stopped': { icon: 'power', tone: 'idle', label: 'Master stopped' },
+  'master.upgrading': { icon: 'rocket', tone: 'info', label: 'Upgrade started' },
+  'master.upgraded': { icon: 'circle-check', tone: 'ok', label: 'Upgraded' },
+  'master.upgrade-failed': { icon: 'triangle-alert', tone: 'bad', label: 'Upgrade failed' },
+  'keeper.lost': { icon: 'triangle-alert', tone: 'bad', label: 'Keeper lost' },
   'worker.forked': { icon: 'git-fork', tone: 'idle', label: 'Worker forked' },
   'worker.online': { icon: 'radio', tone: 'idle', label: 'Worker online' },
   'worker.listening': { icon: 'plug', tone: 'idle', label: 'Worker listening' },
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining' },
   'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited' },
+  'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },
   'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted' },
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop' },
   'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Worker recovered' },
@@ -30,7 +35,7 @@ const KINDS = Object.freeze({
 })
 
 /** Exits that nobody asked for. */
-const FAULTS = new Set(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'master-lost'])
+const FAULTS = new Set(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit'])
 
 /** Every type that has a name here. */
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
@@ -42,14 +47,15 @@ const ROUTINE_TYPES = ['worker.forked', 'worker.online', 'worker.listening', 'wo
 export const NOTABLE_TYPES = Object.freeze(EVENT_TYPES.filter((type) => !ROUTINE_TYPES.includes(type)))
 
 /** What an operator looks for first. A `worker.restarted` is decided only after a death that nobody asked for. */
-export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.crash-looping', 'rollout.failed', 'history.degraded', 'unexpected'])
+export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.crash-looping', 'rollout.failed', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
 
 /** Every cause that an event may have. */
 export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests',
-  'deploy', 'rollback', 'restart', 'scale-down', 'operator', 'shutdown', 'master-lost'])
+  'deploy', 'rollback', 'restart', 'scale-down', 'operator', 'shutdown', 'upgrade', 'master-lost'])
 
 /** @param {Pick<DeckEvent, 'type' | 'cause'>} event @returns {EventKind} also for types that are not known here */
 export function kindOf ({ type, cause }) {
   const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : { icon: 'circle', tone: /** @type {Tone} */ ('idle'), label: type }
+  if (type === 'master.stopped' && cause === 'master-lost') return { ...kind, tone: 'bad', label: 'Master lost' }
   return type === 'worker.exited' && cause !== null && FAULTS.has(cause) ? { ...kind, tone: 'bad' } : kind
 }

@@ -6,7 +6,7 @@ import { kindOf } from './event-kinds.js'
 /** @type {Readonly<Record<string, (event: DeckEvent) => string>>} */
 const SENTENCES = Object.freeze({
   'master.started': ({ pid }) => `Master started${pid ? ` as process ${pid}` : ''}`,
-  'master.stopped': ({ uptimeMs }) => `Master stopped${after(uptimeMs)}`,
+  'master.stopped': ({ message, uptimeMs }) => message ?? `Master stopped${after(uptimeMs)}`,
   'worker.forked': (event) => `${who(event)} forked${event.pid ? ` as process ${event.pid}` : ''}`,
   'worker.online': (event) => `${who(event)} is online`,
   'worker.listening': (event) => `${who(event)} listens${event.message ? ` on ${event.message}` : ''}`,

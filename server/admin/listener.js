@@ -41,6 +41,7 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * @param {string} parts.token
  * @param {string} [parts.host]
  * @param {number} [parts.port]  0: any free one
+ * @param {any} [parts.socket]  a raw handle that is bound to them already
  * @param {readonly string[]} [parts.allowedHosts]
  * @param {number} [parts.sessionTtlMs]
  * @param {() => number} [parts.now]
@@ -52,7 +53,7 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * @param {number} [parts.maxConnections]
  */
 export function createAdmin ({
-  deck, history, token, host = '127.0.0.1', port = 0, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
+  deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
   now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = MAX_CONNECTIONS
 }) {
   const outer = http.createServer({ ...SERVER_OPTIONS, ...serverOptions })
@@ -70,15 +71,15 @@ export function createAdmin ({
 
   return {
     /**
-     * @returns {Promise<{ url: string, host: string, port: number }>}
+     * @returns {Promise<{ url: string, host: string, port: number, socket: any }>} `socket`: the raw handle
      * @throws {DeckError} `port-in-use`, `listen-failed`
      */
     async listen () {
-      const realPort = await bind(outer, { host, port })
+      const realPort = await bind(outer, { host, port, socket })
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `http://${reachableName(host)}:${realPort}`
       running = { url, ...assemble(realPort) }
-      return { url, host, port: realPort }
+      return { url, host, port: realPort, socket: /** @type {any} */ (outer)._handle }
     },
 
     /** @returns {string} a link that signs in whoever opens it first */
@@ -163,11 +164,11 @@ export function createAdmin ({
   }
 }
 
-/** @param {http.Server} server @param {{ host: string, port: number }} place @returns {Promise<number>} the real port */
-function bind (server, { host, port }) {
+/** @param {http.Server} server @param {{ host: string, port: number, socket?: any }} place @returns {Promise<number>} the real port */
+function bind (server, { host, port, socket }) {
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => reject(bindError(/** @type {NodeJS.ErrnoException} */ (cause), { host, port })))
-    server.listen({ host, port, exclusive: true }, () => {
+    server.listen(socket ?? { host, port, exclusive: true }, () => {
       server.removeAllListeners('error')
       resolve(/** @type {import('node:net').AddressInfo} */ (server.address()).port)
     })

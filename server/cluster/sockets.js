@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
+import { linkSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
+import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import { socketKey } from '../../workers/protocol.js'
 
@@ -15,12 +18,18 @@ const UNUSED_GRACE_MS = 30_000
  * The socket broker. The master binds each address once, without listening on it, and hands the same handle to every
  * worker that asks; the kernel's queue lives as long as one of them has it. Binding here, as node:cluster's own
  * primary does, leaves no first worker whose end would unlink a Unix socket's path.
- * @param {{ bind?: typeof bindSocket, unusedGraceMs?: number, onBindError: (error: BindError) => boolean }} options
- *   `onBindError`: returns whether the worker is to wait, because the master is about to end everything
+ * @param {object} options
+ * @param {(error: BindError) => boolean} options.onBindError  returns whether the worker is to wait, because the master is about to end everything
+ * @param {Keeper} [options.keeper]  has a copy of every socket, and those of the master before
+ * @param {typeof bindSocket} [options.bind]
+ * @param {number} [options.unusedGraceMs]
  */
-export function createSockets ({ bind = bindSocket, unusedGraceMs = UNUSED_GRACE_MS, onBindError }) {
-  /** @type {Map<string, { handle: any, data: unknown, users: Set<number>, unusedTimer?: NodeJS.Timeout }>} */
+export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSocket, unusedGraceMs = UNUSED_GRACE_MS }) {
+  /** @type {Map<string, { handle: any, data: unknown, file?: string, users: Set<number>, unusedTimer?: NodeJS.Timeout }>} */
   const held = new Map()
+  for (const [name, { handle, data: kept }] of keeper.held) {
+    if (name.startsWith(KEEPER_PREFIX)) held.set(name.slice(KEEPER_PREFIX.length), { ...kept, handle, users: new Set() })
+  }
   let isClosed = false
 
   return {
@@ -34,8 +43,9 @@ export function createSockets ({ bind = bindSocket, unusedGraceMs = UNUSED_GRACE
       if (!socket) {
         const bound = isClosed ? { errno: ECANCELED } : bind(query)
         if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describe(query, bound.errno)) }
-        socket = { handle: bound.handle, data, users: new Set() }
+        socket = { ...bound, data, users: new Set() }
         held.set(key, socket)
+        keeper.hold(KEEPER_PREFIX + key, bound.handle, { data, file: bound.file })
       }
       clearTimeout(socket.unusedTimer)
       socket.users.add(worker)
@@ -44,12 +54,12 @@ export function createSockets ({ bind = bindSocket, unusedGraceMs = UNUSED_GRACE
 
     /** @param {number} worker its app has closed the server, and means it */
     release (worker, /** @type {string} */ key) {
-      const socket = held.get(key)
-      if (!socket?.users.delete(worker) || socket.users.size > 0) return
-      socket.unusedTimer = setTimeout(() => {
-        held.delete(key)
-        socket.handle.close()
-      }, unusedGraceMs).unref()
+      if (held.get(key)?.users.delete(worker)) expire(key)
+    },
+
+    /** The workers have asked for what they need: what was kept from before and nobody wants may go. */
+    expireUnused () {
+      for (const key of held.keys()) expire(key)
     },
 
     /** @param {number} worker it is gone; its sockets stay for its successor */
@@ -57,8 +67,14 @@ export function createSockets ({ bind = bindSocket, unusedGraceMs = UNUSED_GRACE
       for (const { users } of held.values()) users.delete(worker)
     },
 
-    /** The master goes: connections that come later are refused, not left waiting. */
+    /** The cluster ends: connections that come later are refused, not left waiting. */
     close () {
+      isClosed = true
+      for (const key of [...held.keys()]) drop(key)
+    },
+
+    /** Another master has these sockets now. */
+    leave () {
       isClosed = true
       for (const { handle, unusedTimer } of held.values()) {
         clearTimeout(unusedTimer)
@@ -67,26 +83,83 @@ export function createSockets ({ bind = bindSocket, unusedGraceMs = UNUSED_GRACE
       held.clear()
     }
   }
+
+  /** @param {string} key */
+  function expire (key) {
+    const socket = held.get(key)
+    if (!socket || socket.users.size > 0) return
+    clearTimeout(socket.unusedTimer)
+    socket.unusedTimer = setTimeout(() => drop(key), unusedGraceMs).unref()
+  }
+
+  /** @param {string} key */
+  function drop (key) {
+    const socket = held.get(key)
+    held.delete(key)
+    keeper.drop(KEEPER_PREFIX + key)
+    clearTimeout(socket?.unusedTimer)
+    socket?.handle.close()
+    if (socket?.file) rmSync(socket.file, { force: true })
+  }
 }
+
+/** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void }} Keeper */
+
+/** The keeper holds other sockets than the app's too. */
+const KEEPER_PREFIX = 'app '
+
+/** @type {Keeper} */
+const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {} })
 
 /** @typedef {{ address: string, code: string, message: string }} BindError */
 
 const ECANCELED = -constants.errno.ECANCELED
 const EADDRINUSE = -constants.errno.EADDRINUSE
+/** What fits into sun_path, unix(7), without its final NUL. */
+const MAX_UNIX_PATH_BYTES = 107
 
 /**
  * Binds without listening, by the call that node:cluster's primary uses for its shared handles.
  * @param {SocketQuery} query
- * @returns {{ handle: any, errno?: undefined } | { handle?: undefined, errno: number }}
+ * @returns {{ handle: any, file?: string, errno?: undefined } | { handle?: undefined, errno: number }} `file`: to be removed with the socket
  */
-export function bindSocket ({ address, port, addressType, fd, flags }) {
-  const handle = /** @type {any} */ (net)._createServerHandle(address, port, addressType, fd, flags)
+export function bindSocket (query) {
+  const { address, port } = query
+  if (port === -1 && address?.startsWith('/')) return bindUnixSocket(query, address)
+  const handle = createHandle(query)
   if (typeof handle === 'number') return { errno: handle }
   if (!isBoundTo(handle, port)) {
     handle.close()
     return { errno: EADDRINUSE }
   }
   return { handle }
+}
+
+/** @param {SocketQuery} query @returns {any} a handle, or an error number below 0 */
+function createHandle ({ address, port, addressType, fd, flags }) {
+  return /** @type {any} */ (net)._createServerHandle(address, port, addressType, fd, flags)
+}
+
+/**
+ * libuv removes the path of a Unix socket when the process that bound it closes it or ends, even while other processes
+ * go on serving there. So it is bound to another name, and linked to its own, which is ours to remove.
+ * @param {SocketQuery} query @param {string} file
+ */
+function bindUnixSocket (query, file) {
+  const boundName = path.join(path.dirname(file), `.${randomBytes(4).toString('hex')}`)
+  const isTooLong = Buffer.byteLength(boundName) > MAX_UNIX_PATH_BYTES
+  const handle = createHandle(isTooLong ? query : { ...query, address: boundName })
+  if (typeof handle === 'number') return { errno: handle }
+  if (isTooLong) return { handle }
+  try {
+    linkSync(boundName, file)
+    return { handle, file }
+  } catch (/** @type {any} */ error) {
+    handle.close()
+    return { errno: error.code === 'EEXIST' ? EADDRINUSE : error.errno }
+  } finally {
+    rmSync(boundName, { force: true })
+  }
 }
 
 /** A bind to a port in use may report nothing until listen(), which would then take a random port (libuv's delayed error). */

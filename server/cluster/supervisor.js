@@ -1,9 +1,12 @@
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
 import { snapshot } from '../lifecycle/snapshot.js'
+import { isAlive } from '../process-identity.js'
 import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
+import { createOrphanHandle } from './orphan-handle.js'
 import { createSockets, describe } from './sockets.js'
+import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
 
@@ -14,16 +17,17 @@ import { createSockets, describe } from './sockets.js'
  * @param {object} shell
  * @param {import('./forker.js').Forker} shell.fork
  * @param {import('../event-stream.js').EventStream} shell.events
+ * @param {import('./sockets.js').Keeper} [shell.keeper]
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}
+  fork, events, keeper, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}
 }) {
   let state = initialState
-  /** @type {Map<number, import('./worker-handle.js').WorkerHandle>} */
+  /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
   const handles = new Map()
   /** @type {Map<number, { rssBytes: number, cpuPercent: number, at: string }>} */
   const vitals = new Map()
@@ -38,7 +42,7 @@ export function createSupervisor (initialState, {
   const finished = new Promise((resolve) => { resolveFinished = resolve })
 
   const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id }) })
-  const sockets = createSockets({ onBindError: isFirstStart })
+  const sockets = createSockets({ onBindError: isFirstStart, keeper })
 
   /** @type {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }} */
   const effects = {
@@ -49,6 +53,7 @@ export function createSupervisor (initialState, {
     'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
     'close-sockets': () => sockets.close(),
+    'expire-unused-sockets': () => sockets.expireUnused(),
     finish: () => {
       deadlines.clearAll()
       resolveFinished()
@@ -93,8 +98,32 @@ export function createSupervisor (initialState, {
     /** URLs on which the app has been heard to listen. */
     addresses: addresses.list,
 
-    /** @param {number} workers how many */
-    start (workers) { receive({ type: 'start', workers, actor: 'system' }) },
+    /** What another master needs to know to go on with this cluster after a hard end of this one. */
+    memory () {
+      const workers = Object.values(state.workers)
+        .map(({ orphan, forkedAt, ...worker }) => ({ ...worker, identity: handles.get(worker.id)?.identity }))
+        // Without one it is only about to be forked.
+        .filter(({ identity }) => identity)
+      return { desiredWorkers: state.slots.length, release: state.release, nextWorker: state.nextWorker, workers }
+    },
+
+    /**
+     * @param {object} how
+     * @param {number} how.workers how many
+     * @param {SavedWorker[]} [how.left] the workers of a master that has died, as its memory had them
+     * @param {import('../keeper-link.js').Exit[]} [how.exits] how some of them have ended
+     * @param {boolean} [how.isNewRelease] false where that master has made it
+     */
+    start ({ workers, left = [], exits = [], isNewRelease = true }) {
+      receive({ type: 'start', workers, isNewRelease, orphans: left.map((worker) => adopt(worker, exits)), actor: 'system' })
+    },
+
+    /** @param {import('../keeper-link.js').Exit} exit of a process that was no child of this one */
+    reaped ({ pid, code, signal }) {
+      for (const handle of handles.values()) {
+        if (handle.identity?.pid === pid && 'leave' in handle) handle.leave({ code, signal })
+      }
+    },
 
     /**
      * @param {any} command  an operator's input of lifecycle/state.js
@@ -153,16 +182,29 @@ export function createSupervisor (initialState, {
     }
   }
 
+  /** @param {SavedWorker} saved @param {import('../keeper-link.js').Exit[]} exits @returns {import('../lifecycle/state.js').Orphan} */
+  function adopt ({ identity, ...worker }, exits) {
+    if (!isAlive(identity)) {
+      const { code = null, signal = null } = exits.findLast(({ pid }) => pid === identity.pid) ?? {}
+      return { ...worker, exit: { code, signal, error: takeCrashNote(identity.crashFile, code) } }
+    }
+    const { deadlineMs } = initialState.options.drain
+    handles.set(worker.id, createOrphanHandle(identity, { deadlineMs, onExit: (exit) => exited(worker.id, exit) }))
+    return { ...worker, exit: null }
+  }
+
+  /** @param {number} worker @param {any} exit */
+  function exited (worker, exit) {
+    handles.delete(worker)
+    vitals.delete(worker)
+    addresses.forget(worker)
+    sockets.forget(worker)
+    receive({ type: 'worker-exited', worker, ...exit })
+  }
+
   /** @param {Extract<Command, { type: 'fork' }>} order */
   function start (order) {
     const { worker } = order
-    const exited = (/** @type {any} */ exit) => {
-      handles.delete(worker)
-      vitals.delete(worker)
-      addresses.forget(worker)
-      sockets.forget(worker)
-      receive({ type: 'worker-exited', worker, ...exit })
-    }
     try {
       const handle = fork(order, {
         onOnline: () => receive({ type: 'worker-online', worker }),
@@ -170,14 +212,15 @@ export function createSupervisor (initialState, {
         onAppMessage: (message) => {
           if (message === 'ready' && readySignal === 'message') receive({ type: 'worker-ready', worker })
         },
-        onExit: exited
+        onExit: (exit) => exited(worker, exit)
       })
       handles.set(worker, handle)
-      receive({ type: 'worker-forked', worker, pid: handle.pid })
+      receive({ type: 'worker-forked', worker, pid: handle.identity?.pid ?? null })
     } catch (/** @type {any} */ error) {
-      exited({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
+      exited(worker, { code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
     }
   }
 }
 
 /** @typedef {import('../lifecycle/state.js').Command} Command */
+/** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity }} SavedWorker */

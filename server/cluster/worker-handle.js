@@ -1,5 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { envelope, unwrap } from '../../workers/protocol.js'
+import { identify } from '../process-identity.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
 
@@ -15,10 +16,11 @@ const NOTE_VALID_MS = 30_000
  * @param {(body: any) => void} hooks.onMessage  a message of workers/protocol.js
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
- * @param {{ crashFile: string }} options
+ * @param {WorkerFiles} files
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile }) {
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }) {
   const { process: child } = worker
+  const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false
   /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */
   let unheard = []
@@ -37,7 +39,8 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
   })
 
   return {
-    pid: child.pid ?? null,
+    /** What it takes for another master to look after it. */
+    identity: identity && { ...identity, crashFile, orderFile },
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {any} [handle] */
     tell (message, handle = undefined) {
@@ -73,8 +76,10 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
   }
 }
 
+/** @typedef {{ crashFile: string, orderFile: string }} WorkerFiles what it may leave behind, and where it is told to go once its master is dead */
+
 /** @param {string} file @param {number | null} code @returns {import('../lifecycle/state.js').CrashNote | null} the error that ended the process, if it left one */
-function takeCrashNote (file, code) {
+export function takeCrashNote (file, code) {
   try {
     const { at, errorName, errorMessage, stack } = JSON.parse(readFileSync(file, 'utf8'))
     rmSync(file, { force: true })

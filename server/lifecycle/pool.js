@@ -1,3 +1,4 @@
+import { adoptOrphan, drainOrphans } from './orphans.js'
 import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
 import { createSlot } from './state.js'
 import { openTurn } from './turn.js'
@@ -27,10 +28,11 @@ export function reduce (state, input) {
 }
 
 const HANDLERS = {
-  start (/** @type {Turn} */ turn, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
+  start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, orphans = [], actor }) {
     const { state } = turn
     state.phase = 'starting'
-    turn.tell('release.created', { release: state.release.id, actor, detail: state.release })
+    if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: state.release })
+    for (const orphan of orphans) adoptOrphan(turn, orphan)
     resize(turn, workers, actor)
   },
 
@@ -73,6 +75,7 @@ const HANDLERS = {
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting') return
     becomeReady(turn, worker)
+    if (isServing(turn.state, worker.id)) drainOrphans(turn, ({ slot }) => slot === worker.slot)
     if (turn.slot(worker.slot)?.candidate === worker.id) candidateReady(turn, worker)
   }),
 
@@ -180,7 +183,11 @@ function retry (turn, number) {
 function settle (turn) {
   const { state } = turn
   const isReady = state.slots.every(({ serving }) => serving !== null && state.workers[serving].state === 'ready')
-  if (state.phase === 'starting' && isReady) state.phase = 'running'
+  if (state.phase === 'starting' && isReady) {
+    state.phase = 'running'
+    drainOrphans(turn, () => true)
+    turn.order({ type: 'expire-unused-sockets' })
+  }
   if (state.phase === 'stopping' && Object.keys(state.workers).length === 0) {
     state.phase = 'stopped'
     turn.order({ type: 'finish' })

@@ -8,18 +8,23 @@ export function snapshot (state) {
   return {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,
-    readyWorkers: state.slots.filter(({ serving }) => serving !== null && state.workers[serving].state === 'ready').length,
+    readyWorkers: state.slots.filter((slot) => isServed(state, slot)).length,
     release: state.release,
     rollout: state.rollout,
     workers: [...workers, ...backoffs].sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
   }
 }
 
+/** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot by its own worker, or still by one of the master before */
+function isServed (state, { number, serving }) {
+  return Object.values(state.workers).some(({ id, slot, state: its, orphan }) => its === 'ready' && (id === serving || (orphan && slot === number)))
+}
+
 /** @type {Record<import('./state.js').PoolState['phase'], 'starting' | 'running' | 'stopping'>} */
 const PHASES = { idle: 'starting', starting: 'starting', running: 'running', stopping: 'stopping', stopped: 'stopping' }
 
 /** @param {import('./state.js').Worker} worker @param {import('./state.js').Slot} [slot] */
-function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt }, slot) {
+function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt, orphan }, slot) {
   return {
     /** @type {number | null} */ id,
     slot: number,
@@ -28,6 +33,7 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt 
     release,
     /** @type {string | null} */ startedAt,
     readyAt,
+    orphan,
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
     /** @type {string | null} */ retryAt: null
@@ -36,5 +42,5 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt 
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
 function backoffRow ({ number, release, restarts, record, retryAt }) {
-  return { id: null, slot: number, pid: null, state: 'backoff', release, startedAt: null, readyAt: null, restarts, crashLooping: record.crashLooping, retryAt }
+  return { id: null, slot: number, pid: null, state: 'backoff', release, startedAt: null, readyAt: null, orphan: false, restarts, crashLooping: record.crashLooping, retryAt }
 }

@@ -26,6 +26,12 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} startedAt  wall time, ISO 8601
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
+ * @property {boolean} orphan  left behind by a master that has died; it serves, and belongs to no slot any more
+ */
+
+/**
+ * What a master that died has left behind of a worker. `exit`: it is known to have ended, and how as far as that is known.
+ * @typedef {Pick<Worker, 'id' | 'slot' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
  */
 
 /**
@@ -92,7 +98,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, actor: string }
+ * @typedef {Stamp & ({ type: 'start', workers: number, isNewRelease?: boolean, orphans?: Orphan[], actor: string }
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'rollout', kind: 'restart' | 'deploy', release?: Omit<Release, 'id' | 'createdAt'>, slots?: number[], note?: string | null, actor: string }
  *   | { type: 'restart-worker', worker: number, actor: string }
@@ -117,6 +123,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'set-deadline', deadline: DeadlineKind, id: number, ms: number }
  *   | { type: 'clear-deadline', deadline: DeadlineKind, id: number }
  *   | { type: 'close-sockets' }
+ *   | { type: 'expire-unused-sockets' }
  *   | { type: 'finish' }} Command
  */
 
@@ -125,12 +132,17 @@ import { blankRecord } from './restart-policy.js'
 /** @typedef {{ code: 'rollout-running' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
 
 /**
- * @param {{ options: LifecycleOptions, release: Omit<Release, 'id' | 'createdAt'>, time: number, lastRollout?: number, lastRelease?: number }} start
- *   `lastRollout`, `lastRelease`: the highest numbers already used in this data folder
+ * @param {object} start
+ * @param {LifecycleOptions} start.options
+ * @param {Omit<Release, 'id' | 'createdAt'> | Release} start.release  one with an id was made by the master before
+ * @param {number} start.time  wall, ms since the epoch
+ * @param {number} [start.lastRollout]  the highest number already used in this data folder; of releases likewise
+ * @param {number} [start.lastRelease]
+ * @param {number} [start.nextWorker]
  * @returns {PoolState}
  */
-export function createState ({ options, release, time, lastRollout = 0, lastRelease = 0 }) {
-  const first = { id: `r${lastRelease + 1}`, createdAt: new Date(time).toISOString(), ...release }
+export function createState ({ options, release, time, lastRollout = 0, lastRelease = 0, nextWorker = 1 }) {
+  const first = 'id' in release ? release : { id: `r${lastRelease + 1}`, createdAt: new Date(time).toISOString(), ...release }
   return {
     phase: 'idle',
     options,
@@ -139,9 +151,9 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     rollout: null,
     release: first,
     releases: { [first.id]: first },
-    nextWorker: 1,
+    nextWorker,
     nextRollout: lastRollout + 1,
-    nextRelease: lastRelease + 2
+    nextRelease: lastRelease + (first === release ? 1 : 2)
   }
 }
 

@@ -18,12 +18,13 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 
 /**
  * Why a worker ended. What the master had in mind counts first, then what the process tells.
- * @param {{ state: WorkerState, intent: { cause: string } | null }} worker
- * @param {{ signal: string | null }} exit
+ * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: boolean }} worker
+ * @param {{ code: number | null, signal: string | null, error?: unknown }} exit  code and signal are both null where nobody saw it end
  * @returns {string} a cause of the history
  */
-export function causeOfExit ({ state, intent }, { signal }) {
+export function causeOfExit ({ state, intent, orphan }, { code, signal, error }) {
   if (intent) return intent.cause
+  if (orphan && code === null && signal === null && !error) return 'master-lost'
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
   return state === 'starting' ? 'boot-failure' : 'crash'
 }

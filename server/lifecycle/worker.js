@@ -12,7 +12,7 @@ import { canMove, causeOfExit } from './worker-state.js'
 export function fork (turn, slot, release) {
   const id = turn.state.nextWorker++
   turn.state.workers[id] = {
-    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null
+    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, orphan: false
   }
   turn.order({ type: 'fork', worker: id, slot: slot.number, release: turn.state.releases[release] })
   turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: turn.state.options.ready.timeoutMs })
@@ -139,7 +139,7 @@ function leaveSlot (turn, worker) {
 
 /** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit */
 function exitMessage (worker, { code, signal, error }) {
-  const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+  const how = signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known'
   const when = worker.state === 'starting' ? ' before it was ready' : ''
   const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
   const intent = worker.intent?.message ? ` (${worker.intent.message})` : ''

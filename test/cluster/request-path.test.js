@@ -11,7 +11,7 @@ test(`the master stays off the request path: while the app answers ${REQUESTS} r
   const { workers } = await deck.until({ ready: 2 })
   const pids = workers.map((/** @type {any} */ { pid }) => pid)
   const url = await deck.appUrl()
-  const cpu = async () => ({ master: await cpuTicks(deck.child.pid), workers: (await Promise.all(pids.map(cpuTicks))).reduce((a, b) => a + b) })
+  const cpu = async () => ({ master: await cpuTicks(deck.masterPid), workers: (await Promise.all(pids.map(cpuTicks))).reduce((a, b) => a + b) })
 
   const before = await cpu()
   const { requests, errors, non2xx } = await autocannon({ url, connections: 32, amount: REQUESTS })

@@ -29,7 +29,7 @@ describe('start', { concurrency: 2 }, () => {
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
     const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
     assert.deepEqual(Object.keys(master), ['pid', 'adminUrl', 'startedAt'])
-    assert.equal(master.pid, deck.child.pid)
+    assert.equal(master.pid, deck.masterPid)
     for (const name of ['admin.token', 'history.db', 'history.db-wal', 'master.json']) {
       assert.equal((await stat(path.join(folder, name))).mode & 0o777, 0o600, name)
     }
@@ -97,7 +97,7 @@ describe('start', { concurrency: 2 }, () => {
     await deck.until({ ready: 2 })
     const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', folder])
     assert.equal(code, 1)
-    assert.match(stderr, new RegExp(`^clusterdeck: a master \\(pid ${deck.child.pid}, .*\\) already runs on this data folder\n$`))
+    assert.match(stderr, new RegExp(`^clusterdeck: a master \\(pid ${deck.masterPid}, .*\\) already runs on this data folder\n$`))
     assert.equal((await deck.status()).readyWorkers, 2)
   })
 

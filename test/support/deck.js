@@ -27,6 +27,7 @@ const PATIENCE_MS = 40_000
  */
 export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir } = {}) {
   const folder = dataDir ?? tempFolder()
+  const before = await readMaster(folder)
   const child = spawn(process.execPath, [
     CLI, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
     ...(args.length > 0 ? ['--', ...args] : [])
@@ -37,13 +38,16 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   /** @type {Promise<{ code: number | null, signal: string | null }> | undefined} */
   let stopping
   /** Known once the master has announced itself. */
-  const access = { adminUrl: '', token: '' }
+  const access = { pid: 0, adminUrl: '', token: '' }
 
   const deck = {
+    /** The keeper, or the master where there is none. */
     child,
     folder,
     output,
     exited,
+    /** Of the newest master that this helper has waited for. */
+    get masterPid () { return access.pid },
     get adminUrl () { return access.adminUrl },
     get token () { return access.token },
 
@@ -91,6 +95,19 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
       return (await deck.api(`/rollouts/${body.id}?wait=60s`)).body
     },
 
+    /**
+     * SIGKILLs the master, and whatever else is named, and waits for the next one.
+     * @param {number[]} [others] pids that die in the same instant
+     */
+    async loseMaster (others = []) {
+      const lost = access.pid
+      for (const pid of [lost, ...others]) process.kill(pid, 'SIGKILL')
+      await meet(lost)
+    },
+
+    /** Waits for a master other than the one known. */
+    nextMaster: () => meet(access.pid),
+
     /** @param {NodeJS.Signals} signal */
     signal: (signal) => child.kill(signal),
 
@@ -99,10 +116,15 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   }
   t.after(deck.stop)
 
-  const { adminUrl } = await deadline(untilMaster(folder, child, exited), 'the master to announce itself', deck)
-  Object.assign(access, { adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
-  events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
+  await meet(before?.pid)
   return deck
+
+  /** @param {number | undefined} other the pid of a master that is not meant */
+  async function meet (other) {
+    const { pid, adminUrl } = await deadline(untilMaster(folder, other, exited), 'the master to announce itself', deck)
+    Object.assign(access, { pid, adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
+    events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
+  }
 
   async function stop () {
     events.close()
@@ -134,20 +156,26 @@ function collectOutput (child) {
   return output
 }
 
+/** @param {string} folder @returns {Promise<{ pid: number, adminUrl: string } | null>} */
+async function readMaster (folder) {
+  try {
+    return JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
+  } catch {
+    // ENOENT: not yet.
+    return null
+  }
+}
+
 /**
  * `master.json` appears once the admin port listens; the folder is watched by looking, as file watchers lose renames.
- * @param {string} folder @param {import('node:child_process').ChildProcess} child @param {Promise<unknown>} exited
+ * @param {string} folder @param {number | undefined} other @param {Promise<unknown>} exited
  */
-async function untilMaster (folder, child, exited) {
+async function untilMaster (folder, other, exited) {
   const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
   ended.catch(() => {})
   for (;;) {
-    try {
-      const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
-      if (master.pid === child.pid) return master
-    } catch {
-      // ENOENT: not yet.
-    }
+    const master = await readMaster(folder)
+    if (master && master.pid !== other) return master
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 10))])
   }
 }
@@ -166,7 +194,8 @@ function createEventLog () {
 
     /** @param {string} url @param {string} token */
     follow (url, token) {
-      request = http.get(url, { agent: false, headers: { authorization: `Bearer ${token}`, 'last-event-id': '0' } }, (response) => {
+      request?.destroy()
+      request = http.get(url, { agent: false, headers: { authorization: `Bearer ${token}`, 'last-event-id': String(seen.at(-1)?.id ?? 0) } }, (response) => {
         let rest = ''
         response.setEncoding('utf8').on('error', () => {}).on('data', (text) => {
           const blocks = (rest + text).split('\n\n')

@@ -35,6 +35,7 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
     'set-deadline': ({ deadline, id, ms }) => { deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }) },
     'clear-deadline': ({ deadline, id }) => { deadlines.delete(`${deadline}:${id}`) },
     'close-sockets': () => { socketsClosed = true },
+    'expire-unused-sockets': () => {},
     finish: () => { isFinished = true }
   })
 

@@ -1,0 +1,59 @@
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { isAlive, signalProcess } from '../process-identity.js'
+import { takeCrashNote } from './worker-handle.js'
+
+/** @typedef {ReturnType<typeof createOrphanHandle>} OrphanHandle */
+/** @typedef {import('../process-identity.js').ProcessIdentity & import('./worker-handle.js').WorkerFiles} OrphanIdentity */
+
+const POLL_MS = 100
+/** A keeper may still be telling how a process ended that is gone already. */
+const GONE_POLLS = 3
+
+/**
+ * A worker that a dead master has left behind, with the calls of a worker handle. There is no channel to it: it is told
+ * by a file, by signals, and watched by its entry in the process table.
+ * @param {OrphanIdentity} identity
+ * @param {{ onExit: Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]['onExit'], deadlineMs: number }} options
+ *   `deadlineMs`: how long it may drain
+ */
+export function createOrphanHandle (identity, { onExit, deadlineMs }) {
+  const { pid, crashFile, orderFile } = identity
+  let gonePolls = 0
+  const timer = setInterval(look, POLL_MS)
+  order(null)
+
+  const handle = {
+    identity,
+
+    /** @param {import('../../workers/protocol.js').ToWorker} message what cannot be said by a file is not for orphans */
+    tell (message) {
+      if (message.type === 'drain') order({ idleGraceMs: message.idleGraceMs, deadlineMs })
+    },
+
+    terminate () { signalProcess(identity, 'SIGTERM') },
+    kill () { signalProcess(identity, 'SIGKILL') },
+
+    /** @param {{ code: number | null, signal: string | null }} exit as the keeper has seen it */
+    leave ({ code, signal }) {
+      clearInterval(timer)
+      rmSync(orderFile, { force: true })
+      onExit({ code, signal, error: takeCrashNote(crashFile, code) })
+    }
+  }
+  return handle
+
+  function look () {
+    if (isAlive(identity)) return
+    if (++gonePolls >= GONE_POLLS) handle.leave({ code: null, signal: null })
+  }
+
+  /** @param {import('../../workers/protocol.js').OrphanOrder['drain']} drain */
+  function order (drain) {
+    /** @type {import('../../workers/protocol.js').OrphanOrder} */
+    const content = { pid, claimedBy: process.pid, drain }
+    mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
+    writeFileSync(`${orderFile}.new`, JSON.stringify(content), { mode: 0o600 })
+    renameSync(`${orderFile}.new`, orderFile)
+  }
+}

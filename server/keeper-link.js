@@ -1,0 +1,73 @@
+import { KEPT_VARIABLE } from './keeper.js'
+
+/** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
+/** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
+
+/**
+ * What is said between a master and its keeper. Keepers are not upgraded, so messages may be added but never changed.
+ *
+ * To the keeper: `hello` (tell me what there is), `hold` and `drop` (a socket, by key), `started` (signals can come),
+ * `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one),
+ * `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
+ *
+ * To the master: `held` (a socket), `go` (these were all), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
+ * `upgrade-failed` and `relay`.
+ */
+
+/**
+ * The master's line to its keeper. Without a keeper every call does nothing, and nothing was held.
+ * @param {Record<string, string | undefined>} [env]
+ */
+export async function connectKeeper (env = process.env) {
+  const isKept = Boolean(env[KEPT_VARIABLE] && process.send)
+  delete env[KEPT_VARIABLE]
+  /** @type {Map<string, { handle: any, data: unknown }>} */
+  const held = new Map()
+  /** @type {Map<string, (message: any) => void>} */
+  const handlers = new Map()
+  const { role, predecessor, exits } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
+
+  return {
+    get isKept () { return isKept && process.connected },
+    /** @type {'current' | 'next'} `next`: to take over from a master that runs, in an upgrade */
+    role,
+    /** @type {Exit | null} how the master before this one ended, where the keeper saw it */
+    predecessor,
+    /** @type {Exit[]} of processes that a master before has left behind */
+    exits,
+    /** The sockets that were there before this master. */
+    held,
+    send,
+
+    /** @param {string} key @param {any} handle @param {unknown} [data] */
+    hold (key, handle, data) { send({ type: 'hold', key, data }, handle) },
+
+    /** @param {string} key */
+    drop (key) { send({ type: 'drop', key }) },
+
+    /** @param {string} type @param {(message: any) => void} handler */
+    on (type, handler) { handlers.set(type, handler) },
+
+    /** @param {() => void} handler the keeper is gone; this master goes on */
+    onLost (handler) { if (isKept) process.once('disconnect', handler) }
+  }
+
+  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[] }>} */
+  function greet () {
+    return new Promise((resolve) => {
+      handlers.set('held', ({ key, data, handle }) => held.set(key, { handle, data }))
+      handlers.set('go', ({ exits, ...rest }) => {
+        handlers.set('reaped', (exit) => exits.push(exit))
+        resolve({ exits, ...rest })
+      })
+      process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
+      send({ type: 'hello' })
+    })
+  }
+
+  /** @param {Record<string, any>} message @param {any} [handle] */
+  function send (message, handle) {
+    // A keeper that is gone is told by 'disconnect'.
+    if (isKept && process.connected) process.send?.(message, handle, undefined, () => {})
+  }
+}

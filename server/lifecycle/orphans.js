@@ -1,0 +1,48 @@
+import { bury, drain } from './worker.js'
+
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').Worker} Worker */
+
+/**
+ * Takes over a worker of a master that has died. It goes on as it was: serving until its slot has a worker of this
+ * master, or on its way out for the reason that the dead master had.
+ * @param {Turn} turn @param {import('./state.js').Orphan} orphan
+ */
+export function adoptOrphan (turn, { exit, intent, state, ...known }) {
+  /** @type {Worker} */
+  const worker = {
+    ...known,
+    state,
+    forkedAt: turn.at - Math.max(0, Date.parse(turn.isoTime()) - Date.parse(known.startedAt)),
+    // One that was starting ends with its master.
+    intent: intent ?? (state === 'starting' ? masterLost() : null),
+    orphan: true
+  }
+  turn.state.workers[worker.id] = worker
+  if (exit) {
+    bury(turn, worker, exit)
+    return
+  }
+  turn.tellOf('worker.orphaned', worker, { cause: 'master-lost', message: `worker ${worker.id} (slot ${worker.slot}) goes on without its master` })
+  if (worker.intent) goOnDraining(turn, worker)
+}
+
+/** @param {Turn} turn @param {Worker} worker the dead master may not have come to tell it */
+function goOnDraining (turn, worker) {
+  const { idleGraceMs, deadlineMs } = turn.state.options.drain
+  worker.state = 'draining'
+  turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
+  turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
+}
+
+/** @param {Turn} turn @param {(orphan: Worker) => boolean} isMeant those whose replacement is ready */
+export function drainOrphans (turn, isMeant) {
+  for (const worker of Object.values(turn.state.workers)) {
+    if (worker.orphan && isMeant(worker)) drain(turn, worker, { ...masterLost(), message: 'its replacement is ready' })
+  }
+}
+
+/** @returns {import('./state.js').Intent} */
+function masterLost () {
+  return { cause: 'master-lost', actor: 'system', rollout: null }
+}

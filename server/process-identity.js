@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * A process, so that it cannot be taken for a later one with the same number.
+ * @typedef {{ pid: number, startTime: string | null }} ProcessIdentity
+ *   `startTime`: boot id and clock ticks since that boot; null where the system does not tell
+ */
+
+/** Where the command name ends, which may hold anything, the third field of proc_pid_stat(5) begins. */
+const STATE_FIELD = 3
+const START_TIME_FIELD = 22
+
+/** @param {number} pid @returns {ProcessIdentity} */
+export function identify (pid) {
+  return { pid, startTime: lookUp(pid)?.startTime ?? null }
+}
+
+/** @param {ProcessIdentity} identity @returns {boolean} whether this very process is there and has not ended */
+export function isAlive ({ pid, startTime }) {
+  if (process.platform !== 'linux') return canSignal(pid)
+  const found = lookUp(pid)
+  return found !== null && found.state !== 'Z' && found.state !== 'X' && (startTime === null || found.startTime === startTime)
+}
+
+/**
+ * Signals this very process, and no other that has got its number since.
+ * @param {ProcessIdentity} identity @param {NodeJS.Signals} signal
+ */
+export function signalProcess (identity, signal) {
+  if (!isAlive(identity)) return
+  try {
+    process.kill(identity.pid, signal)
+  } catch (/** @type {any} */ error) {
+    // It has ended in between.
+    if (error.code !== 'ESRCH') throw error
+  }
+}
+
+/** @param {number} pid @returns {{ state: string, startTime: string } | null} */
+function lookUp (pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return { state: fields[0], startTime: `${bootId()}:${fields[START_TIME_FIELD - STATE_FIELD]}` }
+  } catch {
+    // ENOENT, ESRCH: there is no such process. Without /proc nothing is known.
+    return null
+  }
+}
+
+/** @type {string | undefined} */
+let knownBootId
+
+function bootId () {
+  knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  return knownBootId
+}
+
+/** @param {number} pid */
+function canSignal (pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch (/** @type {any} */ error) {
+    // EPERM: it lives under another user.
+    return error.code === 'EPERM'
+  }
+}

@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs'
+import { identify } from './process-identity.js'
+import { resolveRelease } from './releases/resolve.js'
+
+const VERSION = 1
+
+/**
+ * How a master begins.
+ * @typedef {object} Inheritance
+ * @property {import('./keeper-link.js').Exit | null} lost  the master that did not end as it should; null: there was none
+ * @property {import('./cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
+ * @property {Omit<import('./lifecycle/state.js').Release, 'id' | 'createdAt'> | import('./lifecycle/state.js').Release} release
+ * @property {number} workers  how many are wanted
+ * @property {number} nextWorker
+ */
+
+/**
+ * After a hard end a master goes on where the one before it stopped: the release that was deployed last with success,
+ * and the size that was asked for last. What has been configured anew since counts more.
+ * @param {any} memory  what the master before has left, null if it has ended as it should
+ * @param {Pick<import('./config.js').Config, 'entry' | 'workers'>} config
+ * @param {import('./keeper-link.js').Exit | null} predecessor  its end, where the keeper saw it
+ * @returns {Inheritance}
+ * @throws {import('./errors.js').DeckError} entry-not-found
+ */
+export function inherit (memory, { entry, workers }, predecessor) {
+  if (memory?.version !== VERSION) return { lost: null, left: [], release: resolveRelease(entry), workers, nextWorker: 1 }
+  const { master, configured, desiredWorkers, release } = memory
+  const keepsRelease = configured.entry === entry && existsSync(release.entry)
+  return {
+    lost: predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
+    left: memory.workers,
+    release: keepsRelease ? release : resolveRelease(entry),
+    workers: configured.workers === workers ? desiredWorkers : workers,
+    nextWorker: memory.nextWorker
+  }
+}
+
+/**
+ * Keeps what the next master needs up to date, from event to event. Returns a function that stops it.
+ * @param {object} parts
+ * @param {import('./data-dir.js').DataDir['memory']} parts.memory
+ * @param {import('./event-stream.js').EventStream} parts.events
+ * @param {import('./cluster/supervisor.js').Supervisor} parts.supervisor
+ * @param {Pick<import('./config.js').Config, 'entry' | 'workers'>} parts.config
+ */
+export function rememberFor ({ memory, events, supervisor, config: { entry, workers } }) {
+  const master = identify(process.pid)
+  let written = ''
+  return events.subscribe(() => {
+    const content = { version: VERSION, master, configured: { entry, workers }, ...supervisor.memory() }
+    const text = JSON.stringify(content)
+    if (text === written) return
+    memory.write(content)
+    written = text
+  })
+}
+
+/**
+ * Makes what another master has left this one's own, for the time until it has taken it over: if it ends hard too, the
+ * loss that the next one records is its own.
+ * @param {import('./data-dir.js').DataDir['memory']} memory
+ */
+export function signMemory (memory) {
+  const content = memory.read()
+  if (content) memory.write({ ...content, master: identify(process.pid) })
+}

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { isAlive, identify } from '../../server/process-identity.js'
+import { runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { hammer, openFreshConnections } from '../support/load.js'
+import { createReleases } from '../support/releases.js'
+
+const ALONE = ['--no-keeper']
+
+describe('a master that is lost', () => {
+  test('killed while idle, in a deploy, in a scale and while workers boot, under load: no request fails, and the cluster is whole again', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    const url = await deck.appUrl()
+    const descriptors = countDescriptors(deck.child.pid)
+    const fresh = openFreshConnections(url, { perSecond: 200 })
+    const kept = hammer(url)
+
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+
+    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "deploy"}' })
+    const { worker: candidate } = await deck.untilEvent(({ type, rollout }) => type === 'worker.forked' && rollout === 1, 'the first new worker of the deploy')
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+
+    await deck.api('/scale', { method: 'PUT', body: '{"workers": 3}' })
+    await deck.untilEvent(({ type, slot }) => type === 'worker.forked' && slot === 3, 'the worker of slot 3')
+    await deck.loseMaster()
+    // The workers of the new one are booting.
+    await deck.loseMaster()
+    const { workers, release } = await deck.until({ ready: 3 })
+
+    const [{ failures, total }, { errors, timeouts, non2xx }] = [await fresh.stop(), await kept.stop()]
+    t.diagnostic(`${total} fresh connections`)
+    assert.deepEqual([failures, errors, timeouts, non2xx], [[], 0, 0, 0])
+    assert.equal(release.id, 'r1', 'the deploy had not succeeded')
+    assert.deepEqual(workers.map((/** @type {any} */ { slot }) => slot), [1, 2, 3])
+
+    const events = (await deck.history('limit=1000')).reverse()
+    const lost = events.filter(({ type }) => type === 'master.stopped')
+    assert.deepEqual(lost.map(({ cause, signal }) => [cause, signal]), Array(4).fill(['master-lost', 'SIGKILL']))
+    assert.deepEqual(events.filter(({ type }) => type === 'rollout.failed').map(({ cause, rollout }) => [cause, rollout]), [['master-lost', 1]])
+    assert.equal(events.find(({ type, worker }) => type === 'worker.exited' && worker === candidate).cause, 'master-lost')
+    const forked = events.filter(({ type }) => type === 'worker.forked')
+    const exited = events.filter(({ type }) => type === 'worker.exited')
+    assert.equal(new Set(forked.map(({ worker }) => worker)).size, forked.length, 'no id is used twice')
+    assert.deepEqual(forked.length - exited.length, 3, 'every other end is on record')
+    assert.ok(exited.every(({ cause }) => cause === 'master-lost'))
+    const alive = forked.filter(({ pid }) => isAlive(identify(pid))).map(({ worker }) => worker)
+    assert.deepEqual(alive, workers.map((/** @type {any} */ { id }) => id), 'no orphan is left')
+    assert.equal(countDescriptors(deck.child.pid), descriptors, 'the keeper has leaked no descriptor')
+    assert.deepEqual(zombiesOf(deck.child.pid), [])
+
+    await deck.stop()
+    const db = new Database(path.join(deck.folder, 'history.db'), { readonly: true })
+    assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
+    db.close()
+  })
+
+  test('killed in the same instant as all its workers: connections wait for the next ones', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    const { workers } = await deck.until({ ready: 2 })
+    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
+    await fresh.untilAnswered(100)
+    const pids = [deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)]
+    await fresh.whenIdle(() => {
+      for (const pid of pids) process.kill(pid, 'SIGKILL')
+    })
+    await deck.nextMaster()
+    await deck.until({ ready: 2 })
+    await fresh.untilAnswered(500)
+    const { failures, slowestMs } = await fresh.stop()
+    t.diagnostic(`the slowest request took ${slowestMs} ms`)
+    assert.deepEqual(failures, [])
+    const exits = await deck.history('type=worker.exited')
+    assert.deepEqual(exits.map(({ worker, cause, signal }) => [worker, cause, signal]), [[2, 'killed', 'SIGKILL'], [1, 'killed', 'SIGKILL']])
+  })
+
+  test('an answer that takes longer than the change of masters arrives', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const slow = fetch(`${await deck.appUrl()}/?ms=2500`)
+    await deck.loseMaster()
+    await deck.until({ ready: 1 })
+    assert.equal((/** @type {any} */ (await (await slow).json())).pid, pid)
+  })
+
+  test('a worker that was draining then still drains, for the reason that it had', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    const { workers: [{ id, pid }] } = await deck.until({ ready: 2 })
+    const url = await deck.appUrl()
+    const slow = slowOn(pid, url)
+    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === id, 'the drain')
+    await deck.loseMaster()
+    assert.ok(await slow, 'an answer of the draining worker')
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its exit')
+    assert.deepEqual([exit.cause, exit.code], ['restart', 0])
+  })
+
+  test('workers that no master claims go on, and drain and exit once their time is up', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...ALONE, '--orphan-ms', '1500'] })
+    const { workers } = await deck.until({ ready: 2 })
+    const url = await deck.appUrl()
+    deck.signal('SIGKILL')
+    await deck.exited
+    assert.equal((await fetch(url)).status, 200)
+    const identities = workers.map((/** @type {any} */ { pid }) => identify(pid))
+    await until(() => !identities.some(isAlive))
+    await assert.rejects(fetch(url))
+  })
+
+  test('the next start by hand goes on with the release, the size and the workers that were left', async (t) => {
+    const releases = await createReleases('answers-with-pid.js')
+    const folder = tempFolder()
+    const env = { PORT: '0' }
+    const first = await startDeck(t, releases.entry, { flags: ALONE, dataDir: folder, env })
+    await first.until({ ready: 2 })
+    await first.api('/scale', { method: 'PUT', body: '{"workers": 3}' })
+    const { workers } = await first.until({ ready: 3 })
+    await releases.add('bad', 'process.exit(1)')
+    first.signal('SIGKILL')
+    await first.exited
+
+    const second = await startDeck(t, releases.entry, { flags: ALONE, dataDir: folder, env })
+    const status = await second.until({ ready: 3 })
+    assert.equal(status.release.id, 'r1')
+    assert.deepEqual(status.workers.map((/** @type {any} */ { id }) => id), [4, 5, 6])
+    for (const { id } of workers) {
+      const { cause } = await second.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, `the exit of worker ${id}`)
+      assert.equal(cause, 'master-lost')
+    }
+  })
+
+  test('a start that says another entry or size is obeyed', async (t) => {
+    const folder = tempFolder()
+    const first = await startDeck(t, 'answers-with-pid.js', { flags: ALONE, dataDir: folder })
+    await first.until({ ready: 2 })
+    first.signal('SIGKILL')
+    await first.exited
+    const second = await startDeck(t, 'boots-slowly.js', { workers: 1, flags: ALONE, dataDir: folder })
+    const { release } = await second.until({ ready: 1 })
+    assert.equal(release.id, 'r2')
+    assert.match(release.entry, /boots-slowly\.js$/)
+  })
+
+  test('what it wrote half, and a memory that makes no sense, keep no master from starting', async (t) => {
+    const folder = tempFolder()
+    const first = await startDeck(t, 'answers-with-pid.js', { flags: ALONE, dataDir: folder })
+    await first.until({ ready: 2 })
+    first.signal('SIGKILL')
+    await first.exited
+    await writeFile(path.join(folder, 'memory.json'), '{"version": 1, "mas')
+    await rm(path.join(folder, 'history.db-shm'))
+    const second = await startDeck(t, 'answers-with-pid.js', { flags: ALONE, dataDir: folder })
+    await second.until({ ready: 2 })
+  })
+})
+
+describe('keeper', { concurrency: true }, () => {
+  test('ends with the exit code of a command line that is wrong, and of a master that was told to stop', async (t) => {
+    assert.equal((await runCli(['start', 'no-such-app.js'], { cwd: tempFolder() })).code, 2)
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    deck.signal('SIGTERM')
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    assert.equal(isAlive(identify(deck.masterPid)), false)
+  })
+
+  test('a second SIGTERM ends all at once with 1', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    const { workers } = await deck.until({ ready: 2 })
+    const hanging = fetch(`${await deck.appUrl()}/?ms=60000`).catch(() => {})
+    await until(async () => (await deck.status()).readyWorkers === 2)
+    deck.signal('SIGTERM')
+    await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
+    deck.signal('SIGTERM')
+    assert.deepEqual(await deck.exited, { code: 1, signal: null })
+    await hanging
+    assert.deepEqual(workers.filter((/** @type {any} */ { pid }) => isAlive(identify(pid))), [])
+  })
+
+  test('gives up, loudly, where it was told to after so many deaths in a row', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--keeper-give-up-after', '1', '--orphan-ms', '1000'] })
+    await deck.until({ ready: 2 })
+    await deck.loseMaster()
+    process.kill(deck.masterPid, 'SIGKILL')
+    assert.deepEqual(await deck.exited, { code: 1, signal: null })
+    assert.match(deck.output.stderr, /clusterdeck: the master ended 2 times in a row \(SIGKILL\); giving up \(option keeper\.giveUpAfter\)\n/)
+  })
+
+  test('asked to stop while no master is there, it has one stop what is left', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    const { workers } = await deck.until({ ready: 2 })
+    process.kill(deck.masterPid, 'SIGKILL')
+    deck.signal('SIGTERM')
+    assert.equal((await deck.exited).signal, null)
+    await until(() => !workers.some((/** @type {any} */ { pid }) => isAlive(identify(pid))))
+  })
+
+  test('killed itself, it takes nothing with it', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
+    deck.signal('SIGKILL')
+    await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that it is gone')
+    assert.equal((await fetch(await deck.appUrl())).status, 200)
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+  })
+})
+
+/** @param {number | undefined} pid */
+function countDescriptors (pid) {
+  return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** @param {number | undefined} parent @returns {number[]} */
+function zombiesOf (parent) {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => statOf(pid)?.ppid === parent && statOf(pid)?.state === 'Z')
+}
+
+/** @param {number} pid */
+function statOf (pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [state, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return { state, ppid: Number(ppid) }
+  } catch {
+    // ESRCH: it has ended since.
+    return null
+  }
+}
+
+/** One of many slow requests that this worker answers, as nobody can ask for a worker. @param {number} wanted @param {string} url */
+async function slowOn (wanted, url) {
+  const answers = await Promise.all(Array.from({ length: 16 }, async () => await (await fetch(`${url}/?ms=2500`)).json()))
+  return answers.find((/** @type {any} */ { pid }) => pid === wanted)
+}
+
+/** Looks until it is so: a process that is no child of ours tells nobody of its end. @param {() => boolean | Promise<boolean>} isSo */
+async function until (isSo) {
+  while (!await isSo()) await new Promise((resolve) => setTimeout(resolve, 20))
+}

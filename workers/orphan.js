@@ -1,0 +1,109 @@
+import cluster from 'node:cluster'
+import { readFileSync } from 'node:fs'
+
+const POLL_MS = 100
+/** The kernel tells that the channel is closed a little before it gives the children of a dead process away. */
+const PARENT_CHANGES_WITHIN_MS = 1000
+const PARENT_POLL_MS = 5
+
+/**
+ * Lets this worker outlive its master: it goes on serving on its own socket until the next master, which has started a
+ * replacement by then, tells it to drain by a file, or until none has come for too long.
+ * Without it node:cluster ends a worker at once when its primary is gone.
+ * @param {import('./protocol.js').OrphanSettings} settings
+ * @param {object} parts
+ * @param {ReturnType<typeof import('./drain.js').createDrain>} parts.drain
+ * @param {() => boolean} parts.isOfUse  one that is still starting ends with its master
+ * @param {boolean} parts.hasSockets  false: its connections came through the master
+ */
+export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
+  const worker = /** @type {import('node:cluster').Worker} */ (cluster.worker)
+  const master = process.ppid
+  let isOrphan = false
+  let outlives = settings.outlives
+  worker.once('disconnect', () => {
+    // The app itself has said that this worker should end.
+    if (worker.exitedAfterDisconnect || !isOfUse()) return
+    worker.exitedAfterDisconnect = true
+    afterMaster()
+  })
+
+  return {
+    /** From now on this worker outlives its master, as one of a master that runs alone does. */
+    outlive () { outlives = true },
+
+    /** @returns {boolean} whether there is no master that would end this process now */
+    endAlone () {
+      if (isOrphan) end()
+      return isOrphan
+    }
+  }
+
+  function afterMaster () {
+    const until = performance.now() + PARENT_CHANGES_WITHIN_MS
+    const timer = setInterval(() => {
+      if (process.ppid !== master) {
+        clearInterval(timer)
+        goOn()
+      } else if (performance.now() > until) {
+        // The master lives: the app has called process.disconnect(), which ends a worker of node:cluster.
+        process.exit()
+      }
+    }, PARENT_POLL_MS)
+  }
+
+  function goOn () {
+    isOrphan = true
+    // EPIPE: who read the output may have gone with the master.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+    if (drain.isDrained()) return end()
+    if (drain.isDraining()) return
+    if (!outlives || !hasSockets) return leave(settings)
+    let aloneSince = performance.now()
+    const timer = setInterval(() => {
+      const order = readOrder(settings.orderFile)
+      if (order?.drain) {
+        clearInterval(timer)
+        return leave(order.drain)
+      }
+      if (order && isAlive(order.claimedBy)) aloneSince = performance.now()
+      if (performance.now() - aloneSince < settings.afterMs) return
+      clearInterval(timer)
+      leave(settings)
+    }, POLL_MS)
+  }
+
+  /** @param {{ idleGraceMs: number, deadlineMs: number }} limits */
+  function leave ({ idleGraceMs, deadlineMs }) {
+    setTimeout(end, deadlineMs)
+    drain.start({ idleGraceMs })
+  }
+
+  /** What a master does with a worker that has drained. */
+  function end () {
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), settings.termGraceMs)
+    process.emit('message', { type: 'shutdown', from: 'master' }, undefined)
+    process.kill(process.pid, 'SIGTERM')
+  }
+}
+
+/** @param {string} file @returns {import('./protocol.js').OrphanOrder | null} */
+function readOrder (file) {
+  try {
+    const order = JSON.parse(readFileSync(file, 'utf8'))
+    return order.pid === process.pid ? order : null
+  } catch {
+    // ENOENT: nobody has claimed this worker. It is renamed into place, so half of it is never seen.
+    return null
+  }
+}
+
+/** @param {number} pid */
+function isAlive (pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    // ESRCH; EPERM: a number that is another user's by now.
+    return false
+  }
+}
