@@ -1,4 +1,5 @@
 import { startDialogs } from './dialogs.js'
+import { keepNotice, showKeptNotice, showToast } from './toasts.js'
 import { localise, setServerTime, startTicking, tick } from './ticks.js'
 
 /**
@@ -12,6 +13,7 @@ const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
 
 startTicking()
 startDialogs()
+showKeptNotice()
 
 const socket = io({ transports: ['websocket', 'polling'], tryAllTransports: true, reconnectionDelay: 300, reconnectionDelayMax: 2000 })
 socket.on('connect', watch)
@@ -35,9 +37,14 @@ let watched
 /** After a connection was lost, too: the server answers with everything on this page that may have changed. */
 function watch () {
   watched = location.href
-  socket.emit('watch', location.pathname + location.search, (/** @type {{ version: string }} */ { version }) => {
+  socket.emit('watch', location.pathname + location.search, (/** @type {{ version: string, software: string }} */ { version, software }) => {
     setLive(true)
-    if (version !== document.documentElement.dataset.assets) location.reload()
+    const { assets, software: known } = document.documentElement.dataset
+    const notice = software === known ? null : `The master was upgraded to ${software}.`
+    document.documentElement.dataset.software = software
+    if (version === assets) return notice && showToast(notice, 'info')
+    if (notice) keepNotice(notice)
+    location.reload()
   })
 }
 

@@ -1,10 +1,13 @@
 const LIFETIME_MS = 8000
 
-/** @param {string} text what went wrong, as text: it may quote anything */
-export function showToast (text) {
+/**
+ * @param {string} text what went wrong, or what else has to be said, as text: it may quote anything
+ * @param {'bad' | 'info'} [tone]
+ */
+export function showToast (text, tone = 'bad') {
   const toast = document.createElement('div')
-  toast.className = 'toast'
-  toast.setAttribute('role', 'alert')
+  toast.className = `toast tone-${tone}`
+  toast.setAttribute('role', tone === 'bad' ? 'alert' : 'status')
   const message = document.createElement('p')
   message.textContent = text
   const close = document.createElement('button')
@@ -15,6 +18,19 @@ export function showToast (text) {
   toast.append(message, close)
   region().append(toast)
   setTimeout(() => toast.remove(), LIFETIME_MS)
+}
+
+const KEPT = 'clusterdeck-notice'
+
+/** @param {string} text to be said once the page has been loaded anew */
+export function keepNotice (text) {
+  sessionStorage.setItem(KEPT, text)
+}
+
+export function showKeptNotice () {
+  const text = sessionStorage.getItem(KEPT)
+  sessionStorage.removeItem(KEPT)
+  if (text) showToast(text, 'info')
 }
 
 /** A modal dialog makes everything outside of it inert, so that is where it must be said. */

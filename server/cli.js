@@ -8,7 +8,8 @@ import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
 import { clean } from './cli/output.js'
 import { DeckError } from './errors.js'
-import { KEPT_VARIABLE, keep } from './keeper.js'
+import { keep } from './keeper.js'
+import { KEPT_VARIABLE, tellFailure } from './keeper-link.js'
 
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string }} Terminal */
 
@@ -47,7 +48,7 @@ async function createProgram (argv, terminal, outcome) {
       writeErr: (text) => terminal.stderr.write(text),
       outputError: (text, write) => write(inOurWords(text))
     })
-    .addHelpText('after', '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout is running, 5 no master is running, 124 timed out.')
+    .addHelpText('after', '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.')
 
   const start = program.command('start')
     .description('run an app as a cluster, in the foreground; arguments for the app go after --')
@@ -89,6 +90,10 @@ function addClientCommands (program, terminal) {
     .option('--note <text>', 'what is new, for the history')
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')
+  client('upgrade', 'change to the installed version of clusterdeck, or to another node, without a pause', commands.upgrade)
+    .option('--node <path>', 'the node binary of the next master and its workers (default: the one of now)')
+    .option('--wait', 'wait for the end; fail if the upgrade fails')
+    .option('--note <text>', 'why, for the history')
   const history = client('history', 'print what happened, newest first', commands.history)
     .option('--limit <n>', 'how many events, at most 1000', '50')
   for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
@@ -143,10 +148,16 @@ async function addStartOptions (start) {
 
 /** @param {Record<string, unknown>} flags @param {Terminal} terminal */
 async function startMaster (flags, { stdout, stderr, env, cwd }) {
-  const [{ loadConfig }, main] = await Promise.all([import('./config.js'), import('./main.js')])
-  const config = await loadConfig({ flags, env, cwd })
-  const { stopped } = await main.startMaster(config, { stdout, stderr })
-  return await stopped
+  const isKept = Boolean(env[KEPT_VARIABLE])
+  try {
+    const [{ loadConfig }, main] = await Promise.all([import('./config.js'), import('./main.js')])
+    const config = await loadConfig({ flags, env, cwd })
+    const { stopped } = await main.startMaster(config, { stdout, stderr })
+    return await stopped
+  } catch (/** @type {any} */ error) {
+    if (isKept) tellFailure(error.message)
+    throw error
+  }
 }
 
 /** What stands before `--`: commander would take the app's arguments for ours. */

@@ -1,3 +1,5 @@
+import { accessSync, constants } from 'node:fs'
+import { DeckError } from './errors.js'
 import { resolveRelease } from './releases/resolve.js'
 
 /** @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor */
@@ -10,8 +12,9 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {import('./event-stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
+ * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, master }) {
+export function createDeck ({ config, supervisor, events, history, master, isKept }) {
   return {
     events,
     history,
@@ -28,6 +31,7 @@ export function createDeck ({ config, supervisor, events, history, master }) {
 
     /** @param {any} command see server/lifecycle/state.js; @returns {any} @throws {import('./errors.js').DeckError} */
     dispatch (command) {
+      if (command.type === 'upgrade') checkUpgrade(command, { config, isKept: isKept() })
       const isDeploy = command.type === 'rollout' && command.kind === 'deploy'
       supervisor.dispatch(isDeploy ? { ...command, release: resolveRelease(config.entry) } : command)
       return RESULTS[/** @type {keyof typeof RESULTS} */ (command.type)](supervisor)
@@ -40,5 +44,19 @@ const RESULTS = {
   rollout: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
   'restart-worker': (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
   scale: (/** @type {Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
+  upgrade: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().upgrade,
   stop: () => ({ state: 'stopping' })
+}
+
+/** @param {{ execPath: string | null }} command @param {{ config: import('./config.js').Config, isKept: boolean }} master */
+function checkUpgrade ({ execPath }, { config, isKept }) {
+  if (!isKept) throw new DeckError('not-possible', 'an upgrade in place needs the keeper, and this master runs without one: restart it instead')
+  if (config.dispatch === 'round-robin') {
+    throw new DeckError('not-possible', 'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')
+  }
+  try {
+    if (execPath !== null) accessSync(execPath, constants.X_OK)
+  } catch (/** @type {any} */ error) {
+    throw new DeckError('invalid-body', `execPath: expected a program that can be executed, received ${JSON.stringify(execPath)} (${error.code})`)
+  }
 }

@@ -17,6 +17,9 @@ const TABLE = Object.freeze({
   'method-not-allowed': { status: 405, exitCode: 1, title: 'Method not allowed' },
   'not-acceptable': { status: 406, exitCode: 1, title: 'No acceptable representation' },
   'rollout-running': { status: 409, exitCode: 4, title: 'A rollout is running' },
+  'upgrade-running': { status: 409, exitCode: 4, title: 'An upgrade is running' },
+  starting: { status: 409, exitCode: 4, title: 'The cluster is still starting' },
+  'not-possible': { status: 409, exitCode: 1, title: 'Not possible as this master runs' },
   stopping: { status: 409, exitCode: 4, title: 'The master is stopping' },
   'payload-too-large': { status: 413, exitCode: 1, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, exitCode: 1, title: 'Unsupported media type' },
@@ -30,6 +33,7 @@ const TABLE = Object.freeze({
   'master-running': { status: 500, exitCode: 1, title: 'A master already runs on this data folder' },
   'start-failed': { status: 500, exitCode: 1, title: 'The app did not start' },
   'no-master': { status: 503, exitCode: 5, title: 'No master is running' },
+  'upgrade-failed': { status: 500, exitCode: 1, title: 'The upgrade failed' },
   'rollout-failed': { status: 500, exitCode: 1, title: 'The rollout failed' },
   'timed-out': { status: 504, exitCode: 124, title: 'Timed out' }
 })

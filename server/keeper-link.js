@@ -1,5 +1,3 @@
-import { KEPT_VARIABLE } from './keeper.js'
-
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
 /** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
 
@@ -7,12 +5,32 @@ import { KEPT_VARIABLE } from './keeper.js'
  * What is said between a master and its keeper. Keepers are not upgraded, so messages may be added but never changed.
  *
  * To the keeper: `hello` (tell me what there is), `hold` and `drop` (a socket, by key), `started` (signals can come),
- * `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one),
- * `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
+ * `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
+ * (end it), `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
  *
  * To the master: `held` (a socket), `go` (these were all), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
  * `upgrade-failed` and `relay`.
  */
+
+/** Tells a master that its IPC channel leads to a keeper. */
+export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
+
+/**
+ * The keeper's side of the line.
+ * @param {{ child: import('node:child_process').ChildProcess } | null} master @param {Record<string, any>} message @param {any} [handle]
+ */
+export function tell (master, message, handle) {
+  // ERR_IPC_CHANNEL_CLOSED, EPIPE: it is dead, and its 'exit' says so.
+  if (master?.child.connected) master.child.send(message, handle, undefined, () => {})
+}
+
+/**
+ * Says why this master comes to nothing; in an upgrade it is the other one that wants to know.
+ * @param {string} reason
+ */
+export function tellFailure (reason) {
+  if (process.connected) process.send?.({ type: 'relay', failing: reason }, undefined, undefined, () => {})
+}
 
 /**
  * The master's line to its keeper. Without a keeper every call does nothing, and nothing was held.
@@ -49,7 +67,10 @@ export async function connectKeeper (env = process.env) {
     on (type, handler) { handlers.set(type, handler) },
 
     /** @param {() => void} handler the keeper is gone; this master goes on */
-    onLost (handler) { if (isKept) process.once('disconnect', handler) }
+    onLost (handler) { if (isKept) process.once('disconnect', handler) },
+
+    /** @param {() => void} handler */
+    offLost (handler) { process.off('disconnect', handler) }
   }
 
   /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[] }>} */

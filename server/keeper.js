@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { KEPT_VARIABLE, tell } from './keeper-link.js'
 import { blankRecord, recordExit } from './lifecycle/restart-policy.js'
 import { createReaper } from './reaper.js'
 
@@ -11,8 +12,6 @@ import { createReaper } from './reaper.js'
 const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
 const SIGNALS = /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'])
 const MAX_EXITS = 1000
-/** Tells a master that its IPC channel leads to a keeper. */
-export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
 
 /** @typedef {{ child: import('node:child_process').ChildProcess, startedAt: number, hasStarted: boolean, isEnding: boolean }} Master */
 
@@ -22,7 +21,7 @@ export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
  * @returns {Promise<number>} the exit code of its last master
  */
 export function keep ({ script, args, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
-  const held = /** @type {Map<string, { handle: any, data: unknown }>} */ (new Map())
+  const held = /** @type {Map<string, { handle: any, data: unknown, from: Master }>} */ (new Map())
   const ownPids = /** @type {Set<number | undefined>} */ (new Set())
   /** null while it waits to start the next one */
   let current = /** @type {Master | null} */ (null)
@@ -44,21 +43,18 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
       for (const [key, { handle, data }] of held) tell(master, { type: 'held', key, data }, handle)
       tell(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits })
     },
-    hold (_master, { key, data }, handle) {
-      held.get(key)?.handle.close()
-      held.set(key, { handle, data })
+    hold (from, { key, data }, handle) {
+      drop(key)
+      held.set(key, { handle, data, from })
     },
-    drop (master, { key }) {
-      if (master !== current) return
-      held.get(key)?.handle.close()
-      held.delete(key)
-    },
+    drop (master, { key }) { if (master === current) drop(key) },
     started (master, options) {
       master.hasStarted = hasEverStarted = true
       giveUpAfter = options.giveUpAfter
       if (stopSignal) master.child.kill(stopSignal)
     },
     ending (master) { master.isEnding = true },
+    cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
     upgrade (master, order) { if (master === current && !next) next = start(order.execPath ?? execPath) },
     serving (master) { if (master === next) tell(current, { type: 'hand-over' }) },
     'handed-over' (master) { if (master === current && next) succeed() },
@@ -82,6 +78,12 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     child.on('exit', (code, signal) => leave(master, { code, signal }))
     child.on('error', (error) => { if (child.pid === undefined) leave(master, { code: null, signal: null, reason: error.message }) })
     return master
+  }
+
+  /** @param {string} key */
+  function drop (key) {
+    held.get(key)?.handle.close()
+    held.delete(key)
   }
 
   /** @param {import('./keeper-link.js').Exit} exit */
@@ -111,6 +113,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     ownPids.delete(master.child.pid)
     if (master === next) {
       next = null
+      for (const [key, { from }] of held) if (from === master) drop(key)
       tell(current, { type: 'upgrade-failed', reason })
     }
     if (master !== current) return
@@ -140,10 +143,4 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     execPath = String(current?.child.spawnfile)
     tell(current, { type: 'take-over', predecessor })
   }
-}
-
-/** @param {Master | null} master @param {Record<string, any>} message @param {any} [handle] */
-function tell (master, message, handle) {
-  // ERR_IPC_CHANNEL_CLOSED, EPIPE: it is dead, and its 'exit' says so.
-  if (master?.child.connected) master.child.send(message, handle, undefined, () => {})
 }

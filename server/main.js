@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { openHistory } from '../db/history.js'
 import { createAdmin } from './admin/listener.js'
+import { standBy } from './candidate.js'
 import { createForker } from './cluster/forker.js'
 import { listenForSignals } from './cluster/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
@@ -13,6 +14,7 @@ import { createLog } from './log.js'
 import { createRecorder } from './recorder.js'
 import { inherit, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
+import { followNext } from './upgrade.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
@@ -24,13 +26,15 @@ const KILL_PATIENCE_MS = 1000
  * @param {import('./config.js').Config} config
  * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream }} [streams]
  * @returns {Promise<{ adminUrl: string, stopped: Promise<number> }>} `stopped`: the exit code
- * @throws {import('./errors.js').DeckError} entry-not-found, data-dir-unusable, master-running, port-in-use, listen-failed; then nothing was started
+ * @throws {import('./errors.js').DeckError} entry-not-found, data-dir-unusable, master-running, port-in-use, listen-failed,
+ *   upgrade-failed; then nothing was started, or it has gone again
  */
 export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr } = {}) {
   const keeper = await connectKeeper()
   const dataDir = openDataDir(config.dataDir)
+  const candidate = keeper.role === 'next' ? await standBy({ keeper, config, memory: dataDir.memory, supervise }) : null
   dataDir.lock()
-  const { lost, left, release, workers, nextWorker } = inherit(dataDir.memory.read(), config, keeper.predecessor)
+  const { lost, before, left, release, workers, nextWorker } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
   const log = createLog(dataDir.logFile)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
@@ -45,16 +49,18 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   events.subscribe(terminal.show)
 
   const startedAt = new Date()
-  const supervisor = createSupervisor(createState({
-    options: { ready: config.ready, drain: config.drain, stop: config.stop, restart: config.restart },
+  const supervisor = candidate?.supervisor ?? supervise({
     release,
-    time: startedAt.getTime(),
     lastRollout: history.lastRolloutId(),
     lastRelease: history.lastReleaseNumber(),
-    nextWorker
-  }), { fork: createForker(config, { ...dataDir, outlives: () => true }), events, keeper, onStartBlocked: giveUp })
-  const master = { pid: process.pid, version, nodeVersion: process.version, startedAt: startedAt.toISOString() }
-  const deck = createDeck({ config, supervisor, events, history, master })
+    nextWorker,
+    events,
+    outlives: () => true,
+    onStartBlocked: giveUp
+  })
+  const software = { version, nodeVersion: process.version }
+  const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
+  const deck = createDeck({ config, supervisor, events, history, master, isKept: () => keeper.isKept })
   const adminSocket = `admin ${config.admin.host}:${config.admin.port}`
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, socket: keeper.held.get(adminSocket)?.handle, log })
 
@@ -85,16 +91,30 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const stopped = new Promise((resolve) => { resolveStopped = resolve })
   let hasEnded = false
 
-  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { version, nodeVersion: process.version, workers } })
+  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
   const startTime = performance.now()
   const stopWaiting = events.subscribe(announceStart)
-  const stopRemembering = rememberFor({ memory: dataDir.memory, events, supervisor, config })
-  supervisor.start({ workers, left, exits: keeper.exits, isNewRelease: !('id' in release) })
+  const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, software })
+  if (candidate) {
+    candidate.open(events, ({ type, worker }) => worker !== undefined && history.page({ type: [type], worker, limit: 1 }).items.length > 0)
+    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: changeOf(before, software), detail: { from: before, to: software } })
+    supervisor.takeOver({ left, exits: keeper.exits, nextWorker })
+  } else {
+    supervisor.start({ workers, left, exits: keeper.exits, isNewRelease: !('id' in release) })
+  }
+  followNext({ keeper, supervisor, events, onHandOver: handOver })
   supervisor.finished.then(() => end(0))
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master goes on, but nobody would start the next one' }))
   keeper.send({ type: 'started', giveUpAfter: config.keeper.giveUpAfter })
   return { adminUrl, stopped }
+
+  /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
+  function supervise ({ events, outlives, onStartBlocked, ...start }) {
+    const { ready, drain, stop, restart } = config
+    const state = createState({ options: { ready, drain, stop, restart }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, onStartBlocked })
+  }
 
   function announceStart () {
     if (supervisor.snapshot().state !== 'running') return
@@ -121,6 +141,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
   /** @param {Record<string, any>} command one that came by a signal */
   function dispatch (command) {
+    // What comes now is for the next master, to which the keeper says it again.
+    if (hasEnded) return
     try {
       deck.dispatch({ ...command, actor: 'signal' })
     } catch (/** @type {any} */ error) {
@@ -143,6 +165,22 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     cancel()
   }
 
+  /** The next master has its workers ready: it gets all that there is one of. */
+  async function handOver () {
+    if (hasEnded) return
+    hasEnded = true
+    await admin.close()
+    supervisor.handOver()
+    const uptimeMs = Date.now() - startedAt.getTime()
+    events.publish({ type: 'master.stopped', cause: 'upgrade', pid: process.pid, code: 0, uptimeMs })
+    remember.handOver()
+    await recorder.close()
+    history.close()
+    dataDir.unlock()
+    keeper.send({ type: 'handed-over' })
+    resolveStopped(0)
+  }
+
   /** @param {number} exitCode 1: without any grace */
   async function end (exitCode) {
     if (hasEnded) return
@@ -150,7 +188,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     keeper.send({ type: 'ending' })
     if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
-    stopRemembering()
+    remember.stop()
     await admin.close()
     await recorder.close()
     history.close()
@@ -160,6 +198,13 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     stopListening()
     resolveStopped(exitCode)
   }
+}
+
+/** @param {import('./succession.js').Software | null} before @param {import('./succession.js').Software} now */
+function changeOf (before, now) {
+  const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]].filter(([, from, to]) => from !== to)
+  if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, as before`
+  return changes.map(([what, from, to]) => `${what} ${from ?? 'of before'} → ${to}`).join(', ')
 }
 
 /** @param {number} ms */

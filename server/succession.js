@@ -4,10 +4,13 @@ import { resolveRelease } from './releases/resolve.js'
 
 const VERSION = 1
 
+/** @typedef {{ version: string, nodeVersion: string }} Software */
+
 /**
  * How a master begins.
  * @typedef {object} Inheritance
  * @property {import('./keeper-link.js').Exit | null} lost  the master that did not end as it should; null: there was none
+ * @property {Software | null} before  what the master before was
  * @property {import('./cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
  * @property {Omit<import('./lifecycle/state.js').Release, 'id' | 'createdAt'> | import('./lifecycle/state.js').Release} release
  * @property {number} workers  how many are wanted
@@ -24,12 +27,13 @@ const VERSION = 1
  * @throws {import('./errors.js').DeckError} entry-not-found
  */
 export function inherit (memory, { entry, workers }, predecessor) {
-  if (memory?.version !== VERSION) return { lost: null, left: [], release: resolveRelease(entry), workers, nextWorker: 1 }
-  const { master, configured, desiredWorkers, release } = memory
+  if (memory?.version !== VERSION) return { lost: null, before: null, left: [], release: resolveRelease(entry), workers, nextWorker: 1 }
+  const { master, configured, desiredWorkers, release, handedOver } = memory
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
-    lost: predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
-    left: memory.workers,
+    lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
+    before: memory.software,
+    left: memory.workers.map((/** @type {any} */ worker) => ({ ...worker, orphan: handedOver ? 'upgrade' : 'master-lost' })),
     release: keepsRelease ? release : resolveRelease(entry),
     workers: configured.workers === workers ? desiredWorkers : workers,
     nextWorker: memory.nextWorker
@@ -37,23 +41,37 @@ export function inherit (memory, { entry, workers }, predecessor) {
 }
 
 /**
- * Keeps what the next master needs up to date, from event to event. Returns a function that stops it.
+ * Keeps what the next master needs up to date, from event to event.
  * @param {object} parts
  * @param {import('./data-dir.js').DataDir['memory']} parts.memory
  * @param {import('./event-stream.js').EventStream} parts.events
  * @param {import('./cluster/supervisor.js').Supervisor} parts.supervisor
  * @param {Pick<import('./config.js').Config, 'entry' | 'workers'>} parts.config
+ * @param {Software} parts.software
  */
-export function rememberFor ({ memory, events, supervisor, config: { entry, workers } }) {
+export function rememberFor ({ memory, events, supervisor, config: { entry, workers }, software: { version, nodeVersion } }) {
   const master = identify(process.pid)
   let written = ''
-  return events.subscribe(() => {
-    const content = { version: VERSION, master, configured: { entry, workers }, ...supervisor.memory() }
+  const unsubscribe = events.subscribe(() => write({ handedOver: false }))
+
+  return {
+    stop: unsubscribe,
+
+    /** Nothing is lost with this master: the next one has the cluster from now on. */
+    handOver () {
+      unsubscribe()
+      write({ handedOver: true })
+    }
+  }
+
+  /** @param {{ handedOver: boolean }} how */
+  function write ({ handedOver }) {
+    const content = { version: VERSION, master, software: { version, nodeVersion }, handedOver, configured: { entry, workers }, ...supervisor.memory() }
     const text = JSON.stringify(content)
     if (text === written) return
     memory.write(content)
     written = text
-  })
+  }
 }
 
 /**
@@ -63,5 +81,5 @@ export function rememberFor ({ memory, events, supervisor, config: { entry, work
  */
 export function signMemory (memory) {
   const content = memory.read()
-  if (content) memory.write({ ...content, master: identify(process.pid) })
+  if (content) memory.write({ ...content, master: identify(process.pid), handedOver: false })
 }

@@ -7,6 +7,9 @@ import { kindOf } from './event-kinds.js'
 const SENTENCES = Object.freeze({
   'master.started': ({ pid }) => `Master started${pid ? ` as process ${pid}` : ''}`,
   'master.stopped': ({ message, uptimeMs }) => message ?? `Master stopped${after(uptimeMs)}`,
+  'master.upgrading': (event) => `Upgrade started: ${event.message}`,
+  'master.upgraded': ({ message }) => `Upgraded: ${message}`,
+  'master.upgrade-failed': (event) => `Upgrade failed${because(event.message)}`,
   'worker.forked': (event) => `${who(event)} forked${event.pid ? ` as process ${event.pid}` : ''}`,
   'worker.online': (event) => `${who(event)} is online`,
   'worker.listening': (event) => `${who(event)} listens${event.message ? ` on ${event.message}` : ''}`,

@@ -2,11 +2,11 @@
  * The one sentence that says how the cluster is, most urgent truth first.
  * @typedef {import('./event-kinds.js').Tone} Tone
  * @typedef {{ tone: Tone, text: string, hint: string }} Health
- * @typedef {{ desiredWorkers: number, readyWorkers: number, state: string, rollout: any, workers: any[] }} Snapshot
+ * @typedef {{ desiredWorkers: number, readyWorkers: number, state: string, rollout: any, upgrade?: any, workers: any[] }} Snapshot
  */
 
 /** Asked in this order; the first answer stands. */
-const SENTENCES = [whileStopping, ofCrashLoops, ofNoneReady, ofUnresponsive, ofRollout, ofBackoff, ofStarting]
+const SENTENCES = [whileStopping, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting]
 
 /** @param {Snapshot} snapshot @returns {Health} */
 export function describeHealth (snapshot) {
@@ -50,6 +50,11 @@ function ofNoneReady ({ state, readyWorkers }) {
 function ofUnresponsive ({ workers, desiredWorkers }) {
   const stuck = workers.filter(({ state }) => state === 'unresponsive').length
   return stuck === 0 ? null : { tone: 'bad', text: `${portion(stuck, desiredWorkers)} not answering`, hint: 'It lives, but its event loop is blocked.' }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofUpgrade ({ upgrade }) {
+  return upgrade ? { tone: 'info', text: 'Upgrading the master', hint: 'The next one gets its workers ready; until then everything goes on here.' } : null
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */

@@ -114,10 +114,12 @@ export function createAdmin ({
       store: history.sessions, token, ttlMs: sessionTtlMs, cookieName: `clusterdeck_${realPort}`, now, randomBytes, log
     })
     const { authenticate } = sessions
-    const views = createViews()
+    const { version, nodeVersion } = deck.snapshot().master
+    const software = `clusterdeck ${version} on Node ${nodeVersion}`
+    const views = createViews({ software })
     const parts = { deck, history, sessions, links, views, closing: closing.signal, now, timers, limits: { ...LIMITS, ...limits }, log }
     inner.on('request', createApp(parts))
-    const live = attachLive({ httpServer: inner, deck, history, views, authenticate, now, log })
+    const live = attachLive({ httpServer: inner, deck, history, views, software, authenticate, now, log })
     stand(createGuard({ authenticate, host, port: realPort, allowedHosts }))
     return { sessions, live }
   }

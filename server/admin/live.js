@@ -25,12 +25,13 @@ const MAX_URL_CHARS = 2000
  * @param {Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('./views.js').Views} parts.views
+ * @param {string} [parts.software]
  * @param {(req: import('node:http').IncomingMessage) => object | null} parts.authenticate
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {{ error: (...args: any[]) => void }} [parts.log]
  * @returns {{ close: () => void }}
  */
-export function attachLive ({ httpServer, deck, history, views, authenticate, now = Date.now, log = { error () {} } }) {
+export function attachLive ({ httpServer, deck, history, views, software = '', authenticate, now = Date.now, log = { error () {} } }) {
   const io = new Server(httpServer, {
     serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
   })
@@ -83,7 +84,7 @@ export function attachLive ({ httpServer, deck, history, views, authenticate, no
       if (room.viewers.size === 1) fragments.forEach((fragment) => isNews(room, fragment))
       send(socket, fragments)
     })
-    if (typeof reply === 'function') reply({ version: ASSETS_VERSION })
+    if (typeof reply === 'function') reply({ version: ASSETS_VERSION, software })
   }
 
   /** @returns {Room | null} null for a page on which nothing changes */

@@ -70,8 +70,9 @@ function readPast (/** @type {History} */ history) {
 }
 
 /** @returns {string | null} why nothing may be started now */
-function blockedReason (/** @type {any} */ { state, rollout }) {
+function blockedReason (/** @type {any} */ { state, rollout, upgrade }) {
   if (state === 'stopping') return 'The master is stopping.'
+  if (upgrade) return 'An upgrade is running.'
   if (rollout) return `Rollout ${rollout.id} is running. One at a time.`
   return null
 }

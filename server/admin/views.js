@@ -14,8 +14,9 @@ const TICKING_TEXT = /(<time data-tick="[a-z]+" datetime="[^"]*">)[^<]*/g
 /**
  * Server-side templates, escaping by default. What is marked as HTML comes from the helpers below alone.
  * Pages get `now` (ms since the epoch) from their model, so that a rendering depends on nothing else.
+ * @param {{ software?: string }} [options] `software`: what serves the pages, which may change under one that is open
  */
-export function createViews () {
+export function createViews ({ software = '' } = {}) {
   const eta = new Eta({ views: FOLDER, cache: true, functionHeader: 'const { f, icon, asset, tick, clock, count } = it.helpers' })
 
   return {
@@ -25,7 +26,7 @@ export function createViews () {
      * @returns {string} HTML
      */
     render (name, data = {}) {
-      return eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, ...data })
+      return eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, ...data })
     }
   }
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
@@ -59,6 +60,39 @@ async function follow (rollout, { api, tell }) {
     shown = progress
   }
   return rollout
+}
+
+/** @param {Context} context */
+export async function upgrade ({ api, options, print, tell, timeoutMs }) {
+  const { master: before, lastEventId } = await api.get('/status')
+  const started = await api.post('/upgrade', {
+    ...(options.node === undefined ? {} : { execPath: path.resolve(options.node) }),
+    ...(options.note === undefined ? {} : { note: options.note })
+  })
+  if (!options.wait) {
+    print(options.json ? json(started) : 'upgrade started')
+    return
+  }
+  tell('upgrade started: the next master gets its workers ready')
+  /** @type {any} */
+  let master
+  await until(async () => {
+    const now = await api.get('/status').catch(passOver)
+    if (!now) return false
+    master = now.master
+    return now.upgrade === null
+  }, api.signal, timeoutMs)
+  if (master.pid === before.pid) {
+    const { items: [failure] } = await api.get('/events?type=master.upgrade-failed&limit=1')
+    throw new DeckError('upgrade-failed', `the upgrade failed: ${failure?.id > lastEventId ? failure.message : 'no reason was given'}`)
+  }
+  print(options.json ? json(master) : `clusterdeck ${master.version} on Node ${master.nodeVersion} runs (pid ${master.pid})`)
+}
+
+/** Between two masters a connection may end without an answer. @param {unknown} error */
+function passOver (error) {
+  if (error instanceof DeckError && error.code === 'no-master') return null
+  throw error
 }
 
 /** @param {Context} context @param {string} count */

@@ -103,13 +103,13 @@ export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSoc
   }
 }
 
-/** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void }} Keeper */
+/** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void, send: (message: Record<string, any>) => void }} Keeper */
 
 /** The keeper holds other sockets than the app's too. */
 const KEEPER_PREFIX = 'app '
 
 /** @type {Keeper} */
-const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {} })
+const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {}, send () {} })
 
 /** @typedef {{ address: string, code: string, message: string }} BindError */
 

@@ -16,7 +16,7 @@ import { takeCrashNote } from './worker-handle.js'
  * @param {import('../lifecycle/state.js').PoolState} initialState
  * @param {object} shell
  * @param {import('./forker.js').Forker} shell.fork
- * @param {import('../event-stream.js').EventStream} shell.events
+ * @param {Pick<import('../event-stream.js').EventStream, 'publish'>} shell.events
  * @param {import('./sockets.js').Keeper} [shell.keeper]
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
@@ -54,6 +54,8 @@ export function createSupervisor (initialState, {
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
     'close-sockets': () => sockets.close(),
     'expire-unused-sockets': () => sockets.expireUnused(),
+    'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),
+    'cancel-next': () => keeper?.send({ type: 'cancel' }),
     finish: () => {
       deadlines.clearAll()
       resolveFinished()
@@ -101,10 +103,11 @@ export function createSupervisor (initialState, {
     /** What another master needs to know to go on with this cluster after a hard end of this one. */
     memory () {
       const workers = Object.values(state.workers)
-        .map(({ orphan, forkedAt, ...worker }) => ({ ...worker, identity: handles.get(worker.id)?.identity }))
+        .map(({ forkedAt, ...worker }) => ({ ...worker, identity: handles.get(worker.id)?.identity }))
         // Without one it is only about to be forked.
         .filter(({ identity }) => identity)
-      return { desiredWorkers: state.slots.length, release: state.release, nextWorker: state.nextWorker, workers }
+      const { release, nextWorker, nextRollout, nextRelease, upgrade } = state
+      return { desiredWorkers: state.slots.length, release, nextWorker, nextRollout, nextRelease, firstOfNext: upgrade?.firstWorker ?? null, workers }
     },
 
     /**
@@ -116,6 +119,35 @@ export function createSupervisor (initialState, {
      */
     start ({ workers, left = [], exits = [], isNewRelease = true }) {
       receive({ type: 'start', workers, isNewRelease, orphans: left.map((worker) => adopt(worker, exits)), actor: 'system' })
+    },
+
+    /**
+     * Makes this the cluster's one master, after it has started its workers beside those of another.
+     * @param {{ left: SavedWorker[], exits: import('../keeper-link.js').Exit[], nextWorker: number }} inheritance
+     */
+    takeOver ({ left, exits, nextWorker }) {
+      for (const handle of handles.values()) handle.tell({ type: 'outlive' })
+      receive({ type: 'take-over', orphans: left.map((worker) => adopt(worker, exits)), nextWorker })
+    },
+
+    /** This master will not become the cluster's: its workers drain, the sockets are the other one's. */
+    abandon () {
+      sockets.leave()
+      receive({ type: 'stop', actor: 'system', cause: 'rollback' })
+    },
+
+    /** @param {string} reason */
+    nextFailing (reason) { receive({ type: 'next-failing', reason }) },
+
+    /** @param {{ reason: string, left: SavedWorker[], lastWorker: number }} gone the next master, and those of its workers that may still live */
+    nextGone ({ reason, left, lastWorker }) {
+      receive({ type: 'next-gone', reason, lastWorker, orphans: left.map((worker) => adopt({ ...worker, state: 'draining' }, [])) })
+    },
+
+    /** The next master has the cluster from now on. */
+    handOver () {
+      receive({ type: 'hand-over' })
+      sockets.leave()
     },
 
     /** @param {import('../keeper-link.js').Exit} exit of a process that was no child of this one */

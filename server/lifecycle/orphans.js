@@ -4,30 +4,30 @@ import { bury, drain } from './worker.js'
 /** @typedef {import('./state.js').Worker} Worker */
 
 /**
- * Takes over a worker of a master that has died. It goes on as it was: serving until its slot has a worker of this
- * master, or on its way out for the reason that the dead master had.
+ * Takes over a worker of another master. It goes on as it was: serving until its slot has a worker of this master, or on
+ * its way out for the reason that the other master had.
  * @param {Turn} turn @param {import('./state.js').Orphan} orphan
  */
-export function adoptOrphan (turn, { exit, intent, state, ...known }) {
+export function adoptOrphan (turn, { exit, intent, state, orphan, ...known }) {
   /** @type {Worker} */
   const worker = {
     ...known,
     state,
     forkedAt: turn.at - Math.max(0, Date.parse(turn.isoTime()) - Date.parse(known.startedAt)),
     // One that was starting ends with its master.
-    intent: intent ?? (state === 'starting' ? masterLost() : null),
-    orphan: true
+    intent: intent ?? (state === 'starting' ? withoutMaster(orphan) : null),
+    orphan
   }
   turn.state.workers[worker.id] = worker
   if (exit) {
     bury(turn, worker, exit)
     return
   }
-  turn.tellOf('worker.orphaned', worker, { cause: 'master-lost', message: `worker ${worker.id} (slot ${worker.slot}) goes on without its master` })
-  if (worker.intent) goOnDraining(turn, worker)
+  if (worker.intent) return goOnDraining(turn, worker)
+  turn.tellOf('worker.orphaned', worker, { cause: orphan, message: `worker ${worker.id} (slot ${worker.slot}) goes on without its master` })
 }
 
-/** @param {Turn} turn @param {Worker} worker the dead master may not have come to tell it */
+/** @param {Turn} turn @param {Worker} worker the other master may not have come to tell it */
 function goOnDraining (turn, worker) {
   const { idleGraceMs, deadlineMs } = turn.state.options.drain
   worker.state = 'draining'
@@ -38,11 +38,11 @@ function goOnDraining (turn, worker) {
 /** @param {Turn} turn @param {(orphan: Worker) => boolean} isMeant those whose replacement is ready */
 export function drainOrphans (turn, isMeant) {
   for (const worker of Object.values(turn.state.workers)) {
-    if (worker.orphan && isMeant(worker)) drain(turn, worker, { ...masterLost(), message: 'its replacement is ready' })
+    if (worker.orphan && isMeant(worker)) drain(turn, worker, { ...withoutMaster(worker.orphan), message: 'its replacement is ready' })
   }
 }
 
-/** @returns {import('./state.js').Intent} */
-function masterLost () {
-  return { cause: 'master-lost', actor: 'system', rollout: null }
+/** @param {import('./state.js').OrphanCause} cause @returns {import('./state.js').Intent} */
+function withoutMaster (cause) {
+  return { cause, actor: 'system', rollout: null }
 }

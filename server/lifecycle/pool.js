@@ -2,6 +2,7 @@ import { adoptOrphan, drainOrphans } from './orphans.js'
 import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
 import { createSlot } from './state.js'
 import { openTurn } from './turn.js'
+import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { becomeReady, bury, cancelRetry, drain, forgive, forkServing, replace, terminate } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -49,13 +50,23 @@ const HANDLERS = {
     startRollout(turn, { kind: 'restart', slots: [turn.state.workers[worker].slot], actor })
   },
 
-  stop (/** @type {Turn} */ turn, /** @type {{ actor: string }} */ { actor }) {
+  ...UPGRADE_HANDLERS,
+
+  'take-over' (/** @type {Turn} */ turn, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number }} */ { orphans, nextWorker }) {
+    const { state } = turn
+    state.nextWorker = Math.max(state.nextWorker, nextWorker)
+    for (const orphan of orphans) adoptOrphan(turn, orphan)
+    drainOrphans(turn, ({ slot }) => state.phase === 'running' || isReady(state, turn.slot(slot)))
+  },
+
+  stop (/** @type {Turn} */ turn, /** @type {{ actor: string, cause?: 'shutdown' | 'rollback' }} */ { actor, cause = 'shutdown' }) {
     const { state } = turn
     state.phase = 'stopping'
     cutShort(turn, 'the master is stopping')
+    cancelUpgrade(turn, 'the master was told to stop')
     turn.order({ type: 'close-sockets' })
     for (const slot of state.slots) cancelRetry(turn, slot)
-    for (const worker of Object.values(state.workers)) drain(turn, worker, { cause: 'shutdown', actor, rollout: null })
+    for (const worker of Object.values(state.workers)) drain(turn, worker, { cause, actor, rollout: null })
   },
 
   'worker-forked': ofWorker((turn, worker, { pid }) => {
@@ -93,13 +104,14 @@ const HANDLERS = {
 
   'deadline-passed' (/** @type {Turn} */ turn, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number }} */ { deadline, id }) {
     if (deadline === 'retry') return retry(turn, id)
+    if (deadline === 'upgrade') return upgradeTooSlow(turn)
     const worker = turn.state.workers[id]
     // A deadline that passed in the very turn in which it was met.
     if (worker) DEADLINES[deadline](turn, worker)
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry'>, (turn: Turn, worker: Worker) => void>} */
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade'>, (turn: Turn, worker: Worker) => void>} */
 const DEADLINES = {
   ready (turn, worker) {
     if (worker.state !== 'starting') return
@@ -130,13 +142,15 @@ function refuse (state, input) {
     const { id, kind } = state.rollout
     return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
   }
+  if (state.upgrade) return { code: 'upgrade-running', message: 'an upgrade is running' }
+  if (input.type === 'upgrade' && state.phase !== 'running') return { code: 'starting', message: 'the workers are still starting' }
   if (input.type === 'restart-worker' && !isServing(state, input.worker)) {
     return { code: 'not-found', message: `worker ${input.worker} serves no slot` }
   }
   return null
 }
 
-const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'stop']
+const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'upgrade', 'stop']
 
 /** @param {PoolState} state @param {number} id */
 function isServing (state, id) {
@@ -182,16 +196,20 @@ function retry (turn, number) {
 /** @param {Turn} turn what follows from the state, whatever the input was */
 function settle (turn) {
   const { state } = turn
-  const isReady = state.slots.every(({ serving }) => serving !== null && state.workers[serving].state === 'ready')
-  if (state.phase === 'starting' && isReady) {
+  if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'
     drainOrphans(turn, () => true)
     turn.order({ type: 'expire-unused-sockets' })
   }
-  if (state.phase === 'stopping' && Object.keys(state.workers).length === 0) {
+  if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
     state.phase = 'stopped'
     turn.order({ type: 'finish' })
   }
+}
+
+/** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot */
+function isReady ({ workers }, slot) {
+  return slot !== undefined && slot.serving !== null && workers[slot.serving].state === 'ready'
 }
 
 /** @param {(turn: Turn, worker: Worker, input: any) => void} handler */

@@ -11,6 +11,7 @@ export function snapshot (state) {
     readyWorkers: state.slots.filter((slot) => isServed(state, slot)).length,
     release: state.release,
     rollout: state.rollout,
+    upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },
     workers: [...workers, ...backoffs].sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
   }
 }
@@ -33,7 +34,7 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt,
     release,
     /** @type {string | null} */ startedAt,
     readyAt,
-    orphan,
+    orphan: orphan !== null,
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
     /** @type {string | null} */ retryAt: null

@@ -26,12 +26,14 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} startedAt  wall time, ISO 8601
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
- * @property {boolean} orphan  left behind by a master that has died; it serves, and belongs to no slot any more
+ * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
  */
 
+/** @typedef {'master-lost' | 'upgrade'} OrphanCause why it has another master now */
+
 /**
- * What a master that died has left behind of a worker. `exit`: it is known to have ended, and how as far as that is known.
- * @typedef {Pick<Worker, 'id' | 'slot' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
+ * What another master has left behind of a worker. `exit`: it is known to have ended, and how as far as that is known.
+ * @typedef {Pick<Worker, 'id' | 'slot' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
  */
 
 /**
@@ -45,6 +47,12 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} retryAt  wall time of the next try while it waits out a backoff
  * @property {number} restarts  replacements of dead workers since the master started
  * @property {import('./restart-policy.js').RestartRecord} record
+ */
+
+/**
+ * A change of masters that is under way. `execPath`: of the next one's node, null: the same; `firstWorker`: the first
+ * id that is the next one's to give; `reason`: why it will fail.
+ * @typedef {{ startedAt: string, actor: string, note: string | null, execPath: string | null, firstWorker: number, reason: string | null }} Upgrade
  */
 
 /** @typedef {'pending' | 'starting' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
@@ -85,6 +93,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Slot[]} slots  ascending by number
  * @property {Record<number, Worker>} workers  all that live, by id
  * @property {Rollout | null} rollout
+ * @property {Upgrade | null} upgrade
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
@@ -102,7 +111,12 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'rollout', kind: 'restart' | 'deploy', release?: Omit<Release, 'id' | 'createdAt'>, slots?: number[], note?: string | null, actor: string }
  *   | { type: 'restart-worker', worker: number, actor: string }
- *   | { type: 'stop', actor: string }
+ *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
+ *   | { type: 'upgrade', execPath: string | null, note?: string | null, actor: string }
+ *   | { type: 'next-failing', reason: string }
+ *   | { type: 'next-gone', reason: string, lastWorker: number, orphans: Orphan[] }
+ *   | { type: 'hand-over' }
+ *   | { type: 'take-over', orphans: Orphan[], nextWorker: number }
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }
  *   | { type: 'worker-listening', worker: number, address: string }
@@ -112,7 +126,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
- * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'retry'} DeadlineKind  `id` is a worker's, for 'retry' a slot's
+ * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'retry' | 'upgrade'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, for 'upgrade' 0
  */
 
 /**
@@ -124,12 +138,14 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'clear-deadline', deadline: DeadlineKind, id: number }
  *   | { type: 'close-sockets' }
  *   | { type: 'expire-unused-sockets' }
+ *   | { type: 'start-next', execPath: string | null }
+ *   | { type: 'cancel-next' }
  *   | { type: 'finish' }} Command
  */
 
 /** @typedef {{ type: string } & Record<string, any>} Fact  an event without id and time, see server/event-stream.js */
 
-/** @typedef {{ code: 'rollout-running' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
+/** @typedef {{ code: 'rollout-running' | 'upgrade-running' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
 
 /**
  * @param {object} start
@@ -149,6 +165,7 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     slots: [],
     workers: {},
     rollout: null,
+    upgrade: null,
     release: first,
     releases: { [first.id]: first },
     nextWorker,

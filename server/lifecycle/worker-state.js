@@ -18,13 +18,13 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 
 /**
  * Why a worker ended. What the master had in mind counts first, then what the process tells.
- * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: boolean }} worker
+ * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null }} worker
  * @param {{ code: number | null, signal: string | null, error?: unknown }} exit  code and signal are both null where nobody saw it end
  * @returns {string} a cause of the history
  */
 export function causeOfExit ({ state, intent, orphan }, { code, signal, error }) {
   if (intent) return intent.cause
-  if (orphan && code === null && signal === null && !error) return 'master-lost'
+  if (orphan && code === null && signal === null && !error) return orphan
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
   return state === 'starting' ? 'boot-failure' : 'crash'
 }

@@ -12,7 +12,7 @@ import { canMove, causeOfExit } from './worker-state.js'
 export function fork (turn, slot, release) {
   const id = turn.state.nextWorker++
   turn.state.workers[id] = {
-    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, orphan: false
+    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, orphan: null
   }
   turn.order({ type: 'fork', worker: id, slot: slot.number, release: turn.state.releases[release] })
   turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: turn.state.options.ready.timeoutMs })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
-import { startAdmin, TOKEN } from '../support/admin.js'
+import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
 test('tells probes without a token that the master lives, and whether every worker is ready', async (t) => {
   const admin = await startAdmin(t)
@@ -54,6 +54,21 @@ test('names the rollout that runs to whoever starts another', async (t) => {
       type: 'urn:clusterdeck:problem:rollout-running', title: 'A rollout is running', status: 409, detail: 'rollout 1 (restart) is running', code: 'rollout-running', rollout: 1
     })
   }
+})
+
+test('upgrades for whoever has the token, and for no session: it names a program to run', async (t) => {
+  const admin = await startAdmin(t)
+  const { body } = await admin.api('post', '/api/v1/upgrade').send({ execPath: '/opt/node/bin/node', note: 'security' }).expect(202)
+  assert.deepEqual(body, admin.deck.snapshot().upgrade)
+  const asked = [{ type: 'upgrade', execPath: '/opt/node/bin/node', note: 'security', actor: 'api' }]
+  assert.deepEqual(admin.deck.dispatched, asked)
+  const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/upgrade', headers: { Cookie: await admin.signIn(), Origin: admin.origin } })
+  assert.equal(refused.status, 403)
+  for (const execPath of ['node', '', 7]) {
+    const { body: problem } = await admin.api('post', '/api/v1/upgrade').send({ execPath }).expect(422)
+    assert.match(problem.detail, /^execPath: expected the absolute path of a node binary, received /)
+  }
+  assert.deepEqual(admin.deck.dispatched, asked)
 })
 
 test('scales and stops, and tells the deck who asked', async (t) => {

@@ -17,6 +17,7 @@ const ROUTES = [
   { path: '/workers/1', allow: 'GET, HEAD' },
   { path: '/workers/1/restart', allow: 'POST' },
   { path: '/scale', allow: 'PUT' },
+  { path: '/upgrade', allow: 'POST' },
   { path: '/stop', allow: 'POST' },
   { path: '/rollouts', allow: 'GET, HEAD, POST' },
   { path: '/rollouts/1', allow: 'GET, HEAD' },

@@ -33,6 +33,22 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
   assert.deepEqual(page.problems.filter((problem) => !/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(problem)), [])
 })
 
+test('a page that was open during an upgrade comes back by itself and says what has changed', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  const isSamePage = await markPage(page)
+  await dashboard.admin.close()
+  await page.locator('#offline').getByText('Connection to the master lost.').waitFor()
+
+  const { deck, history, port } = dashboard
+  deck.set({ master: { ...deck.snapshot().master, version: '0.2.0', nodeVersion: 'v24.1.0' } })
+  const successor = createAdmin({ deck, history, token: TOKEN, port })
+  t.after(() => successor.close())
+  await successor.listen()
+  await page.getByRole('status').getByText('The master was upgraded to clusterdeck 0.2.0 on Node v24.1.0.').waitFor()
+  assert.equal(await isSamePage(), true)
+})
+
 test('a session that is revoked leads to the sign-in page, and back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/history?type=worker.exited')

@@ -24,12 +24,13 @@ const PATIENCE_MS = 40_000
  * @param {string[]} [options.args] the app's own
  * @param {Record<string, string | undefined>} [options.env]
  * @param {string} [options.dataDir]
+ * @param {string} [options.cli] the command line of another installation
  */
-export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir } = {}) {
+export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI } = {}) {
   const folder = dataDir ?? tempFolder()
   const before = await readMaster(folder)
   const child = spawn(process.execPath, [
-    CLI, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
+    cli, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
     ...(args.length > 0 ? ['--', ...args] : [])
   ], { env: { ...process.env, PORT: undefined, ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: path.dirname(path.resolve(FIXTURES, app)) })
   const output = collectOutput(child)

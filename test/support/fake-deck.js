@@ -22,6 +22,10 @@ export function createFakeDeck ({ history }) {
       events.publish({ type: 'scale.changed', actor: command.actor, detail: { to: command.workers } })
       return { desiredWorkers: command.workers }
     },
+    upgrade (command) {
+      state.upgrade = { startedAt: new Date().toISOString(), actor: command.actor, note: command.note }
+      return state.upgrade
+    },
     stop () {
       state.state = 'stopping'
       return { state: 'stopping' }
@@ -93,6 +97,7 @@ function fakeSnapshot (/** @type {any} */ release) {
     readyWorkers: 2,
     release,
     rollout: /** @type {any} */ (null),
+    upgrade: /** @type {any} */ (null),
     lastEventId: 0,
     workers: [worker(1), worker(2)]
   }

@@ -23,6 +23,8 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
   const events = []
   let isFinished = false
   let socketsClosed = false
+  /** @type {'starting' | 'cancelled' | null} */
+  let nextMaster = null
 
   const effects = /** @type {Record<string, (command: any) => void>} */ ({
     fork ({ worker, slot, release }) {
@@ -36,6 +38,8 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
     'clear-deadline': ({ deadline, id }) => { deadlines.delete(`${deadline}:${id}`) },
     'close-sockets': () => { socketsClosed = true },
     'expire-unused-sockets': () => {},
+    'start-next': () => { nextMaster = 'starting' },
+    'cancel-next': () => { nextMaster = 'cancelled' },
     finish: () => { isFinished = true }
   })
 
@@ -44,6 +48,7 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
     get at () { return at },
     get isFinished () { return isFinished },
     get socketsClosed () { return socketsClosed },
+    get nextMaster () { return nextMaster },
     events,
     processes,
     deadlines,

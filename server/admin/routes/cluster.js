@@ -5,6 +5,11 @@ const SCALE_BODY = z.strictObject({
   workers: z.int().min(1).max(256).describe('an integer from 1 to 256')
 })
 
+const UPGRADE_BODY = z.strictObject({
+  execPath: z.string().startsWith('/').max(4096).optional().describe('the absolute path of a node binary'),
+  note: z.string().max(500).optional().describe('a text of at most 500 characters')
+})
+
 /**
  * The cluster as it is, and as it should be.
  * @param {{ deck: { snapshot: () => any, dispatch: (command: any) => any } }} parts
@@ -32,6 +37,17 @@ export function clusterResources ({ deck }) {
       PUT: {
         body: SCALE_BODY,
         handle: ({ body, auth }) => ({ body: deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor }) })
+      }
+    },
+
+    '/upgrade': {
+      POST: {
+        body: UPGRADE_BODY,
+        handle ({ body: { execPath = null, note = null }, auth }) {
+          // It names a program to run.
+          if (auth.via !== 'token') throw new DeckError('forbidden', 'An upgrade takes the token, not a session')
+          return { status: 202, body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
+        }
       }
     },
 

@@ -1,0 +1,63 @@
+import { adoptOrphan } from './orphans.js'
+
+/** @typedef {import('./turn.js').Turn} Turn */
+
+/** What a master takes to start, beside its workers. */
+const MASTER_BOOT_MS = 30_000
+/** Ids that the next master may give away, so that this one's do not meet them. */
+const RESERVED_IDS = 1000
+
+/**
+ * A change of masters, as the one sees it that is to leave: the next one starts beside it, and everything goes on here
+ * until that one is ready.
+ * @type {Record<string, (turn: Turn, input: any) => void>}
+ */
+export const UPGRADE_HANDLERS = {
+  upgrade ({ state, tell, order, isoTime }, { execPath, note = null, actor }) {
+    state.upgrade = { startedAt: isoTime(), actor, note, execPath, firstWorker: state.nextWorker, reason: null }
+    state.nextWorker += RESERVED_IDS
+    tell('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
+    order({ type: 'start-next', execPath })
+    order({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.options.ready.timeoutMs + MASTER_BOOT_MS })
+  },
+
+  'next-failing' ({ state }, { reason }) {
+    if (state.upgrade) state.upgrade.reason ??= reason
+  },
+
+  'next-gone' (turn, { reason, lastWorker, orphans }) {
+    const { upgrade } = turn.state
+    if (!upgrade) return
+    endUpgrade(turn, lastWorker)
+    turn.tell('master.upgrade-failed', { actor: upgrade.actor, message: upgrade.reason ?? `the next master ended before it was ready (${reason})` })
+    for (const orphan of orphans) adoptOrphan(turn, { ...orphan, intent: { cause: 'rollback', actor: upgrade.actor, rollout: null } })
+  },
+
+  'hand-over' (turn) {
+    // From here on nothing is replaced here any more; the workers are the next master's.
+    turn.state.phase = 'stopping'
+    if (turn.state.upgrade) endUpgrade(turn, 0)
+  }
+}
+
+/** @param {Turn} turn its time is up */
+export function upgradeTooSlow (turn) {
+  const { upgrade, options } = turn.state
+  if (upgrade) cancelUpgrade(turn, `the next master was not ready within ${options.ready.timeoutMs + MASTER_BOOT_MS} ms`)
+}
+
+/** @param {Turn} turn @param {string} reason what has happened already counts more */
+export function cancelUpgrade ({ state, order }, reason) {
+  if (!state.upgrade) return
+  state.upgrade.reason ??= reason
+  order({ type: 'cancel-next' })
+}
+
+/** @param {Turn} turn @param {number} lastWorker the highest id that the next master has given away */
+function endUpgrade ({ state, order }, lastWorker) {
+  const { firstWorker } = /** @type {import('./state.js').Upgrade} */ (state.upgrade)
+  // Without a gap, where this master has not needed one.
+  if (state.nextWorker === firstWorker + RESERVED_IDS) state.nextWorker = Math.max(firstWorker, lastWorker + 1)
+  state.upgrade = null
+  order({ type: 'clear-deadline', deadline: 'upgrade', id: 0 })
+}

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import Database from 'better-sqlite3'
+import { identify, isAlive } from '../../server/process-identity.js'
+import { runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { createInstallation } from '../support/install.js'
+import { hammer, openFreshConnections } from '../support/load.js'
+
+describe('upgrade in place', () => {
+  test('changes to the installed version under load: no request fails, and the history tells it in order', async (t) => {
+    const { cli, install } = createInstallation()
+    const deck = await startDeck(t, 'answers-with-pid.js', { cli })
+    await deck.until({ ready: 2 })
+    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
+    const kept = hammer(await deck.appUrl())
+    await install('1.1.0')
+    const upgraded = upgrade(deck, '--wait', '--note', 'the autumn release')
+    await deck.nextMaster()
+    assert.deepEqual(await upgraded, { code: 0, stdout: `clusterdeck 1.1.0 on Node ${process.version} runs (pid ${deck.masterPid})\n`, stderr: 'upgrade started: the next master gets its workers ready\n' })
+    const { workers, master, release } = await deck.until({ ready: 2 })
+    const [{ failures, total }, { errors, timeouts, non2xx }] = [await fresh.stop(), await kept.stop()]
+    t.diagnostic(`${total} fresh connections`)
+    assert.deepEqual([failures, errors, timeouts, non2xx], [[], 0, 0, 0])
+    assert.deepEqual([master.version, release.id, workers.map((/** @type {any} */ { id }) => id)], ['1.1.0', 'r1', [3, 4]])
+
+    const events = (await deck.history('limit=1000')).reverse()
+    const told = events.slice(events.findIndex(({ type }) => type === 'master.upgrading'))
+    assert.deepEqual(told.filter(({ type }) => type.startsWith('master.')).map(({ type, cause }) => [type, cause]), [
+      ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]
+    ])
+    assert.match(told[0].message, /the autumn release/)
+    assert.equal(told.at(-1).type, 'worker.exited')
+    assert.equal(events.find(({ type }) => type === 'master.upgraded').message, 'clusterdeck 1.0.0 → 1.1.0')
+    assert.deepEqual(told.filter(({ type }) => type === 'worker.exited').map(({ worker, cause, code }) => [worker, cause, code]).sort(), [[1, 'upgrade', 0], [2, 'upgrade', 0]])
+    assert.deepEqual(told.filter(({ type }) => type === 'worker.ready').map(({ worker }) => worker).sort(), [3, 4])
+    const times = events.map(({ at }) => at)
+    assert.deepEqual(times, [...times].sort(), 'in the order of time')
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+  })
+
+  for (const [what, broken, reason] of /** @type {const} */ ([
+    ['that does not even load', { 'server/main.js': 'throw new Error("not today")' }, /^not today$/],
+    ['whose workers do not boot', { 'workers/preload.js': 'process.exit(7)' }, /^worker [34] \(slot [12]\) exited with code 7 before it was ready$/],
+    ['that refuses the configuration', { 'server/config.js': 'import { DeckError } from "./errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }' }, /^workers: expected a bird$/]
+  ])) {
+    test(`to a version ${what}: the old master goes on as if nothing had been`, async (t) => {
+      const { cli, install } = createInstallation()
+      const deck = await startDeck(t, 'answers-with-pid.js', { cli })
+      const before = await deck.until({ ready: 2 })
+      const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+      await install('1.1.0', broken)
+      const { code, stderr } = await upgrade(deck, '--wait')
+      assert.equal(code, 1)
+      const failed = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
+      assert.match(failed.message, reason)
+      assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
+      const after = await deck.until({ ready: 2 })
+      assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
+      assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
+      assert.deepEqual((await fresh.stop()).failures, [])
+
+      await deck.stop()
+      await assertNothingLeft(deck)
+    })
+  }
+
+  for (const signal of /** @type {const} */ (['SIGKILL', 'SIGTERM'])) {
+    test(`the next master gets ${signal} when its first worker serves already: that one drains, and its end is on record`, async (t) => {
+      const gate = path.join(tempFolder(), 'gate')
+      const deck = await startDeck(t, 'waits-at-the-gate.js', { env: { GATE: gate } })
+      const before = await deck.until({ ready: 2 })
+      const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+      await writeFile(gate, '')
+      await deck.api('/upgrade', { method: 'POST' })
+      const { pid } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > 2, 'the first worker of the next master')
+      process.kill(parentOf(pid), signal)
+      const failed = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
+      assert.match(failed.message, signal === 'SIGKILL' ? /\(SIGKILL\)$/ : /^it was told to stop$/)
+      for (const worker of [3, 4]) {
+        const { cause } = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker, `the end of worker ${worker}`)
+        assert.equal(cause, 'rollback')
+      }
+      const after = await deck.until({ ready: 2 })
+      assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
+      assert.deepEqual((await fresh.stop()).failures, [])
+      await rm(gate)
+      await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
+      await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'a restart')
+      assert.deepEqual((await deck.until({ ready: 2 })).workers.map(idOf), [5, 6], 'ids go on without a gap')
+      await deck.stop()
+      await assertNothingLeft(deck)
+    })
+  }
+
+  test('the old master dies while the next one starts: that one takes over', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+    assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
+    await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker > 2, 'the first worker of the next master')
+    await deck.loseMaster()
+    const { workers } = await deck.until({ ready: 2 })
+    assert.deepEqual((await fresh.stop()).failures, [])
+    assert.deepEqual(workers.map(idOf), [3, 4])
+    const events = (await deck.history('limit=1000')).reverse()
+    assert.deepEqual(events.filter(({ type }) => type === 'master.stopped').map(({ cause, signal }) => [cause, signal]), [['master-lost', 'SIGKILL']])
+    for (const worker of [3, 4]) {
+      assert.deepEqual(events.filter((event) => event.worker === worker).map(({ type }) => type), ['worker.forked', 'worker.online', 'worker.listening', 'worker.ready'])
+    }
+    assert.deepEqual(events.filter(({ type }) => type === 'worker.exited').map(({ worker, cause }) => [worker, cause]).sort(), [[1, 'master-lost'], [2, 'master-lost']])
+  })
+
+  test('the keeper dies meanwhile: the next master goes, the old one goes on', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    const before = await deck.until({ ready: 2 })
+    t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
+    await deck.api('/upgrade', { method: 'POST' })
+    deck.signal('SIGKILL')
+    const { message } = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
+    assert.match(message, /the keeper is gone/)
+    const after = await deck.until({ ready: 2 })
+    assert.deepEqual([after.master.pid, after.workers.map(idOf)], [before.master.pid, before.workers.map(idOf)])
+  })
+
+  test('while one runs nothing else begins, and a stop ends both masters', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: process.execPath }) })).status, 202)
+    for (const [call, init] of /** @type {[string, RequestInit][]} */ ([
+      ['/upgrade', { method: 'POST' }],
+      ['/rollouts', { method: 'POST', body: '{"kind": "restart"}' }],
+      ['/scale', { method: 'PUT', body: '{"workers": 3}' }],
+      ['/workers/1/restart', { method: 'POST' }]
+    ])) {
+      const { status, body } = await deck.api(call, init)
+      assert.deepEqual([call, status, body.code], [call, 409, 'upgrade-running'])
+    }
+    deck.signal('SIGTERM')
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    await assertNothingLeft(deck)
+  })
+
+  test('is refused where it cannot be done, and says why', async (t) => {
+    const kept = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await kept.until({ ready: 1 })
+    const { status, body } = await kept.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
+    assert.deepEqual([status, body.detail], [422, 'execPath: expected a program that can be executed, received "/no/such/node" (ENOENT)'])
+    for (const [flags, why] of /** @type {const} */ ([[['--no-keeper'], /needs the keeper/], [['--dispatch', 'round-robin'], /"round-robin", expected "shared"/]])) {
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: [...flags] })
+      await deck.until({ ready: 1 })
+      const { code, stderr } = await upgrade(deck)
+      assert.equal(code, 1)
+      assert.match(stderr, why)
+    }
+  })
+})
+
+const idOf = (/** @type {{ id: number }} */ { id }) => id
+
+/** @param {number} pid */
+function parentOf (pid) {
+  return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
+
+/** Every process of the history has ended, and every end is on record. @param {import('../support/deck.js').Deck} deck */
+async function assertNothingLeft ({ folder }) {
+  const db = new Database(path.join(folder, 'history.db'), { readonly: true })
+  const pids = (/** @type {string} */ type) => db.prepare('SELECT pid FROM events WHERE type = ? ORDER BY pid').pluck().all(type)
+  const [forked, exited] = [pids('worker.forked'), pids('worker.exited')]
+  db.close()
+  assert.deepEqual(exited, forked)
+  assert.deepEqual(forked.filter((pid) => isAlive(identify(Number(pid)))), [])
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {string[]} flags */
+async function upgrade (deck, ...flags) {
+  return await runCli(['upgrade', '--data-dir', deck.folder, ...flags], { cwd: path.dirname(deck.folder) })
+}

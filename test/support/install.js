@@ -1,0 +1,40 @@
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { rename, symlink } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { tempFolder } from './folder.js'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const CONTENT = ['server', 'workers', 'db', 'views', 'public']
+
+/**
+ * clusterdeck as a machine has it: one folder per version, and a link to the one that is installed.
+ * @returns where its command line is, and what installs another version
+ */
+export function createInstallation () {
+  const folder = tempFolder()
+  const link = path.join(folder, 'current')
+  unpack('1.0.0')
+  symlinkSync(path.join(folder, '1.0.0'), link)
+
+  return {
+    cli: path.join(link, 'server', 'cli.js'),
+
+    /** @param {string} version @param {Record<string, string>} [broken] files with other content than they should have */
+    async install (version, broken = {}) {
+      unpack(version)
+      for (const [file, content] of Object.entries(broken)) writeFileSync(path.join(folder, version, file), content)
+      await symlink(path.join(folder, version), `${link}.new`)
+      await rename(`${link}.new`, link)
+    }
+  }
+
+  /** @param {string} version */
+  function unpack (version) {
+    const target = path.join(folder, version)
+    mkdirSync(target)
+    for (const name of CONTENT) cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true })
+    writeFileSync(path.join(target, 'package.json'), JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
+    symlinkSync(path.join(ROOT, 'node_modules'), path.join(target, 'node_modules'))
+  }
+}
