@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3'
+import { openSqlite } from './sqlite.js'
 
 /**
  * Takes a file for this process alone, or fails at once. SQLite's lock is the operating system's: it ends with the
@@ -8,7 +8,7 @@ import Database from 'better-sqlite3'
  * @throws what SQLite says where the file cannot be had
  */
 export function takeLock (file) {
-  const db = new Database(file, { timeout: 0 })
+  const db = openSqlite(file, { timeout: 0 })
   try {
     // No journal beside it: nothing is ever written.
     db.pragma('journal_mode = MEMORY')

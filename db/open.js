@@ -1,6 +1,6 @@
-import { chmodSync, readdirSync, readFileSync, renameSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync } from 'node:fs'
 import { DeckError } from '../server/errors.js'
+import { openSqlite } from './sqlite.js'
 
 /** @typedef {import('better-sqlite3').Database} Db */
 
@@ -29,9 +29,24 @@ export function openDatabase (file, { now = Date.now } = {}) {
   }
 }
 
+/**
+ * Whether openDatabase will be able to open this file, told without touching it: its master is another one still.
+ * @param {string} file one that is not there is made later
+ * @throws {DeckError} as openDatabase
+ */
+export function checkDatabase (file) {
+  try {
+    const db = openSqlite(existsSync(file) ? file : ':memory:', { readonly: existsSync(file), timeout: BUSY_TIMEOUT_MS })
+    pendingMigrations(db)
+    db.close()
+  } catch (error) {
+    if (!isDamaged(error)) throw explained(error, file)
+  }
+}
+
 /** @param {string} file @returns {Db} */
 function openAndMigrate (file) {
-  const db = new Database(file, { timeout: BUSY_TIMEOUT_MS })
+  const db = openSqlite(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     // It holds what apps threw. The companion files that SQLite makes take its mode.
     if (!db.memory) chmodSync(file, 0o600)
@@ -55,20 +70,28 @@ function openAndMigrate (file) {
  * @param {URL} [folder] numbered files `NNN-name.sql`, append-only
  */
 export function migrate (db, folder = MIGRATIONS) {
-  const steps = readdirSync(folder).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort()
-  const version = Number(db.pragma('user_version', { simple: true }))
-  if (version > steps.length) {
-    throw new DeckError('data-dir-unusable', `${db.name}: expected schema version ${steps.length} or older, ` +
-      `received ${version}: it was written by a newer clusterdeck`)
-  }
-  for (const [index, name] of steps.entries()) {
-    if (index < version) continue
+  for (const { name, version } of pendingMigrations(db, folder)) {
     const sql = readFileSync(new URL(name, folder), 'utf8')
     db.transaction(() => {
       db.exec(sql)
-      db.pragma(`user_version = ${index + 1}`)
+      db.pragma(`user_version = ${version}`)
     }).immediate()
   }
+}
+
+/**
+ * @param {Db} db @param {URL} [folder]
+ * @returns {{ name: string, version: number }[]}
+ * @throws {DeckError} `data-dir-unusable`: written by a newer version
+ */
+function pendingMigrations (db, folder = MIGRATIONS) {
+  const steps = readdirSync(folder).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort()
+  const current = Number(db.pragma('user_version', { simple: true }))
+  if (current > steps.length) {
+    throw new DeckError('data-dir-unusable', `${db.name}: expected schema version ${steps.length} or older, ` +
+      `received ${current}: it was written by a newer clusterdeck`)
+  }
+  return steps.map((name, index) => ({ name, version: index + 1 })).slice(current)
 }
 
 /**

@@ -1,3 +1,4 @@
+import { checkDatabase } from '../db/open.js'
 import { DeckError } from './errors.js'
 import { tellFailure } from './keeper-link.js'
 import { inherit } from './succession.js'
@@ -10,14 +11,16 @@ import { inherit } from './succession.js'
  * @param {object} parts
  * @param {import('./keeper-link.js').KeeperLink} parts.keeper
  * @param {import('./config.js').Config} parts.config
- * @param {import('./data-dir.js').DataDir['memory']} parts.memory
+ * @param {import('./data-dir.js').DataDir} parts.dataDir
  * @param {(start: any) => import('./cluster/supervisor.js').Supervisor} parts.supervise
  * @returns {Promise<{ supervisor: import('./cluster/supervisor.js').Supervisor, predecessor: import('./keeper-link.js').Exit | null, open: ReturnType<typeof createOutbox>['open'] }>}
  *   `predecessor`: how the other master ended, if it did so without handing over
- * @throws {DeckError} upgrade-failed; then its workers are gone, and the other master has been told why
+ * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install; then its workers are gone, and the other master has been told why
  */
-export async function standBy ({ keeper, config, memory, supervise }) {
-  const known = memory.read()
+export async function standBy ({ keeper, config, dataDir, supervise }) {
+  // What would fail later is to fail now, while there is another master.
+  checkDatabase(dataDir.historyFile)
+  const known = dataDir.memory.read()
   const { release, workers } = inherit(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false

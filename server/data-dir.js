@@ -36,7 +36,7 @@ export function openDataDir (folder) {
       try {
         lock = takeLock(file('master.lock'))
       } catch (/** @type {any} */ error) {
-        throw unusable(folder, error)
+        throw error instanceof DeckError ? error : unusable(folder, error)
       }
       if (!lock) throw masterRunning(readJson(file('master.json')))
     },

@@ -50,6 +50,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     drop (master, { key }) { if (master === current) drop(key) },
     started (master, options) {
       master.hasStarted = hasEverStarted = true
+      execPath = master.child.spawnfile
       giveUpAfter = options.giveUpAfter
       if (stopSignal) master.child.kill(stopSignal)
     },
@@ -140,7 +141,6 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   function succeed () {
     current = next
     next = null
-    execPath = String(current?.child.spawnfile)
     tell(current, { type: 'take-over', predecessor })
   }
 }

@@ -32,7 +32,7 @@ const KILL_PATIENCE_MS = 1000
 export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr } = {}) {
   const keeper = await connectKeeper()
   const dataDir = openDataDir(config.dataDir)
-  const candidate = keeper.role === 'next' ? await standBy({ keeper, config, memory: dataDir.memory, supervise }) : null
+  const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
   const { lost, before, left, release, workers, nextWorker } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
   const log = createLog(dataDir.logFile)

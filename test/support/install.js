@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { rename, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,10 +20,13 @@ export function createInstallation () {
   return {
     cli: path.join(link, 'server', 'cli.js'),
 
-    /** @param {string} version @param {Record<string, string>} [broken] files with other content than they should have */
+    /** @param {string} version @param {Record<string, string | null>} [broken] files with other content than they should have, null: without them */
     async install (version, broken = {}) {
       unpack(version)
-      for (const [file, content] of Object.entries(broken)) writeFileSync(path.join(folder, version, file), content)
+      for (const [file, content] of Object.entries(broken)) {
+        if (content === null) rmSync(path.join(folder, version, file))
+        else writeFileSync(path.join(folder, version, file), content)
+      }
       await symlink(path.join(folder, version), `${link}.new`)
       await rename(`${link}.new`, link)
     }
