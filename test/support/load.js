@@ -91,11 +91,11 @@ function keepAsking (url, keepAlive) {
   /** @type {string[]} */
   const failures = []
   let total = 0
-  let isStopped = false
+  const stopping = new AbortController()
   const ended = ask()
   return {
     async stop () {
-      isStopped = true
+      stopping.abort()
       await ended
       if (agent) agent.destroy()
       return { total, failures }
@@ -103,7 +103,7 @@ function keepAsking (url, keepAlive) {
   }
 
   async function ask () {
-    while (!isStopped) {
+    while (!stopping.signal.aborted) {
       const { failure } = await request(url, agent)
       total++
       if (failure !== null) failures.push(failure)
