@@ -56,7 +56,6 @@ const HANDLERS = {
     const { state } = turn
     state.nextWorker = Math.max(state.nextWorker, nextWorker)
     for (const orphan of orphans) adoptOrphan(turn, orphan)
-    drainOrphans(turn, ({ slot }) => state.phase === 'running' || isReady(state, turn.slot(slot)))
   },
 
   stop (/** @type {Turn} */ turn, /** @type {{ actor: string, cause?: 'shutdown' | 'rollback' }} */ { actor, cause = 'shutdown' }) {
@@ -86,7 +85,6 @@ const HANDLERS = {
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting') return
     becomeReady(turn, worker)
-    if (isServing(turn.state, worker.id)) drainOrphans(turn, ({ slot }) => slot === worker.slot)
     if (turn.slot(worker.slot)?.candidate === worker.id) candidateReady(turn, worker)
   }),
 
@@ -198,9 +196,9 @@ function settle (turn) {
   const { state } = turn
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'
-    drainOrphans(turn, () => true)
     turn.order({ type: 'expire-unused-sockets' })
   }
+  if (state.phase !== 'stopping') drainOrphans(turn, ({ slot }) => state.phase === 'running' || isReady(state, turn.slot(slot)))
   if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
     state.phase = 'stopped'
     turn.order({ type: 'finish' })

@@ -24,7 +24,8 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
  */
 export function causeOfExit ({ state, intent, orphan }, { code, signal, error }) {
   if (intent) return intent.cause
-  if (orphan && code === null && signal === null && !error) return orphan
+  // Exit code 0 is how one ends that has lost its master and is not taken over in time.
+  if (orphan && !code && signal === null && !error) return orphan
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
   return state === 'starting' ? 'boot-failure' : 'crash'
 }

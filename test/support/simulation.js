@@ -12,15 +12,18 @@ export const OPTIONS = Object.freeze({
  * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes in.
  * Every command is checked against what is possible, so a test that only feeds inputs already proves something.
  */
-export function simulate ({ workers = 2, options = OPTIONS } = {}) {
+export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]) } = {}) {
   let at = 1000
-  let state = createState({ options, release: { entry: '/srv/r1/app.js', path: '/srv/r1' }, time: 0 })
+  const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
+  let state = createState({ options, release: { entry: '/srv/r1/app.js', path: '/srv/r1' }, time: 0, nextWorker })
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
   /** @type {Map<number, { id: number, slot: number, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean }>} */
   const processes = new Map()
   /** @type {any[]} */
   const events = []
+  /** Every id that was ever given to a worker. */
+  const known = new Set(orphans.map(({ id }) => id))
   let isFinished = false
   let socketsClosed = false
   /** @type {'starting' | 'cancelled' | null} */
@@ -28,8 +31,9 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
 
   const effects = /** @type {Record<string, (command: any) => void>} */ ({
     fork ({ worker, slot, release }) {
-      if (processes.has(worker)) throw new Error(`worker ${worker} was forked twice`)
-      processes.set(worker, { id: worker, slot, release: release.id, isDraining: false, isTerminated: false, isKilled: false })
+      if (known.has(worker)) throw new Error(`the id ${worker} was given twice`)
+      known.add(worker)
+      addProcess(worker, slot, release.id)
     },
     drain: ({ worker }) => { find(worker).isDraining = true },
     terminate: ({ worker }) => { find(worker).isTerminated = true },
@@ -107,14 +111,30 @@ export function simulate ({ workers = 2, options = OPTIONS } = {}) {
     last: (type) => events.findLast((event) => event.type === type),
     types: () => events.map(({ type }) => type)
   }
-  simulation.feed({ type: 'start', workers, actor: 'system' })
+  for (const { id, slot, release, exit } of orphans) {
+    if (!exit) addProcess(id, slot, release)
+  }
+  simulation.feed({ type: 'start', workers, orphans, actor: 'system' })
   return simulation
+
+  function addProcess (/** @type {number} */ id, /** @type {number} */ slot, /** @type {string} */ release) {
+    processes.set(id, { id, slot, release, isDraining: false, isTerminated: false, isKilled: false })
+  }
 
   function find (/** @type {number} */ worker) {
     const process = processes.get(worker)
     if (!process) throw new Error(`worker ${worker} is told something after its exit`)
     return process
   }
+}
+
+/**
+ * A worker that a dead master has left behind, which serves unless told otherwise.
+ * @param {Partial<import('../../server/lifecycle/state.js').Orphan> & { id: number }} fields
+ * @returns {import('../../server/lifecycle/state.js').Orphan}
+ */
+export function orphan ({ id, ...fields }) {
+  return { id, slot: id, pid: 1000 + id, release: 'r1', state: 'ready', startedAt: new Date(0).toISOString(), readyAt: new Date(500).toISOString(), intent: null, exit: null, orphan: 'master-lost', ...fields }
 }
 
 export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/r2' })

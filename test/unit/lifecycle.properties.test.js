@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { NEW_RELEASE, simulate } from '../support/simulation.js'
+import { snapshot } from '../../server/lifecycle/snapshot.js'
+import { NEW_RELEASE, orphan, simulate } from '../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
 
@@ -24,6 +25,18 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
 
 const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS)), fc.nat(1000)), { maxLength: 120 })
 const size = fc.integer({ min: 1, max: 5 })
+
+const intent = fc.constantFrom('deploy', 'restart', 'scale-down', 'shutdown', 'boot-failure').map((cause) => ({ cause, actor: 'api', rollout: null }))
+const NO_EXIT = { code: null, signal: null }
+/** What a dead master may leave behind of one worker: serving or booting, on its way out for a reason, or gone. */
+const leftBehind = fc.oneof(
+  fc.record({ state: fc.constantFrom('ready', 'starting'), intent: fc.constant(null) }),
+  fc.record({ state: fc.constantFrom('draining', 'stopping'), intent })
+).chain((fields) => fc.record({
+  slot: fc.integer({ min: 1, max: 6 }),
+  exit: fc.option(fc.constantFrom(NO_EXIT, { ...NO_EXIT, code: 1 }, { ...NO_EXIT, signal: 'SIGKILL' }), { freq: 3 })
+}).map((rest) => ({ ...fields, ...rest })))
+const orphans = fc.array(leftBehind, { maxLength: 8 }).map((all) => all.map((fields, n) => orphan(/** @type {any} */ ({ id: n + 1, ...fields }))))
 
 function withProcess (/** @type {Pool} */ pool, /** @type {number} */ n, /** @type {(worker: number) => void} */ act) {
   if (pool.processes.size > 0) act(pick([...pool.processes.keys()], n))
@@ -50,9 +63,28 @@ function assertConsistent (/** @type {Pool} */ pool) {
     const isWatched = pool.deadlines.has(`${watch}:${worker.id}`) || pool.processes.get(worker.id)?.isKilled || worker.state === 'ready'
     assert.ok(isWatched, `worker ${worker.id} (${worker.state}) ends ready, exited or timed out`)
   }
-  const holding = Object.values(workers).filter(({ state }) => state === 'starting' || state === 'ready').length
+  const holding = Object.values(workers).filter(({ state, orphan }) => !orphan && (state === 'starting' || state === 'ready')).length
   const surge = rollout ? Math.max(rollout.surge, 1) : 0
   assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
+  assertOrphansServeUntilReplaced(pool)
+}
+
+/** An orphan that served and lives is told to go when its slot has a ready worker, neither before nor later. */
+function assertOrphansServeUntilReplaced (/** @type {Pool} */ pool) {
+  const { slots, workers, phase } = pool.state
+  const isReplaced = (/** @type {number} */ number) => slots.some(({ number: own, serving }) => own === number && serving !== null && workers[serving].state === 'ready')
+  for (const { id, slot, orphan, state, readyAt } of Object.values(workers)) {
+    if (!orphan || readyAt === null) continue
+    if (state === 'ready') assert.ok(!isReplaced(slot), `orphan ${id} goes on although slot ${slot} has a ready worker`)
+    if (state === 'ready') assert.notEqual(phase, 'running', `orphan ${id} goes on although the cluster is whole`)
+  }
+}
+
+/** Every orphan that is gone has ended once, every other not yet. */
+function assertEndedOnce (/** @type {Pool} */ pool, /** @type {{ id: number }[]} */ left) {
+  const ended = pool.events.filter(({ type }) => type === 'worker.exited').map(({ worker }) => worker)
+  assert.equal(new Set(ended).size, ended.length, 'no worker ends twice')
+  for (const { id } of left) assert.notEqual(ended.includes(id), pool.processes.has(id), `orphan ${id} ends once`)
 }
 
 /** Everything that is left to happen does, on processes that work. */
@@ -67,17 +99,21 @@ function becomeHealthy (/** @type {Pool} */ pool) {
 }
 
 test('whatever happens, every slot is held or waits for its next worker, every worker is watched, and no more live than allowed', () => {
-  fc.assert(fc.property(size, happenings, (workers, schedule) => {
-    run(simulate({ workers }), /** @type {any} */ (schedule), assertConsistent)
+  fc.assert(fc.property(size, orphans, happenings, (workers, left, schedule) => {
+    run(simulate({ workers, orphans: left }), /** @type {any} */ (schedule), (pool) => {
+      assertConsistent(pool)
+      assertEndedOnce(pool, left)
+    })
   }), { numRuns: 1500 })
 })
 
 test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
-  fc.assert(fc.property(size, happenings, (workers, schedule) => {
-    const pool = simulate({ workers })
+  fc.assert(fc.property(size, orphans, happenings, (workers, left, schedule) => {
+    const pool = simulate({ workers, orphans: left })
     run(pool, /** @type {any} */ (schedule), () => {})
     becomeHealthy(pool)
     assertConsistent(pool)
+    assertEndedOnce(pool, left)
     const started = pool.types().filter((type) => type === 'rollout.started').length
     const ended = pool.types().filter((type) => type === 'rollout.succeeded' || type === 'rollout.failed').length
     assert.equal(ended, started)
@@ -96,6 +132,24 @@ test('in a healthy rollout the ready workers never fall below the wanted number'
     }
     becomeHealthy(pool)
     assert.ok(pool.last('rollout.succeeded'))
+  }), { numRuns: 500 })
+})
+
+test('while healthy workers take over from orphans, the slots that are served never become fewer', () => {
+  const order = fc.array(fc.nat(1000), { maxLength: 200 })
+  fc.assert(fc.property(size, fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 8 }), fc.constantFrom('none', 'restart', 'deploy'), order, (workers, slots, rollout, choices) => {
+    const pool = simulate({ workers, orphans: slots.map((slot, n) => orphan({ id: n + 1, slot })) })
+    if (rollout !== 'none') HAPPENINGS[rollout](pool, 0)
+    let floor = new Set(slots.filter((slot) => slot <= workers)).size
+    assert.equal(snapshot(pool.state).readyWorkers, floor)
+    for (const choice of choices) {
+      stepOne(pool, choice)
+      const { readyWorkers } = snapshot(pool.state)
+      assert.ok(readyWorkers >= floor, `${readyWorkers} slots are served, after ${floor}`)
+      assertOrphansServeUntilReplaced(pool)
+      floor = readyWorkers
+    }
+    becomeHealthy(pool)
   }), { numRuns: 500 })
 })
 
@@ -123,11 +177,12 @@ test('no slot ever runs a release that was not deployed to it', () => {
 })
 
 test('a stop ends with no process left, whatever was going on', () => {
-  fc.assert(fc.property(size, happenings, (workers, schedule) => {
-    const pool = simulate({ workers })
+  fc.assert(fc.property(size, orphans, happenings, (workers, left, schedule) => {
+    const pool = simulate({ workers, orphans: left })
     run(pool, /** @type {any} */ (schedule), () => {})
     pool.feed({ type: 'stop', actor: 'signal' })
     pool.settle()
+    assertEndedOnce(pool, left)
     assert.equal(pool.isFinished, true)
     assert.equal(pool.processes.size, 0)
     assert.equal(pool.state.rollout, null)
