@@ -1,10 +1,29 @@
 import { existsSync } from 'node:fs'
+import { z } from 'zod'
 import { identify } from './process-identity.js'
 import { resolveRelease } from './releases/resolve.js'
 
 const VERSION = 1
 
 /** @typedef {{ version: string, nodeVersion: string }} Software */
+
+const PID = z.int().positive()
+/** What a master needs of the memory to begin; anything else in it is left as it is. */
+const MEMORY = z.looseObject({
+  version: z.literal(VERSION),
+  master: z.looseObject({ pid: PID }),
+  configured: z.looseObject({ entry: z.string(), workers: z.int() }),
+  desiredWorkers: z.int().positive(),
+  release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
+  nextWorker: z.int().positive(),
+  workers: z.array(z.looseObject({
+    id: z.int().positive(),
+    slot: z.int().positive(),
+    state: z.enum(['starting', 'ready', 'draining', 'stopping']),
+    startedAt: z.iso.datetime(),
+    identity: z.looseObject({ pid: PID, startTime: z.string().nullable(), crashFile: z.string(), orderFile: z.string() })
+  }))
+})
 
 /**
  * How a master begins.
@@ -27,7 +46,8 @@ const VERSION = 1
  * @throws {import('./errors.js').DeckError} entry-not-found
  */
 export function inherit (memory, { entry, workers }, predecessor) {
-  if (memory?.version !== VERSION) return { lost: null, before: null, left: [], release: resolveRelease(entry), workers, nextWorker: 1 }
+  // Half a memory is none: a wrong number in it could be the pid of anybody.
+  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], release: resolveRelease(entry), workers, nextWorker: 1 }
   const { master, configured, desiredWorkers, release, handedOver } = memory
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {

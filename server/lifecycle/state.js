@@ -170,7 +170,8 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     releases: { [first.id]: first },
     nextWorker,
     nextRollout: lastRollout + 1,
-    nextRelease: lastRelease + (first === release ? 1 : 2)
+    // The history may have been damaged and begun anew; the release that goes on keeps its number all the same.
+    nextRelease: Math.max(lastRelease, Number(first.id.slice(1))) + 1
   }
 }
 
