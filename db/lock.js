@@ -1,5 +1,8 @@
 import { openSqlite } from './sqlite.js'
 
+/** A database that nobody refers to is closed by the garbage collection, and the lock would go with it. */
+const held = new Set()
+
 /**
  * Takes a file for this process alone, or fails at once. SQLite's lock is the operating system's: it ends with the
  * process, however that dies, so it is never stale.
@@ -13,10 +16,16 @@ export function takeLock (file) {
     // No journal beside it: nothing is ever written.
     db.pragma('journal_mode = MEMORY')
     db.exec('BEGIN EXCLUSIVE')
-    return { release: () => { db.close() } }
+    held.add(db)
+    return { release }
   } catch (/** @type {any} */ error) {
     db.close()
     if (/^SQLITE_BUSY/.test(error.code)) return null
     throw error
+  }
+
+  function release () {
+    held.delete(db)
+    db.close()
   }
 }
