@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -269,6 +269,17 @@ test('a rollout is kept as of its last event, and listed newest first', (t) => {
   assert.throws(() => history.rollouts({ cursor: 'x' }), { code: 'invalid-query' })
 })
 
+test('rollouts whose master ended before they did are found, oldest first, until their end is told', (t) => {
+  const { history, open } = setUp(t)
+  const tell = (/** @type {number} */ id, /** @type {string} */ state) => publish(history, [{ type: 'rollout.step', rollout: id, detail: { id, kind: 'deploy', state } }])
+  assert.deepEqual(history.unfinishedRollouts(), [])
+  for (const [id, state] of /** @type {const} */ ([[1, 'succeeded'], [2, 'aborting'], [3, 'failed'], [4, 'rolling']])) tell(id, state)
+  assert.deepEqual(history.unfinishedRollouts(), [{ id: 2, kind: 'deploy', state: 'aborting' }, { id: 4, kind: 'deploy', state: 'rolling' }])
+  tell(2, 'failed')
+  history.close()
+  assert.deepEqual(ids(/** @type {any} */ (open().unfinishedRollouts())), [4])
+})
+
 test('the steps of a rollout are stored once, not with each of its steps', (t) => {
   const { history } = setUp(t)
   const detail = { id: 1, state: 'rolling', steps: [{ slot: 1 }], progress: { total: 1, replaced: 0 } }
@@ -386,6 +397,33 @@ test('a file that is no database is moved aside and a new history begins', (t) =
   assert.equal(fresh.lastEventId(), 1)
 })
 
+test('a history that was cut short in the middle of a write opens with what had been written before', (t) => {
+  const { history, file, folder } = setUp(t)
+  publish(history, Array.from({ length: 600 }, (_, n) => ({ type: 'worker.exited', message: `${n} `.repeat(50) })))
+  const walBytes = statSync(`${file}-wal`).size
+  assert.ok(statSync(file).size > 0 && walBytes > 100_000, 'some of it is in either file')
+
+  let before = 0
+  for (const cut of [0, 1, 33, 4152, 100_000, Math.floor(walBytes / 2), walBytes - 4096, walBytes - 1, walBytes]) {
+    const copy = join(folder, `cut-${cut}.db`)
+    copyFileSync(file, copy)
+    copyFileSync(`${file}-wal`, `${copy}-wal`)
+    truncateSync(`${copy}-wal`, cut)
+    const torn = openHistory({ file: copy })
+    const last = torn.lastEventId()
+    assert.ok(torn.movedAside === null && last >= before, `cut after ${cut} bytes`)
+    assert.deepEqual(ids(all(torn, { limit: 1000 })), Array.from({ length: last }, (_, n) => last - n))
+    publish(torn, [{ type: 'master.started' }])
+    assert.equal(torn.lastEventId(), last + 1)
+    torn.close()
+    const db = new Database(copy)
+    assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
+    db.close()
+    before = last
+  }
+  assert.equal(before, 600, 'nothing is lost where nothing was cut')
+})
+
 test('reopening over a damaged file goes on with the same ids', (t) => {
   const { history, file } = setUp(t)
   publish(history, [{ type: 'release.created', release: 'r7' }, { type: 'rollout.started', rollout: 3, detail: { id: 3 } }])
@@ -405,7 +443,7 @@ test('a folder that is not there is one clear error', () => {
 test('a database that cannot be read says so as history-unavailable', (t) => {
   const { history } = setUp(t)
   history.close()
-  for (const read of [() => history.page(), () => history.event(1), () => history.rollout(1), () => history.rollouts()]) {
+  for (const read of [() => history.page(), () => history.event(1), () => history.rollout(1), () => history.rollouts(), () => history.unfinishedRollouts()]) {
     assert.throws(read, { code: 'history-unavailable' })
   }
 })

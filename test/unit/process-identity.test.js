@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import { describe, test } from 'node:test'
+import { identify, isAlive, signalProcess } from '../../server/process-identity.js'
+
+describe('process identity', { skip: process.platform !== 'linux' && 'without /proc a process is known by its number alone' }, () => {
+  test('a process is alive until it ends, and is told from every other', async (t) => {
+    const child = await sleeper(t)
+    const identity = identify(child.pid)
+    assert.equal(isAlive(identity), true)
+    assert.notEqual(identity.startTime, null)
+    assert.notDeepEqual({ ...identity, pid: 0 }, { ...identify(process.pid), pid: 0 })
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    assert.equal(isAlive(identity), false)
+    assert.equal(identify(child.pid).startTime, null)
+  })
+
+  test('a later process with the same number is not alive under the old identity, and is never signalled', async (t) => {
+    const child = await sleeper(t)
+    const { pid, startTime } = identify(child.pid)
+    const [bootId, ticks] = String(startTime).split(':')
+    const others = [`${bootId}:${Number(ticks) - 1}`, `00000000-0000-0000-0000-000000000000:${ticks}`]
+    const kill = t.mock.method(process, 'kill')
+    for (const other of others) {
+      assert.equal(isAlive({ pid, startTime: other }), false)
+      signalProcess({ pid, startTime: other }, 'SIGKILL')
+    }
+    assert.equal(kill.mock.callCount(), 0)
+    signalProcess({ pid, startTime }, 'SIGKILL')
+    assert.deepEqual((await once(child, 'exit'))[1], 'SIGKILL')
+  })
+
+  test('the start time is read behind a name that looks like other fields', (t) => {
+    const before = identify(process.pid)
+    const { title } = process
+    t.after(() => { process.title = title })
+    process.title = 'x) Z 1 (y'
+    assert.match(fs.readFileSync(`/proc/${process.pid}/stat`, 'utf8'), /\(x\) Z 1 \(y\) /)
+    assert.deepEqual(identify(process.pid), before)
+    assert.equal(isAlive(before), true)
+  })
+
+  test('a zombie has ended', async (t) => {
+    // The shell has become a process that waits for no child.
+    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.after(() => parent.kill('SIGKILL'))
+    const pid = Number(String((await once(parent.stdout, 'data'))[0]))
+    while (!/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))) await new Promise(setImmediate)
+    const identity = identify(pid)
+    assert.notEqual(identity.startTime, null)
+    assert.equal(isAlive(identity), false)
+    assert.doesNotThrow(() => signalProcess(identity, 'SIGTERM'))
+  })
+
+  test('one that ends between the look and the signal is no error, one that may not be signalled is', (t) => {
+    const identity = identify(process.pid)
+    const fail = (/** @type {string} */ code) => () => { throw Object.assign(new Error(code), { code }) }
+    const kill = t.mock.method(process, 'kill', fail('ESRCH'))
+    assert.doesNotThrow(() => signalProcess(identity, 'SIGTERM'))
+    kill.mock.mockImplementation(fail('EPERM'))
+    assert.throws(() => signalProcess(identity, 'SIGTERM'), { code: 'EPERM' })
+  })
+})
+
+test('where there is no /proc, a process is known by its number, and one of another user is alive', async (t) => {
+  const { platform } = process
+  t.after(() => Object.defineProperty(process, 'platform', { value: platform }))
+  Object.defineProperty(process, 'platform', { value: 'darwin' })
+  const identity = { pid: 4321, startTime: null }
+  const kill = t.mock.method(process, 'kill', () => true)
+  assert.equal(isAlive(identity), true)
+  for (const [code, expected] of /** @type {const} */ ([['EPERM', true], ['ESRCH', false]])) {
+    kill.mock.mockImplementation(() => { throw Object.assign(new Error(code), { code }) })
+    assert.equal(isAlive(identity), expected, code)
+  }
+})
+
+/** @param {import('node:test').TestContext} t */
+async function sleeper (t) {
+  const child = spawn('sleep', ['600'])
+  t.after(() => child.kill('SIGKILL'))
+  await once(child, 'spawn')
+  return /** @type {import('node:child_process').ChildProcess & { pid: number }} */ (child)
+}
