@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { linkSync, rmSync } from 'node:fs'
+import { linkSync, lstatSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
@@ -146,6 +147,7 @@ function createHandle ({ address, port, addressType, fd, flags }) {
  * @param {SocketQuery} query @param {string} file
  */
 function bindUnixSocket (query, file) {
+  if (isAbandoned(file)) rmSync(file, { force: true })
   const boundName = path.join(path.dirname(file), `.${randomBytes(4).toString('hex')}`)
   const isTooLong = Buffer.byteLength(boundName) > MAX_UNIX_PATH_BYTES
   const handle = createHandle(isTooLong ? query : { ...query, address: boundName })
@@ -160,6 +162,21 @@ function bindUnixSocket (query, file) {
   } finally {
     rmSync(boundName, { force: true })
   }
+}
+
+const PROBE = `require('net').connect(process.argv[1])
+  .on('connect', () => process.exit(1))
+  .on('error', ({ code }) => process.exit(code === 'ECONNREFUSED' ? 0 : 1))`
+const PROBE_PATIENCE_MS = 2_000
+
+/**
+ * Whether a socket's path was left behind by processes that were killed: nobody removes it then, and only connect(2)
+ * tells. Rare, and asked before anything serves, so a process is well spent on an answer that comes at once.
+ * @param {string} file
+ */
+function isAbandoned (file) {
+  if (!lstatSync(file, { throwIfNoEntry: false })?.isSocket()) return false
+  return spawnSync(process.execPath, ['-e', PROBE, file], { stdio: 'ignore', timeout: PROBE_PATIENCE_MS }).status === 0
 }
 
 /** A bind to a port in use may report nothing until listen(), which would then take a random port (libuv's delayed error). */

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { linkSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
+import path from 'node:path'
 import { test } from 'node:test'
 import { bindSocket, createSockets, describe } from '../../server/cluster/sockets.js'
+import { socketKey } from '../../workers/protocol.js'
+import { tempFolder } from '../support/folder.js'
 
 const query = (/** @type {object} */ fields = {}) => ({ address: '127.0.0.1', port: 80, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields })
 
@@ -107,4 +111,69 @@ test('a real bind to a port in use says so at once, though the kernel would only
   const { handle } = bindSocket(query({ port }))
   assert.ok(handle)
   handle.close()
+})
+
+const unixQuery = (/** @type {string} */ file) => query({ address: file, port: -1, addressType: -1 })
+
+test('a Unix socket has its own name and no other, and that goes with the socket', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const folder = tempFolder()
+  const file = path.join(folder, 'app.sock')
+  const sockets = createSockets({ onBindError: () => false })
+  const { handle } = sockets.request(1, { query: unixQuery(file) })
+  assert.ok(handle)
+  assert.deepEqual(readdirSync(folder), ['app.sock'])
+  sockets.close()
+  assert.deepEqual(readdirSync(folder), [])
+})
+
+test('a Unix socket that a killed server has left behind is bound anew; one that is served, and what is no socket, are in use', async () => {
+  const folder = tempFolder()
+  const [served, left, file] = ['served', 'left', 'file'].map((name) => path.join(folder, name))
+  const server = net.createServer().listen(served)
+  await once(server, 'listening')
+  assert.deepEqual(bindSocket(unixQuery(served)), { errno: -constants.errno.EADDRINUSE })
+
+  linkSync(served, left)
+  server.close()
+  await once(server, 'close')
+  const { handle } = bindSocket(unixQuery(left))
+  const next = net.createServer((socket) => socket.end('new')).listen(handle)
+  const [answer] = await once(net.connect(left).setEncoding('utf8'), 'data')
+  assert.equal(answer, 'new')
+  next.close()
+
+  writeFileSync(file, 'kept')
+  assert.deepEqual(bindSocket(unixQuery(file)), { errno: -constants.errno.EADDRINUSE })
+  assert.equal(statSync(file).size, 4)
+})
+
+test('what another master leaves to a keeper is there for the next one, and dropped with the address that nobody asks for', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  /** @type {string[]} */
+  const told = []
+  const handles = [80, 81].map(() => ({ isClosed: false, close () { this.isClosed = true } }))
+  const [app, unused] = [query(), query({ port: 81 })].map((each) => `app ${socketKey(each)}`)
+  const keeper = {
+    held: new Map([
+      [app, { handle: handles[0], data: { data: 'ticket keys' } }],
+      [unused, { handle: handles[1], data: {} }],
+      ['admin 127.0.0.1:9777', { handle: { close () { throw new Error('it is not the app\'s') } }, data: undefined }]
+    ]),
+    send () {},
+    hold: (/** @type {string} */ key) => { told.push(`hold ${key}`) },
+    drop: (/** @type {string} */ key) => { told.push(`drop ${key}`) }
+  }
+  const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: { close () {} } }) })
+  assert.deepEqual(sockets.request(1, { query: query(), data: 'other keys' }), { key: socketKey(query()), handle: handles[0], data: 'ticket keys' })
+  sockets.request(1, { query: query({ port: 82 }) })
+  assert.deepEqual(told, [`hold app ${socketKey(query({ port: 82 }))}`])
+
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[1].isClosed, false, 'its workers may still be starting')
+  sockets.expireUnused()
+  t.mock.timers.tick(30_000)
+  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false, true])
+  assert.deepEqual(told.slice(1), [`drop ${unused}`])
+  sockets.close()
 })
