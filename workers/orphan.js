@@ -57,7 +57,8 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     // EPIPE: who read the output may have gone with the master.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
     if (drain.isDrained()) return end()
-    if (drain.isDraining()) return
+    // Its master would have ended it then, and the next one may never come.
+    if (drain.isDraining()) return setTimeout(end, settings.deadlineMs)
     if (!outlives || !hasSockets) return leave(settings)
     let aloneSince = performance.now()
     const timer = setInterval(() => {

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { identify, isAlive, signalProcess } from '../../server/process-identity.js'
+import { startDeck } from '../support/deck.js'
+import { until } from '../support/until.js'
+
+const ALONE = ['--no-keeper']
+
+/** What a worker does whose master has died. */
+describe('orphan', { concurrency: 2 }, () => {
+  test('one that a living master has claimed goes on, one whose claim is a dead one\'s or another process\'s does not', async (t) => {
+    const { orphans, lose } = await startToLose(t, 'answers-with-pid.js', { workers: 3, flags: [...ALONE, '--orphan-ms', '600'] })
+    const deadMaster = await lose()
+    const [claimed, abandoned, mistaken] = orphans
+    tell(claimed, { claimedBy: process.pid, drain: null })
+    tell(abandoned, { claimedBy: deadMaster, drain: null })
+    tell(mistaken, { pid: claimed.pid, claimedBy: process.pid, drain: null })
+    await until(() => !isAlive(abandoned) && !isAlive(mistaken), 'those to end that nobody has claimed')
+    assert.equal(isAlive(claimed), true)
+
+    tell(claimed, { claimedBy: process.pid, drain: { idleGraceMs: 0, deadlineMs: 1000 } })
+    await until(() => !isAlive(claimed), 'the end of the last one')
+  })
+
+  test('one that was draining ends when its time is up, though no master comes to end it', async (t) => {
+    const { deck, orphans: [orphan], lose } = await startToLose(t, 'answers-with-pid.js', { workers: 1, flags: [...ALONE, '--drain-deadline-ms', '1000'] })
+    const hanging = fetch(`${await deck.appUrl()}/?ms=60000`).then(() => 'answered', () => 'cut')
+    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain')
+    const [, { pid: next }] = await deck.history('type=worker.ready').then((events) => events.reverse())
+    const successor = identify(next)
+    await lose()
+    t.after(() => signalProcess(successor, 'SIGKILL'))
+    await until(() => !isAlive(orphan), 'its end')
+    assert.equal(await hanging, 'cut')
+    assert.equal(isAlive(successor), true, 'it is waiting for the next master')
+  })
+
+  for (const app of ['boots-slowly.js', 'never-listens.js']) {
+    test(`a worker that is starting ends with its master: ${app}`, async (t) => {
+      const deck = await startDeck(t, app, { workers: 1, flags: ALONE })
+      const { pid } = await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
+      const worker = identify(pid)
+      deck.signal('SIGKILL')
+      await deck.exited
+      await until(() => !isAlive(worker), 'its end')
+    })
+  }
+
+  test('one that accepts through its master drains at once, and answers what it has', async (t) => {
+    const { deck, orphans, lose } = await startToLose(t, 'answers-with-pid.js', { workers: 2, flags: [...ALONE, '--dispatch', 'round-robin', '--drain-idle-grace-ms', '100'] })
+    const url = await deck.appUrl()
+    const slow = [1, 2].map(async () => {
+      const response = await fetch(`${url}/?ms=1000`)
+      return { connection: response.headers.get('connection'), pid: (/** @type {any} */ (await response.json())).pid }
+    })
+    // In turn: once the third is answered, the first two are with their workers.
+    await fetch(url)
+    await lose()
+    const answers = await Promise.all(slow)
+    assert.deepEqual(answers.map(({ connection }) => connection), ['close', 'close'])
+    assert.deepEqual(answers.map(({ pid }) => pid).sort(), orphans.map(({ pid }) => pid).sort())
+    await until(() => !orphans.some(isAlive), 'their ends')
+  })
+
+  test('an app that disconnects from its cluster ends, and is replaced, as under node:cluster', async (t) => {
+    const deck = await startDeck(t, 'disconnects-itself.js', { workers: 1 })
+    await deck.until({ ready: 1 })
+    await fetch(`${await deck.appUrl()}/disconnect`)
+    const { worker, code, signal, cause } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its exit')
+    assert.deepEqual({ worker, code, signal, cause }, { worker: 1, code: 0, signal: null, cause: 'crash' })
+    await deck.until({ ready: 1 })
+  })
+
+  test('output that nobody reads any more does not end it', async (t) => {
+    const { deck, orphans: [orphan], lose } = await startToLose(t, 'writes-with-every-request.js', { workers: 1, flags: ALONE })
+    const url = await deck.appUrl()
+    const masterPid = await lose()
+    t.after(() => signalProcess(orphan, 'SIGKILL'))
+    await until(() => parentOf(orphan.pid) !== masterPid, 'another parent')
+    await fetch(`${url}/quiet`)
+    deck.child.stdout.destroy()
+    for (let n = 0; n < 3; n++) assert.equal(await (await fetch(`${url}/loud`)).text(), String(orphan.pid))
+  })
+})
+
+/**
+ * @param {import('node:test').TestContext} t @param {string} app @param {NonNullable<Parameters<typeof startDeck>[2]> & { workers: number }} options
+ * @returns what the first workers are known by, and a function that kills their master and returns its pid
+ */
+async function startToLose (t, app, options) {
+  const deck = await startDeck(t, app, options)
+  await deck.until({ ready: options.workers })
+  const { workers } = JSON.parse(readFileSync(path.join(deck.folder, 'memory.json'), 'utf8'))
+  const orphans = /** @type {import('../../server/cluster/orphan-handle.js').OrphanIdentity[]} */ (workers.map((/** @type {any} */ { identity }) => identity))
+  const lose = async () => {
+    deck.signal('SIGKILL')
+    await deck.exited
+    return deck.masterPid
+  }
+  return { deck, orphans, lose }
+}
+
+/** @param {import('../../server/cluster/orphan-handle.js').OrphanIdentity} orphan @param {Partial<import('../../workers/protocol.js').OrphanOrder>} order */
+function tell ({ pid, orderFile }, order) {
+  writeFileSync(orderFile, JSON.stringify({ pid, ...order }))
+}
+
+/** @param {number} pid */
+function parentOf (pid) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+}
