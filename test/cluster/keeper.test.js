@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { chmodSync, cpSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import http from 'node:http'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import Database from 'better-sqlite3'
+import { identify, isAlive, signalProcess } from '../../server/process-identity.js'
+import { runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { until } from '../support/until.js'
+
+const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
+const AT_REST_MS = 2000
+
+describe('keeper and data folder', { concurrency: 2 }, () => {
+  test('at rest the keeper takes no CPU time, no descriptor and less than 20 MB that are its own', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    const pid = Number(deck.child.pid)
+    const before = { ticks: cpuTicks(pid), descriptors: descriptors(pid) }
+    await new Promise((resolve) => setTimeout(resolve, AT_REST_MS))
+    const ticks = cpuTicks(pid) - before.ticks
+    const dirtyKb = privateDirtyKb(pid)
+    t.diagnostic(`${ticks} ticks in ${AT_REST_MS} ms, ${dirtyKb} kB`)
+    assert.ok(ticks <= 1, `${ticks} ticks`)
+    assert.ok(dirtyKb < 20_000, `${dirtyKb} kB`)
+    assert.equal(descriptors(pid), before.descriptors)
+  })
+
+  test('a second start says who runs and exits 1, with and without a keeper, also where the first keeper was killed', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    const master = identify(deck.masterPid)
+    t.after(() => signalProcess(master, 'SIGTERM'))
+    const start = (/** @type {string[]} */ ...flags) => runCli(['start', APP, '--admin-port', '0', '--data-dir', deck.folder, ...flags])
+    const refusal = { code: 1, stdout: '', stderr: `clusterdeck: a master (pid ${master.pid}, ${deck.adminUrl}) already runs on this data folder\n` }
+    assert.deepEqual(await start(), refusal)
+    assert.deepEqual(await start('--no-keeper'), refusal)
+    deck.signal('SIGKILL')
+    await deck.exited
+    assert.deepEqual(await start(), refusal)
+    assert.equal((await deck.status()).readyWorkers, 2)
+    assert.equal((await runCli(['stop', '--data-dir', deck.folder])).code, 0)
+    await until(() => !isAlive(master), 'the end of the master')
+  })
+
+  test('a variable that only a keeper should set, set by hand, makes a master of its own', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { CLUSTERDECK_KEPT: '1' } })
+    await deck.until({ ready: 1 })
+    assert.equal(deck.masterPid, deck.child.pid)
+    assert.deepEqual(await deck.stop(), { code: 0, signal: null })
+  })
+
+  test('a Unix socket stays the same file from master to master; where all were killed at once, the next start binds it anew', async (t) => {
+    const socketPath = path.join(tempFolder(), 'app.sock')
+    const env = { SOCKET_PATH: socketPath }
+    const first = await startDeck(t, 'unix-socket.js', { workers: 1, env })
+    await first.until({ ready: 1 })
+    chmodSync(socketPath, 0o660)
+    const { ino, mode } = statSync(socketPath)
+    await first.loseMaster()
+    const { workers } = await first.until({ ready: 1 })
+    assert.deepEqual([statSync(socketPath).ino, statSync(socketPath).mode], [ino, mode])
+    assert.equal(await ask(socketPath), String(workers[0].pid))
+
+    const all = [Number(first.child.pid), first.masterPid, workers[0].pid].map(identify)
+    for (const identity of all) signalProcess(identity, 'SIGKILL')
+    await until(() => !all.some(isAlive), 'their ends')
+    assert.ok(statSync(socketPath).isSocket())
+    const second = await startDeck(t, 'unix-socket.js', { workers: 1, env, dataDir: first.folder })
+    const { workers: [{ pid }] } = await second.until({ ready: 1 })
+    assert.equal(await ask(socketPath), String(pid))
+  })
+
+  test('a history that its master could not finish is gone on with; one that is damaged is moved aside, with a notice', async (t) => {
+    const folder = tempFolder()
+    const first = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--no-keeper', '--orphan-ms', '100'], dataDir: folder })
+    await first.until({ ready: 1 })
+    first.signal('SIGKILL')
+    await first.exited
+    const copies = ['torn', 'damaged'].map((name) => path.join(tempFolder(), name))
+    for (const copy of copies) cpSync(folder, copy, { recursive: true })
+    const wal = path.join(copies[0], 'history.db-wal')
+    truncateSync(wal, statSync(wal).size - 100)
+    for (const name of ['history.db', 'history.db-wal']) truncateSync(path.join(copies[1], name), 100)
+
+    for (const [n, isMoved] of [false, true].entries()) {
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: copies[n] })
+      await deck.until({ ready: 1 })
+      assert.deepEqual((await deck.history('type=master.stopped')).map(({ cause, pid }) => [cause, pid]), [['master-lost', first.masterPid]])
+      await deck.stop()
+      assert.equal(/the history could not be read and was moved to .*history\.db\.damaged-.*; a new one begins/.test(deck.output.stdout), isMoved)
+      assert.equal(readdirSync(copies[n]).some((name) => name.includes('damaged')), isMoved)
+      const db = new Database(path.join(copies[n], 'history.db'), { readonly: true })
+      assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
+      db.close()
+    }
+  })
+})
+
+/** utime and stime of proc_pid_stat(5). @param {number} pid */
+function cpuTicks (pid) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const [utime, stime] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 13)
+  return Number(utime) + Number(stime)
+}
+
+/** What is written by this process alone: the heap and stacks, not node's own code, which all processes share. @param {number} pid */
+function privateDirtyKb (pid) {
+  return Number(/^Private_Dirty: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
+}
+
+/** @param {number} pid */
+function descriptors (pid) {
+  return readdirSync(`/proc/${pid}/fd`).length
+}
+
+/** @param {string} socketPath @returns {Promise<string>} */
+function ask (socketPath) {
+  return new Promise((resolve, reject) => {
+    http.get({ socketPath, agent: false }, (response) => response.setEncoding('utf8').on('data', resolve)).on('error', reject)
+  })
+}
