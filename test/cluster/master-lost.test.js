@@ -152,7 +152,8 @@ describe('a master that is lost', () => {
 
   test('what it wrote half, and a memory that makes no sense, keep no master from starting', async (t) => {
     const folder = tempFolder()
-    const first = await startDeck(t, 'answers-with-pid.js', { flags: ALONE, dataDir: folder })
+    // Without a memory nobody claims its workers.
+    const first = await startDeck(t, 'answers-with-pid.js', { flags: [...ALONE, '--orphan-ms', '500'], dataDir: folder })
     await first.until({ ready: 2 })
     first.signal('SIGKILL')
     await first.exited
