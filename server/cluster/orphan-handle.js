@@ -37,7 +37,7 @@ export function createOrphanHandle (identity, { onExit, deadlineMs }) {
     /** @param {{ code: number | null, signal: string | null }} exit as the keeper has seen it */
     leave ({ code, signal }) {
       clearInterval(timer)
-      rmSync(orderFile, { force: true })
+      withdrawOrder()
       onExit({ code, signal, error: takeCrashNote(crashFile, code) })
     }
   }
@@ -48,12 +48,25 @@ export function createOrphanHandle (identity, { onExit, deadlineMs }) {
     if (++gonePolls >= GONE_POLLS) handle.leave({ code: null, signal: null })
   }
 
+  function withdrawOrder () {
+    try {
+      rmSync(orderFile, { force: true })
+    } catch {
+      // EROFS and the like: it names a pid that has ended, so nobody obeys it.
+    }
+  }
+
   /** @param {import('../../workers/protocol.js').OrphanOrder['drain']} drain */
   function order (drain) {
     /** @type {import('../../workers/protocol.js').OrphanOrder} */
     const content = { pid, claimedBy: process.pid, drain }
-    mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
-    writeFileSync(`${orderFile}.new`, JSON.stringify(content), { mode: 0o600 })
-    renameSync(`${orderFile}.new`, orderFile)
+    try {
+      mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
+      writeFileSync(`${orderFile}.new`, JSON.stringify(content), { mode: 0o600 })
+      renameSync(`${orderFile}.new`, orderFile)
+    } catch {
+      // ENOSPC and the like, which must keep no master from starting: it leaves when nobody has claimed it for too long,
+      // and the deadline of its drain ends it by a signal.
+    }
   }
 }
