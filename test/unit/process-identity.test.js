@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import { describe, test } from 'node:test'
 import { identify, isAlive, signalProcess } from '../../server/process-identity.js'
+import { until } from '../support/until.js'
 
 describe('process identity', { skip: process.platform !== 'linux' && 'without /proc a process is known by its number alone' }, () => {
   test('a process is alive until it ends, and is told from every other', async (t) => {
@@ -44,11 +45,14 @@ describe('process identity', { skip: process.platform !== 'linux' && 'without /p
   })
 
   test('a zombie has ended', async (t) => {
-    // The shell has become a process that waits for no child.
-    const parent = spawn('sh', ['-c', 'true & echo $!; exec sleep 600'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const parent = spawn('sh', ['-c', '(read line) <&3 & echo $!; exec sleep 600 3<&-'], { stdio: ['ignore', 'pipe', 'inherit', 'pipe'] })
     t.after(() => parent.kill('SIGKILL'))
-    const pid = Number(String((await once(parent.stdout, 'data'))[0]))
-    while (!/\) Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))) await new Promise(setImmediate)
+    const pid = Number(String((await once(/** @type {import('node:stream').Readable} */ (parent.stdout), 'data'))[0]))
+    // Only a shell would wait for its child.
+    await until(() => fs.readFileSync(`/proc/${parent.pid}/comm`, 'utf8') === 'sleep\n', 'the shell to become another program')
+    const end = /** @type {import('node:stream').Writable} */ (parent.stdio[3])
+    end.end()
+    await until(() => / Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')), 'the zombie')
     const identity = identify(pid)
     assert.notEqual(identity.startTime, null)
     assert.equal(isAlive(identity), false)
