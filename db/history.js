@@ -6,6 +6,7 @@ import { openDatabase } from './open.js'
 import { createRetention } from './retention.js'
 import { createRollouts } from './rollouts.js'
 import { createSessions } from './sessions.js'
+import { createWorkerLives } from './worker-lives.js'
 
 /** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
 /** @typedef {import('./event-pages.js').EventQuery} EventQuery */
@@ -63,6 +64,9 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
 
     /** Those whose master ended before they did, oldest first. */
     unfinishedRollouts: () => reading(() => tables.rollouts.unfinished()),
+
+    /** Workers that have begun and ended. @param {number} since an event's id */
+    workerLives: (since) => reading(() => tables.workerLives(since)),
 
     /** @param {{ limit?: number, cursor?: string | null }} [query] */
     rollouts: (query) => reading(() => tables.rollouts.page(query)),
@@ -122,6 +126,7 @@ function openTables ({ file, now, clock, retention }, before) {
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
     page: createEventPages(db, { clock }).page,
     sessions: createSessions(db),
+    workerLives: createWorkerLives(db),
     sweep: createRetention(db, { retention, now, clock }).sweep,
     close: () => { db.close() }
   }

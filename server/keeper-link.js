@@ -63,6 +63,16 @@ export async function connectKeeper (env = process.env) {
     /** @param {string} key */
     drop (key) { send({ type: 'drop', key }) },
 
+    /** @param {string} prefix of the keys of one kind, of which there is to be one alone @param {string} wanted */
+    dropOthers (prefix, wanted) {
+      for (const [key, { handle }] of held) {
+        if (!key.startsWith(prefix) || key === wanted) continue
+        send({ type: 'drop', key })
+        handle.close()
+        held.delete(key)
+      }
+    },
+
     /** @param {string} type @param {(message: any) => void} handler */
     on (type, handler) { handlers.set(type, handler) },
 

@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { SIGNALS, STOP_SIGNALS } from './cluster/signals.js'
 import { KEPT_VARIABLE, tell } from './keeper-link.js'
 import { blankRecord, recordExit } from './lifecycle/restart-policy.js'
 import { createReaper } from './reaper.js'
@@ -10,7 +11,6 @@ import { createReaper } from './reaper.js'
  */
 
 const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
-const SIGNALS = /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR2'])
 const MAX_EXITS = 1000
 
 /** @typedef {{ child: import('node:child_process').ChildProcess, startedAt: number, hasStarted: boolean, isEnding: boolean }} Master */
@@ -23,10 +23,8 @@ const MAX_EXITS = 1000
 export function keep ({ script, args, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
   const held = /** @type {Map<string, { handle: any, data: unknown, from: Master }>} */ (new Map())
   const ownPids = /** @type {Set<number | undefined>} */ (new Set())
-  /** null while it waits to start the next one */
-  let current = /** @type {Master | null} */ (null)
-  /** the one that is to take over in an upgrade */
-  let next = /** @type {Master | null} */ (null)
+  // null while it waits to start one; `next`: the one that is to take over in an upgrade
+  let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
   let predecessor = /** @type {{ pid: number | undefined, code: number | null, signal: string | null } | null} */ (null)
   /** the latest ones of orphans */
   let exits = /** @type {import('./keeper-link.js').Exit[]} */ ([])
@@ -45,7 +43,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     },
     hold (from, { key, data }, handle) {
       drop(key)
-      held.set(key, { handle, data, from })
+      if (handle) held.set(key, { handle, data, from })
     },
     drop (master, { key }) { if (master === current) drop(key) },
     started (master, options) {
@@ -95,7 +93,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
 
   /** @param {NodeJS.Signals} signal */
   function forward (signal) {
-    const isStop = signal === 'SIGTERM' || signal === 'SIGINT'
+    const isStop = STOP_SIGNALS.includes(signal)
     const isAgain = stopSignal !== null
     if (isStop) stopSignal = signal
     if (current?.hasStarted) current.child.kill(signal)
@@ -106,7 +104,11 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
 
   function retry () {
     clearTimeout(retryTimer ?? undefined)
-    current = start(execPath)
+    try {
+      current = start(execPath)
+    } catch (/** @type {any} */ error) {
+      restart(0, error.message) // ENOMEM
+    }
   }
 
   /** @param {Master} master @param {{ code: number | null, signal: string | null, reason?: string }} exit */

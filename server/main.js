@@ -12,7 +12,7 @@ import { connectKeeper } from './keeper-link.js'
 import { createState } from './lifecycle/state.js'
 import { createLog } from './log.js'
 import { createRecorder } from './recorder.js'
-import { inherit, rememberFor, signMemory } from './succession.js'
+import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
 import { followNext } from './upgrade.js'
 
@@ -34,7 +34,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const dataDir = openDataDir(config.dataDir)
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
-  const { lost, before, left, release, workers, nextWorker } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
+  const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
   const log = createLog(dataDir.logFile)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
@@ -42,6 +42,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     lastId: history.lastEventId(),
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
   })
+  const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
   const terminal = createTerminal({ stdout })
   // EPIPE, as for the terminal.
@@ -70,9 +71,14 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     throw error
   })
   keeper.hold(adminSocket, socket)
-  if (lost) recordLoss(lost)
-  signMemory(dataDir.memory)
-  dataDir.announce({ pid: process.pid, adminUrl, startedAt: master.startedAt })
+  keeper.dropOthers('admin ', adminSocket)
+  // A disk that is full keeps nobody from serving: the next change tries again.
+  attempt(() => signMemory(dataDir.memory))
+  attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt: master.startedAt }))
+  if (lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...lost, message: `the master (pid ${lost.pid}) ended without stopping its workers` })
+  attempt(closeUnfinished)
+  let { left } = inherited
+  attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
   if (history.movedAside) terminal.line(`the history could not be read and was moved to ${history.movedAside}; a new one begins`)
 
   const stopListening = listenForSignals({
@@ -90,17 +96,18 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   /** @type {Promise<number>} */
   const stopped = new Promise((resolve) => { resolveStopped = resolve })
   let hasEnded = false
+  let isHandingOver = false
 
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
   const startTime = performance.now()
   const stopWaiting = events.subscribe(announceStart)
-  const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, software })
+  const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, software, since })
   if (candidate) {
     candidate.open(events, ({ type, worker }) => worker !== undefined && history.page({ type: [type], worker, limit: 1 }).items.length > 0)
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: changeOf(before, software), detail: { from: before, to: software } })
     supervisor.takeOver({ left, exits: keeper.exits, nextWorker })
   } else {
-    supervisor.start({ workers, left, exits: keeper.exits, isNewRelease: !('id' in release) })
+    supervisor.start({ workers, left, sockets, exits: keeper.exits, isNewRelease: !('id' in release) })
   }
   followNext({ keeper, supervisor, events, onHandOver: handOver })
   supervisor.finished.then(() => end(0))
@@ -129,20 +136,28 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     })
   }
 
-  /** @param {import('./keeper-link.js').Exit} exit what the master before could not record itself */
-  function recordLoss ({ pid, code, signal }) {
-    events.publish({ type: 'master.stopped', cause: 'master-lost', pid, code, signal, message: `the master (pid ${pid}) ended without stopping its workers` })
+  /** What the master before could not record itself. */
+  function closeUnfinished () {
     for (const rollout of history.unfinishedRollouts()) {
-      const reason = `the master (pid ${pid}) ended while it ran`
+      const reason = 'its master ended while it ran'
       const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? reason }
       events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
+    }
+  }
+
+  /** @param {() => void} work what no start depends on */
+  function attempt (work) {
+    try {
+      work()
+    } catch (error) {
+      log.error({ err: error }, 'this could not be done at the start')
     }
   }
 
   /** @param {Record<string, any>} command one that came by a signal */
   function dispatch (command) {
     // What comes now is for the next master, to which the keeper says it again.
-    if (hasEnded) return
+    if (isHandingOver) return
     try {
       deck.dispatch({ ...command, actor: 'signal' })
     } catch (/** @type {any} */ error) {
@@ -168,7 +183,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   /** The next master has its workers ready: it gets all that there is one of. */
   async function handOver () {
     if (hasEnded) return
-    hasEnded = true
+    hasEnded = isHandingOver = true
     await admin.close()
     supervisor.handOver()
     const uptimeMs = Date.now() - startedAt.getTime()

@@ -16,6 +16,8 @@ const MEMORY = z.looseObject({
   desiredWorkers: z.int().positive(),
   release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
   nextWorker: z.int().positive(),
+  sockets: z.array(z.string()),
+  since: z.int().positive(),
   workers: z.array(z.looseObject({
     id: z.int().positive(),
     slot: z.int().positive(),
@@ -31,6 +33,8 @@ const MEMORY = z.looseObject({
  * @property {import('./keeper-link.js').Exit | null} lost  the master that did not end as it should; null: there was none
  * @property {Software | null} before  what the master before was
  * @property {import('./cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
+ * @property {string[]} sockets  the names of those that it had bound
+ * @property {number | null} since  the event from which on its ids of workers are of one series, null: a new one begins
  * @property {Omit<import('./lifecycle/state.js').Release, 'id' | 'createdAt'> | import('./lifecycle/state.js').Release} release
  * @property {number} workers  how many are wanted
  * @property {number} nextWorker
@@ -47,17 +51,35 @@ const MEMORY = z.looseObject({
  */
 export function inherit (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
-  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], release: resolveRelease(entry), workers, nextWorker: 1 }
+  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], sockets: [], since: null, release: resolveRelease(entry), workers, nextWorker: 1 }
   const { master, configured, desiredWorkers, release, handedOver } = memory
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
     lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
     before: memory.software,
     left: memory.workers.map((/** @type {any} */ worker) => ({ ...worker, orphan: handedOver ? 'upgrade' : 'master-lost' })),
+    sockets: memory.sockets,
+    since: memory.since,
     release: keepsRelease ? release : resolveRelease(entry),
     workers: configured.workers === workers ? desiredWorkers : workers,
     nextWorker: memory.nextWorker
   }
+}
+
+/**
+ * A master may be killed between an event and the memory of it, so both are asked.
+ * @param {import('./cluster/supervisor.js').SavedWorker[]} left
+ * @param {ReturnType<import('../db/history.js').History['workerLives']>} lives
+ * @param {{ id: number }[]} own  those of this master itself, in an upgrade
+ * @returns {import('./cluster/supervisor.js').SavedWorker[]} those whose end is not on record
+ */
+export function reconcile (left, { ended, open }, own) {
+  const forgotten = open.filter(({ worker }) => ![...left, ...own].some(({ id }) => id === worker))
+  return [
+    ...left.filter(({ id }) => !ended.has(id)),
+    // It was just forked: one that is not ready ends with its master.
+    ...forgotten.map(({ worker, ...life }) => ({ ...life, id: worker, state: /** @type {const} */ ('starting'), readyAt: null, intent: null, orphan: /** @type {const} */ ('master-lost'), identity: null }))
+  ]
 }
 
 /**
@@ -68,8 +90,9 @@ export function inherit (memory, { entry, workers }, predecessor) {
  * @param {import('./cluster/supervisor.js').Supervisor} parts.supervisor
  * @param {Pick<import('./config.js').Config, 'entry' | 'workers'>} parts.config
  * @param {Software} parts.software
+ * @param {number} parts.since
  */
-export function rememberFor ({ memory, events, supervisor, config: { entry, workers }, software: { version, nodeVersion } }) {
+export function rememberFor ({ memory, events, supervisor, config: { entry, workers }, software: { version, nodeVersion }, since }) {
   const master = identify(process.pid)
   let written = ''
   const unsubscribe = events.subscribe(() => write({ handedOver: false }))
@@ -86,7 +109,7 @@ export function rememberFor ({ memory, events, supervisor, config: { entry, work
 
   /** @param {{ handedOver: boolean }} how */
   function write ({ handedOver }) {
-    const content = { version: VERSION, master, software: { version, nodeVersion }, handedOver, configured: { entry, workers }, ...supervisor.memory() }
+    const content = { version: VERSION, master, software: { version, nodeVersion }, handedOver, since, configured: { entry, workers }, ...supervisor.memory() }
     const text = JSON.stringify(content)
     if (text === written) return
     memory.write(content)

@@ -1,3 +1,8 @@
+/** @type {NodeJS.Signals[]} those that a terminal sends included */
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT']
+/** @type {NodeJS.Signals[]} */
+export const SIGNALS = [...STOP_SIGNALS, 'SIGHUP', 'SIGUSR2']
+
 /**
  * What an operator means by a signal to the master. Returns a function that stops listening.
  * @param {{ onStop: () => void, onKill: () => void, onDeploy: () => void, onRestart: () => void }} actions
@@ -11,7 +16,7 @@ export function listenForSignals ({ onStop, onKill, onDeploy, onRestart }, sourc
     isStopping = true
     onStop()
   }
-  const handlers = Object.entries({ SIGTERM: stop, SIGINT: stop, SIGHUP: onDeploy, SIGUSR2: onRestart })
+  const handlers = Object.entries({ ...Object.fromEntries(STOP_SIGNALS.map((signal) => [signal, stop])), SIGHUP: onDeploy, SIGUSR2: onRestart })
 
   for (const [signal, handler] of handlers) source.on(signal, handler)
   return () => {

@@ -53,6 +53,9 @@ export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSoc
       return { key, handle: socket.handle, data: socket.data }
     },
 
+    /** @returns {string[]} of those that are bound */
+    names: () => [...held.keys()],
+
     /** @param {number} worker its app has closed the server, and means it */
     release (worker, /** @type {string} */ key) {
       if (held.get(key)?.users.delete(worker)) expire(key)

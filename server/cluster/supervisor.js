@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
 import { snapshot } from '../lifecycle/snapshot.js'
@@ -9,6 +10,10 @@ import { createSockets, describe } from './sockets.js'
 import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
+
+const EADDRINUSE = -constants.errno.EADDRINUSE
+/** Orphans look for orders ten times as seldom; until it is bound, connections are refused. */
+const BLOCKED_RETRY_MS = 20
 
 /**
  * Holds the one mutable state: inbox → reduce → publish what is decided → do it. Events go out first, so an intent is
@@ -43,6 +48,8 @@ export function createSupervisor (initialState, {
 
   const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id }) })
   const sockets = createSockets({ onBindError: isFirstStart, keeper })
+  /** Names of the sockets of the master before, which its workers may still have. */
+  let heldBefore = /** @type {Set<string>} */ (new Set())
 
   /** @type {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }} */
   const effects = {
@@ -64,8 +71,11 @@ export function createSupervisor (initialState, {
 
   /** What a worker's own side says, by message type. */
   const messages = {
-    socket (/** @type {number} */ worker, /** @type {any} */ { seq, query, data }) {
+    socket (/** @type {number} */ worker, /** @type {any} */ request) {
+      const { seq, query, data } = request
+      if (!handles.has(worker)) return
       const { handle, ...reply } = sockets.request(worker, { query, data })
+      if (reply.errno === EADDRINUSE && heldBefore.has(reply.key) && makeWay()) return setTimeout(hear, BLOCKED_RETRY_MS, worker, request)
       handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
     },
     'release-socket': (/** @type {number} */ worker, /** @type {any} */ { key }) => sockets.release(worker, key),
@@ -80,6 +90,16 @@ export function createSupervisor (initialState, {
     vitals (/** @type {number} */ worker, /** @type {any} */ { rssBytes, cpuPercent }) {
       vitals.set(worker, { rssBytes, cpuPercent, at: new Date(time()).toISOString() })
     }
+  }
+
+  /**
+   * Where no keeper has kept it, an address may be held by the workers of a dead master alone, which wait for their
+   * replacements, which wait for the address. @returns {boolean} whether it is worth another try
+   */
+  function makeWay () {
+    if (!Object.values(state.workers).some(({ orphan }) => orphan)) return false
+    receive({ type: 'address-blocked' })
+    return true
   }
 
   /** No worker has ever been ready: nothing is lost yet by giving up. */
@@ -104,10 +124,10 @@ export function createSupervisor (initialState, {
     memory () {
       const workers = Object.values(state.workers)
         .map(({ forkedAt, ...worker }) => ({ ...worker, identity: handles.get(worker.id)?.identity }))
-        // Without one it is only about to be forked.
-        .filter(({ identity }) => identity)
+        // One whose fork is not on record is none to anybody else, and ends with this master.
+        .filter(({ pid, identity }) => pid !== null && identity)
       const { release, nextWorker, nextRollout, nextRelease, upgrade } = state
-      return { desiredWorkers: state.slots.length, release, nextWorker, nextRollout, nextRelease, firstOfNext: upgrade?.firstWorker ?? null, workers }
+      return { desiredWorkers: state.slots.length, release, nextWorker, nextRollout, nextRelease, firstOfNext: upgrade?.firstWorker ?? null, sockets: sockets.names(), workers }
     },
 
     /**
@@ -115,9 +135,11 @@ export function createSupervisor (initialState, {
      * @param {number} how.workers how many
      * @param {SavedWorker[]} [how.left] the workers of a master that has died, as its memory had them
      * @param {import('../keeper-link.js').Exit[]} [how.exits] how some of them have ended
+     * @param {string[]} [how.sockets] the names of its sockets
      * @param {boolean} [how.isNewRelease] false where that master has made it
      */
-    start ({ workers, left = [], exits = [], isNewRelease = true }) {
+    start ({ workers, left = [], exits = [], sockets: before = [], isNewRelease = true }) {
+      heldBefore = new Set(before)
       receive({ type: 'start', workers, isNewRelease, orphans: left.map((worker) => adopt(worker, exits)), actor: 'system' })
     },
 
@@ -216,9 +238,9 @@ export function createSupervisor (initialState, {
 
   /** @param {SavedWorker} saved @param {import('../keeper-link.js').Exit[]} exits @returns {import('../lifecycle/state.js').Orphan} */
   function adopt ({ identity, ...worker }, exits) {
-    if (!isAlive(identity)) {
-      const { code = null, signal = null } = exits.findLast(({ pid }) => pid === identity.pid) ?? {}
-      return { ...worker, exit: { code, signal, error: takeCrashNote(identity.crashFile, code) } }
+    if (!identity || !isAlive(identity)) {
+      const { code = null, signal = null } = exits.findLast(({ pid }) => pid === worker.pid) ?? {}
+      return { ...worker, exit: { code, signal, error: identity && takeCrashNote(identity.crashFile, code) } }
     }
     const { deadlineMs } = initialState.options.drain
     handles.set(worker.id, createOrphanHandle(identity, { deadlineMs, onExit: (exit) => exited(worker.id, exit) }))
@@ -255,4 +277,4 @@ export function createSupervisor (initialState, {
 }
 
 /** @typedef {import('../lifecycle/state.js').Command} Command */
-/** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity }} SavedWorker */
+/** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */

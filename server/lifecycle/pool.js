@@ -68,6 +68,10 @@ const HANDLERS = {
     for (const worker of Object.values(state.workers)) drain(turn, worker, { cause, actor, rollout: null })
   },
 
+  'address-blocked' (/** @type {Turn} */ turn) {
+    drainOrphans(turn, () => true)
+  },
+
   'worker-forked': ofWorker((turn, worker, { pid }) => {
     worker.pid = pid
     turn.tellOf('worker.forked', worker)

@@ -117,6 +117,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'next-gone', reason: string, lastWorker: number, orphans: Orphan[] }
  *   | { type: 'hand-over' }
  *   | { type: 'take-over', orphans: Orphan[], nextWorker: number }
+ *   | { type: 'address-blocked' }
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }
  *   | { type: 'worker-listening', worker: number, address: string }

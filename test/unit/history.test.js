@@ -280,6 +280,20 @@ test('rollouts whose master ended before they did are found, oldest first, until
   assert.deepEqual(ids(/** @type {any} */ (open().unfinishedRollouts())), [4])
 })
 
+test('workers that have begun and not ended are told apart from those that have, from one event on', (t) => {
+  const { history } = setUp(t)
+  const [{ id: first }] = publish(history, ['forked', 'exited', 'forked', 'forked', 'ready', 'exited'].map((what, index) => ({
+    type: `worker.${what}`, worker: [1, 1, 1, 2, 2, 2][index], slot: 1, pid: 5000 + index, release: 'r1'
+  })))
+  const open = [{ worker: 1, slot: 1, pid: 5002, release: 'r1' }]
+  const told = (/** @type {number} */ since) => {
+    const { ended, open: lives } = history.workerLives(since)
+    return { ended: [...ended].sort(), open: lives.map(({ startedAt, ...life }) => life) }
+  }
+  assert.deepEqual(told(first), { ended: [1, 2], open })
+  assert.deepEqual(told(first + 2), { ended: [2], open })
+})
+
 test('the steps of a rollout are stored once, not with each of its steps', (t) => {
   const { history } = setUp(t)
   const detail = { id: 1, state: 'rolling', steps: [{ slot: 1 }], progress: { total: 1, replaced: 0 } }

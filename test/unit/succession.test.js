@@ -6,7 +6,7 @@ import { openDataDir } from '../../server/data-dir.js'
 import { createEventStream } from '../../server/event-stream.js'
 import { createState } from '../../server/lifecycle/state.js'
 import { identify } from '../../server/process-identity.js'
-import { inherit, rememberFor, signMemory } from '../../server/succession.js'
+import { inherit, reconcile, rememberFor, signMemory } from '../../server/succession.js'
 import { OPTIONS } from '../support/simulation.js'
 import { tempFolder } from '../support/folder.js'
 
@@ -31,7 +31,7 @@ function setUp () {
     intent: null,
     identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' }
   }
-  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 }, desiredWorkers: 4, release, nextWorker: 9, workers: [worker] }
+  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 }, desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'], since: 5, workers: [worker] }
   return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
 }
 
@@ -39,7 +39,7 @@ describe('inherit', () => {
   test('without a memory a master begins anew', () => {
     const { entry, config } = setUp()
     const { release, ...rest } = inherit(null, config, null)
-    assert.deepEqual(rest, { lost: null, before: null, left: [], workers: 2, nextWorker: 1 })
+    assert.deepEqual(rest, { lost: null, before: null, left: [], sockets: [], since: null, workers: 2, nextWorker: 1 })
     assert.equal(release.entry, entry)
     assert.equal('id' in release, false)
   })
@@ -50,6 +50,8 @@ describe('inherit', () => {
       lost: { pid: 4321, code: null, signal: null },
       before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }],
+      sockets: ['null:3000:4:undefined:0'],
+      since: 5,
       release,
       workers: 4,
       nextWorker: 9
@@ -107,17 +109,32 @@ describe('inherit', () => {
   }
 })
 
+describe('reconcile', () => {
+  const life = (/** @type {number} */ worker) => ({ worker, slot: 1, pid: 5000 + worker, release: 'r3', startedAt: '2026-01-01T00:00:00.000Z' })
+
+  test('an end that is on record is not told again, and a worker that only the history knows gets one', () => {
+    const { worker } = setUp()
+    const left = /** @type {any[]} */ ([worker, { ...worker, id: 9 }])
+    const all = reconcile(left, { ended: new Set([9]), open: [life(8), life(10)] }, [])
+    assert.deepEqual(all.map(({ id, state, identity }) => [id, state, identity?.pid ?? null]), [[8, 'ready', 4322], [10, 'starting', null]])
+  })
+
+  test('those of a master that takes over are none of the one before', () => {
+    assert.deepEqual(reconcile([], { ended: new Set(), open: [life(3), life(4)] }, [{ id: 3 }, { id: 4 }]), [])
+  })
+})
+
 describe('what is remembered', () => {
   test('is written with the event after which it has changed, signed by this process, and only then', (t) => {
     const { memory, config, content: { desiredWorkers, release, nextWorker, workers } } = setUp()
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
     let size = desiredWorkers
-    const remembering = rememberFor({ memory, events, config, software: SOFTWARE, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
+    const remembering = rememberFor({ memory, events, config, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
-    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, configured: config, desiredWorkers, release, nextWorker, workers })
+    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: config, desiredWorkers, release, nextWorker, workers })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -137,7 +154,7 @@ describe('what is remembered', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream({ onError: () => {} })
     const write = t.mock.method(memory, 'write', () => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) })
-    rememberFor({ memory, events, config, software: SOFTWARE, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    rememberFor({ memory, events, config, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })
