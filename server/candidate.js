@@ -30,9 +30,7 @@ export async function standBy ({ keeper, config, dataDir, supervise }) {
   const decided = /** @type {Promise<any>} */ (new Promise((resolve) => { decide = resolve }))
   const supervisor = /** @type {import('./cluster/supervisor.js').Supervisor} */ (supervise({
     release,
-    nextWorker: known?.firstOfNext ?? known?.nextWorker,
-    lastRollout: known?.nextRollout - 1,
-    lastRelease: known?.nextRelease - 1,
+    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
     events: outbox,
     outlives: () => hasTakenOver,
     onStartBlocked: (/** @type {Error} */ { message }) => fail(message)
