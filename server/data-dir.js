@@ -3,6 +3,7 @@ import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, wri
 import path from 'node:path'
 import { takeLock } from '../db/lock.js'
 import { DeckError } from './errors.js'
+import { isAlive } from './process-identity.js'
 
 /** @typedef {ReturnType<typeof openDataDir>} DataDir */
 
@@ -74,7 +75,8 @@ export function openDataDir (folder) {
 
 /** @param {any} master what it has said of itself, if it has come that far */
 function masterRunning (master) {
-  const who = master ? `a master (pid ${master.pid}, ${master.adminUrl})` : 'another master'
+  // Where it is taking over from one that has died, it has not said yet.
+  const who = master && isAlive({ pid: master.pid, startTime: null }) ? `a master (pid ${master.pid}, ${master.adminUrl})` : 'another master'
   return new DeckError('master-running', `${who} already runs on this data folder`)
 }
 

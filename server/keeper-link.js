@@ -12,7 +12,7 @@
  * `upgrade-failed` and `relay`.
  */
 
-/** Tells a master that its IPC channel leads to a keeper. */
+/** Tells a master that its IPC channel leads to a keeper, by the pid of that. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
 
 /**
@@ -37,7 +37,7 @@ export function tellFailure (reason) {
  * @param {Record<string, string | undefined>} [env]
  */
 export async function connectKeeper (env = process.env) {
-  const isKept = Boolean(env[KEPT_VARIABLE] && process.send)
+  const isKept = Number(env[KEPT_VARIABLE]) === process.ppid && Boolean(process.send)
   delete env[KEPT_VARIABLE]
   /** @type {Map<string, { handle: any, data: unknown }>} */
   const held = new Map()

@@ -68,7 +68,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   /** @param {string} binary @returns {Master} */
   function start (binary) {
     // In a session of its own: Ctrl-C in the terminal reaches the keeper alone, which forwards it once.
-    const child = fork(script, args, { execPath: binary, detached: true, env: { ...process.env, [KEPT_VARIABLE]: '1' } })
+    const child = fork(script, args, { execPath: binary, detached: true, env: { ...process.env, [KEPT_VARIABLE]: String(process.pid) } })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
     child.on('message', (/** @type {any} */ message, handle) => {

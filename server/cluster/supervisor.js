@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
@@ -220,10 +221,19 @@ export function createSupervisor (initialState, {
       const result = reduce(state, { ...input, at: now(), time: time(), random: random() })
       state = result.state
       for (const event of result.events) events.publish(event)
-      for (const command of result.commands) effects[command.type](/** @type {never} */ (command))
+      for (const command of result.commands) attempt(command)
       return result.refusal
     } finally {
       isWorking = false
+    }
+  }
+
+  /** @param {Command} command one that fails must not take the others with it */
+  function attempt (command) {
+    try {
+      effects[command.type](/** @type {never} */ (command))
+    } catch (/** @type {any} */ error) {
+      events.publish({ type: 'unexpected', worker: 'worker' in command ? command.worker : null, message: `${command.type}: ${error.message}`, detail: { stack: error.stack } })
     }
   }
 
@@ -240,6 +250,7 @@ export function createSupervisor (initialState, {
   function adopt ({ identity, ...worker }, exits) {
     if (!identity || !isAlive(identity)) {
       const { code = null, signal = null } = exits.findLast(({ pid }) => pid === worker.pid) ?? {}
+      if (identity) rmSync(identity.orderFile, { force: true })
       return { ...worker, exit: { code, signal, error: identity && takeCrashNote(identity.crashFile, code) } }
     }
     const { deadlineMs } = initialState.options.drain

@@ -47,6 +47,9 @@ test('a lock writes nothing, and leaves nothing beside its file', () => {
   lock?.release()
 })
 
+/** More than the kernel gives away. */
+const GONE_PID = 2 ** 22 + 1
+
 test('a file that cannot be a lock is an error, not a refusal', () => {
   assert.throws(() => takeLock(path.join(tempFolder(), 'nowhere', 'master.lock')), /directory does not exist/)
   assert.throws(() => takeLock(tempFolder()), { code: 'SQLITE_CANTOPEN' })
@@ -57,8 +60,10 @@ test('a data folder in use is refused by the name of its master; one whose lock 
   const dataDir = openDataDir(folder)
   const { child } = await takeElsewhere(t, path.join(folder, 'master.lock'))
   assert.throws(() => dataDir.lock(), { code: 'master-running', message: 'another master already runs on this data folder' })
-  dataDir.announce({ pid: 4321, adminUrl: 'http://127.0.0.1:9777', startedAt: '2026-01-01T00:00:00.000Z' })
-  assert.throws(() => dataDir.lock(), { code: 'master-running', message: 'a master (pid 4321, http://127.0.0.1:9777) already runs on this data folder' })
+  dataDir.announce({ pid: GONE_PID, adminUrl: 'http://127.0.0.1:9777', startedAt: '2026-01-01T00:00:00.000Z' })
+  assert.throws(() => dataDir.lock(), { message: 'another master already runs on this data folder' }, 'it is taking over from that one')
+  dataDir.announce({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '2026-01-01T00:00:00.000Z' })
+  assert.throws(() => dataDir.lock(), { code: 'master-running', message: `a master (pid ${process.pid}, http://127.0.0.1:9777) already runs on this data folder` })
   child.kill('SIGKILL')
   await once(child, 'exit')
   dataDir.lock()
