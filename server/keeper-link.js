@@ -1,3 +1,5 @@
+import { DeckError } from './errors.js'
+
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
 /** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
 
@@ -35,9 +37,12 @@ export function tellFailure (reason) {
 /**
  * The master's line to its keeper. Without a keeper every call does nothing, and nothing was held.
  * @param {Record<string, string | undefined>} [env]
+ * @throws {DeckError} start-failed: the keeper is gone already
  */
 export async function connectKeeper (env = process.env) {
-  const isKept = Number(env[KEPT_VARIABLE]) === process.ppid && Boolean(process.send)
+  const isKept = Boolean(env[KEPT_VARIABLE] && process.send)
+  // A master that has lost its keeper before it began would run beside another one, or after the end of everything.
+  if (isKept && Number(env[KEPT_VARIABLE]) !== process.ppid) throw keeperGone()
   delete env[KEPT_VARIABLE]
   /** @type {Map<string, { handle: any, data: unknown }>} */
   const held = new Map()
@@ -85,10 +90,13 @@ export async function connectKeeper (env = process.env) {
 
   /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[] }>} */
   function greet () {
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      const onLost = () => reject(keeperGone())
+      process.once('disconnect', onLost)
       handlers.set('held', ({ key, data, handle }) => held.set(key, { handle, data }))
       handlers.set('go', ({ exits, ...rest }) => {
         handlers.set('reaped', (exit) => exits.push(exit))
+        process.off('disconnect', onLost)
         resolve({ exits, ...rest })
       })
       process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
@@ -101,4 +109,8 @@ export async function connectKeeper (env = process.env) {
     // A keeper that is gone is told by 'disconnect'.
     if (isKept && process.connected) process.send?.(message, handle, undefined, () => {})
   }
+}
+
+function keeperGone () {
+  return new DeckError('start-failed', 'the keeper that has started this master is gone')
 }

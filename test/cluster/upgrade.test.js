@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, test } from 'node:test'
@@ -40,6 +40,12 @@ describe('upgrade in place', () => {
     const times = events.map(({ at }) => at)
     assert.deepEqual(times, [...times].sort(), 'in the order of time')
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+
+    const { workers: serving } = await deck.until({ ready: 2 })
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    const orphaned = await deck.history('type=worker.orphaned&cause=master-lost')
+    assert.deepEqual(orphaned.map(({ worker }) => worker).sort(), serving.map(idOf), 'the workers of an upgrade outlive their master as well')
   })
 
   for (const [what, broken, reason] of /** @type {const} */ ([
@@ -75,6 +81,7 @@ describe('upgrade in place', () => {
       const deck = await startDeck(t, 'waits-at-the-gate.js', { env: { GATE: gate } })
       const before = await deck.until({ ready: 2 })
       const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+      const descriptors = countDescriptors(deck)
       await writeFile(gate, '')
       await deck.api('/upgrade', { method: 'POST' })
       const { pid } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > 2, 'the first worker of the next master')
@@ -88,6 +95,7 @@ describe('upgrade in place', () => {
       const after = await deck.until({ ready: 2 })
       assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
       assert.deepEqual((await fresh.stop()).failures, [])
+      assert.equal(countDescriptors(deck), descriptors, 'the keeper does not go on holding what only the next master had bound')
       await rm(gate)
       await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
       await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'a restart')
@@ -145,6 +153,18 @@ describe('upgrade in place', () => {
     await assertNothingLeft(deck)
   })
 
+  test('told to stop while the next master waits for a worker, both end at once', async (t) => {
+    const gate = path.join(tempFolder(), 'gate')
+    const deck = await startDeck(t, 'waits-at-the-gate.js', { env: { GATE: gate } })
+    await deck.until({ ready: 2 })
+    await writeFile(gate, '')
+    await deck.api('/upgrade', { method: 'POST' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > 2, 'the first worker of the next master')
+    deck.signal('SIGTERM')
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    await assertNothingLeft(deck)
+  })
+
   test('is refused where it cannot be done, and says why', async (t) => {
     const kept = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await kept.until({ ready: 1 })
@@ -161,6 +181,11 @@ describe('upgrade in place', () => {
 })
 
 const idOf = (/** @type {{ id: number }} */ { id }) => id
+
+/** @param {import('../support/deck.js').Deck} deck */
+function countDescriptors ({ child }) {
+  return readdirSync(`/proc/${child.pid}/fd`).length
+}
 
 /** @param {number} pid */
 function parentOf (pid) {
