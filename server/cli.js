@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync, realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command, Option } from 'commander'
 import { createApiClient } from './cli/api-client.js'
@@ -14,6 +15,8 @@ import { KEPT_VARIABLE, tellFailure } from './keeper-link.js'
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string }} Terminal */
 
 const USAGE_EXIT_CODE = 2
+/** 128 + SIGTERM, as a shell has it. */
+const EARLY_STOP_EXIT_CODE = 143
 const { version, description } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
 /**
@@ -57,6 +60,16 @@ async function createProgram (argv, terminal, outcome) {
     .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
   // Only the help and the parsing of `start` need the schema; the other commands start faster without it.
   if (argv.includes('start')) await addStartOptions(start)
+
+  const systemd = program.command('systemd')
+    .description('print a unit file that runs an app under systemd, with these options of start')
+    .usage('[options] [entry] [-- app arguments]')
+    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .action(async (entry, flags) => {
+      const { systemdUnits } = await import('./cli/systemd.js')
+      terminal.stdout.write(await systemdUnits({ ...flags, entry, ...appArguments(argv) }, { cwd: terminal.cwd, script: ownScript() }))
+    })
+  if (argv.includes('systemd')) await addSystemdOptions(systemd)
 
   addClientCommands(program, terminal)
   return program
@@ -146,13 +159,28 @@ async function addStartOptions (start) {
   all.filter((option) => !isCommon(option)).forEach(add)
 }
 
+/** @param {Command} systemd */
+async function addSystemdOptions (systemd) {
+  const several = (/** @type {string} */ value, /** @type {string[]} */ before = []) => [...before, value]
+  systemd.optionsGroup('The unit:')
+    .option('--name <name>', 'what the units are called (default: as the package of the app, or its file)')
+    .option('--user <name>', 'who the service runs as (default: who asks; for root, a user of its own)')
+    .option('--socket <address>', 'a port, an address with a port or a path that systemd listens on; may be given again', several)
+    .option('--notify-reload', 'Type=notify-reload, which needs systemd 253')
+  await addStartOptions(systemd)
+}
+
 /** @param {Record<string, unknown>} flags @param {Terminal} terminal */
 async function startMaster (flags, { stdout, stderr, env, cwd }) {
   const isKept = Boolean(env[KEPT_VARIABLE])
+  // The kernel drops a signal that process 1 has no handler for, and this one would come back as a SIGKILL.
+  const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
+  if (process.pid === 1) process.once('SIGTERM', endEarly)
   try {
     const [{ loadConfig }, main] = await Promise.all([import('./config.js'), import('./main.js')])
     const config = await loadConfig({ flags, env, cwd })
     const { stopped } = await main.startMaster(config, { stdout, stderr })
+    process.off('SIGTERM', endEarly)
     return await stopped
   } catch (/** @type {any} */ error) {
     if (isKept) tellFailure(error.message)
@@ -199,6 +227,11 @@ function wantsKeeper (argv, env) {
   const ours = beforeSeparator(argv)
   if (ours.find((word) => !word.startsWith('-')) !== 'start' || env[KEPT_VARIABLE]) return false
   return env.CLUSTERDECK_KEEPER !== 'off' && !ours.some((word) => ['--no-keeper', '-h', '--help'].includes(word))
+}
+
+/** This file, by the link that it was called by, which may lead to a newer version some day. */
+function ownScript () {
+  return isMain() ? resolve(process.argv[1]) : fileURLToPath(import.meta.url)
 }
 
 /** Whether this file is what node was started with, by whatever link. */

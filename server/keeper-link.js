@@ -1,4 +1,5 @@
 import { DeckError } from './errors.js'
+import { takeInheritedSockets } from './inherited-sockets.js'
 
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
 /** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
@@ -35,7 +36,8 @@ export function tellFailure (reason) {
 }
 
 /**
- * The master's line to its keeper. Without a keeper every call does nothing, and nothing was held.
+ * The master's line to its keeper. Without a keeper every call does nothing, and nothing is held but what the service
+ * manager has passed.
  * @param {Record<string, string | undefined>} [env]
  * @throws {DeckError} start-failed: the keeper is gone already
  */
@@ -44,8 +46,8 @@ export async function connectKeeper (env = process.env) {
   // A master that has lost its keeper before it began would run beside another one, or after the end of everything.
   if (isKept && Number(env[KEPT_VARIABLE]) !== process.ppid) throw keeperGone()
   delete env[KEPT_VARIABLE]
-  /** @type {Map<string, { handle: any, data: unknown }>} */
-  const held = new Map()
+  /** @type {Map<string, { handle: any, data: any }>} */
+  const held = isKept ? new Map() : takeInheritedSockets({ env })
   /** @type {Map<string, (message: any) => void>} */
   const handlers = new Map()
   const { role, predecessor, exits } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { SIGNALS, STOP_SIGNALS } from './cluster/signals.js'
+import { takeInheritedSockets } from './inherited-sockets.js'
 import { KEPT_VARIABLE, tell } from './keeper-link.js'
 import { blankRecord, recordExit } from './lifecycle/restart-policy.js'
 import { createReaper } from './reaper.js'
@@ -21,7 +22,7 @@ const MAX_EXITS = 1000
  * @returns {Promise<number>} the exit code of its last master
  */
 export function keep ({ script, args, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
-  const held = /** @type {Map<string, { handle: any, data: unknown, from: Master }>} */ (new Map())
+  const held = /** @type {Map<string, { handle: any, data: unknown, from?: Master }>} */ (takeInheritedSockets({ say }))
   const ownPids = /** @type {Set<number | undefined>} */ (new Set())
   // null while it waits to start one; `next`: the one that is to take over in an upgrade
   let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
@@ -59,7 +60,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     'handed-over' (master) { if (master === current && next) succeed() },
     relay (master, message) { tell(master === current ? next : current, message) }
   }
-  createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped })
+  createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = start(execPath)

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { openHistory } from '../db/history.js'
+import { adminPlace } from './activation.js'
 import { createAdmin } from './admin/listener.js'
 import { standBy } from './candidate.js'
 import { createForker } from './cluster/forker.js'
@@ -11,7 +12,9 @@ import { createEventStream } from './event-stream.js'
 import { connectKeeper } from './keeper-link.js'
 import { createState } from './lifecycle/state.js'
 import { createLog } from './log.js'
+import { createReaper } from './reaper.js'
 import { createRecorder } from './recorder.js'
+import { tellServiceManager } from './service-manager.js'
 import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
 import { followNext } from './upgrade.js'
@@ -26,11 +29,12 @@ const KILL_PATIENCE_MS = 1000
  * @param {import('./config.js').Config} config
  * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream }} [streams]
  * @returns {Promise<{ adminUrl: string, stopped: Promise<number> }>} `stopped`: the exit code
- * @throws {import('./errors.js').DeckError} entry-not-found, data-dir-unusable, master-running, port-in-use, listen-failed,
+ * @throws {import('./errors.js').DeckError} invalid-config, entry-not-found, data-dir-unusable, master-running, port-in-use, listen-failed,
  *   upgrade-failed; then nothing was started, or it has gone again
  */
 export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr } = {}) {
   const keeper = await connectKeeper()
+  const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
@@ -62,16 +66,14 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const software = { version, nodeVersion: process.version }
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
   const deck = createDeck({ config, supervisor, events, history, master, isKept: () => keeper.isKept })
-  const adminSocket = `admin ${config.admin.host}:${config.admin.port}`
-  const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, socket: keeper.held.get(adminSocket)?.handle, log })
+  const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
     await recorder.close()
     history.close()
     throw error
   })
-  keeper.hold(adminSocket, socket)
-  keeper.dropOthers('admin ', adminSocket)
+  place.hold(socket)
   // A disk that is full keeps nobody from serving: the next change tries again.
   attempt(() => signMemory(dataDir.memory))
   attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt: master.startedAt }))
@@ -99,6 +101,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   let isHandingOver = false
 
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
+  tellServiceManager({ events, supervisor, config, keeper })
+  // As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
+  if (process.pid === 1) createReaper({ isOurs: supervisor.isWorker, onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
   const startTime = performance.now()
   const stopWaiting = events.subscribe(announceStart)
   const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, software, since })

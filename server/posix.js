@@ -9,6 +9,7 @@ const WNOHANG = 1
 const AF_UNIX = 1
 const SOCK_DGRAM = 2
 const SOCK_CLOEXEC = 0o2000000
+const MSG_DONTWAIT = 0x40
 const MSG_NOSIGNAL = 0x4000
 const SIGNAL_MASK = 0x7f
 
@@ -55,7 +56,7 @@ function bind (koffi) {
     },
 
     /**
-     * Sends one datagram to a Unix socket, or not at all.
+     * Sends one datagram to a Unix socket, or not at all; it never waits for a receiver whose queue is full.
      * @param {string} path one that begins with @ is in the abstract namespace
      * @param {string} text @returns {boolean} whether it was taken
      */
@@ -65,7 +66,7 @@ function bind (koffi) {
       try {
         const data = Buffer.from(text)
         const address = unixAddress(path)
-        return sendto(fd, data, data.length, MSG_NOSIGNAL, address, address.length) === data.length
+        return sendto(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL, address, address.length) === data.length
       } finally {
         close(fd)
       }

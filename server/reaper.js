@@ -8,10 +8,13 @@ import { loadPosix } from './posix.js'
  * @param {object} options
  * @param {(pid: number) => boolean} options.isOurs one that node waits for
  * @param {(exit: { pid: number, code: number | null, signal: string | null }) => void} options.onReaped
+ * @param {(line: string) => void} options.say
  */
-export function createReaper ({ isOurs, onReaped }) {
+export function createReaper ({ isOurs, onReaped, say }) {
+  const isInit = process.pid === 1
   const posix = loadPosix()
-  if (!posix?.adoptOrphans()) return
+  if (!posix && isInit) say('this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies')
+  if (!posix || !(isInit || posix.adoptOrphans())) return
   process.on('SIGCHLD', () => {
     for (const pid of children()) {
       if (isOurs(pid)) continue

@@ -13,6 +13,7 @@ const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */
   'rollout.succeeded': 'green',
   'rollout.failed': 'red',
   'scale.changed': 'cyan',
+  'socket.unused': 'yellow',
   'history.degraded': 'red',
   'history.recovered': 'green',
   unexpected: 'yellow'

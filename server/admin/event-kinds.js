@@ -28,6 +28,7 @@ const KINDS = Object.freeze({
   'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded' },
   'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed' },
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed' },
+  'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused' },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
   'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded' },
   'history.recovered': { icon: 'database', tone: 'ok', label: 'History recovered' },

@@ -6,6 +6,7 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import { socketKey } from '../../workers/protocol.js'
+import { createInherited } from './inherited.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 
@@ -21,16 +22,18 @@ const UNUSED_GRACE_MS = 30_000
  * primary does, leaves no first worker whose end would unlink a Unix socket's path.
  * @param {object} options
  * @param {(error: BindError) => boolean} options.onBindError  returns whether the worker is to wait, because the master is about to end everything
- * @param {Keeper} [options.keeper]  has a copy of every socket, and those of the master before
+ * @param {(sockets: string[]) => void} [options.onUnused]  the service manager's that no worker has asked for
+ * @param {Keeper} [options.keeper]  has a copy of every socket, those of the master before, and the service manager's
  * @param {typeof bindSocket} [options.bind]
  * @param {number} [options.unusedGraceMs]
  */
-export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSocket, unusedGraceMs = UNUSED_GRACE_MS }) {
-  /** @type {Map<string, { handle: any, data: unknown, file?: string, users: Set<number>, unusedTimer?: NodeJS.Timeout }>} */
+export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, unusedGraceMs = UNUSED_GRACE_MS }) {
+  /** @type {Map<string, { handle: any, data: unknown, file?: string, inherited?: number, users: Set<number>, unusedTimer?: NodeJS.Timeout }>} */
   const held = new Map()
   for (const [name, { handle, data: kept }] of keeper.held) {
     if (name.startsWith(KEEPER_PREFIX)) held.set(name.slice(KEEPER_PREFIX.length), { ...kept, handle, users: new Set() })
   }
+  const inherited = createInherited(keeper.held)
   let isClosed = false
 
   return {
@@ -42,11 +45,12 @@ export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSoc
       const key = socketKey(query)
       let socket = held.get(key)
       if (!socket) {
-        const bound = isClosed ? { errno: ECANCELED } : bind(query)
+        const bound = isClosed ? { errno: ECANCELED } : inherited.match(query) ?? bind(query)
         if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describe(query, bound.errno)) }
-        socket = { ...bound, data, users: new Set() }
+        const { handle, errno, ...whose } = bound
+        socket = { handle, ...whose, data, users: new Set() }
         held.set(key, socket)
-        keeper.hold(KEEPER_PREFIX + key, bound.handle, { data, file: bound.file })
+        keeper.hold(KEEPER_PREFIX + key, handle, { data, ...whose })
       }
       clearTimeout(socket.unusedTimer)
       socket.users.add(worker)
@@ -64,6 +68,14 @@ export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSoc
     /** The workers have asked for what they need: what was kept from before and nobody wants may go. */
     expireUnused () {
       for (const key of held.keys()) expire(key)
+      const unused = inherited.unused(new Set([...held.values()].map((socket) => socket.inherited)))
+      if (unused.length > 0) onUnused(unused)
+    },
+
+    /** @param {SocketQuery} query @param {number} errno @returns {BindError} in words, with what is known of the cause */
+    explain (query, errno) {
+      const error = describe(query, errno)
+      return errno === EADDRINUSE ? { ...error, message: error.message + inherited.hint(query) } : error
     },
 
     /** @param {number} worker it is gone; its sockets stay for its successor */
@@ -75,6 +87,7 @@ export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSoc
     close () {
       isClosed = true
       for (const key of [...held.keys()]) drop(key)
+      inherited.close()
     },
 
     /** Another master has these sockets now. */
@@ -85,13 +98,15 @@ export function createSockets ({ onBindError, keeper = NO_KEEPER, bind = bindSoc
         handle.close()
       }
       held.clear()
+      inherited.close()
     }
   }
 
   /** @param {string} key */
   function expire (key) {
     const socket = held.get(key)
-    if (!socket || socket.users.size > 0) return
+    // One of the service manager's stays: nobody could bind it anew.
+    if (!socket || socket.users.size > 0 || socket.inherited !== undefined) return
     clearTimeout(socket.unusedTimer)
     socket.unusedTimer = setTimeout(() => drop(key), unusedGraceMs).unref()
   }

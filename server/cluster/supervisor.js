@@ -7,7 +7,7 @@ import { isAlive } from '../process-identity.js'
 import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
-import { createSockets, describe } from './sockets.js'
+import { createSockets } from './sockets.js'
 import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
@@ -48,7 +48,7 @@ export function createSupervisor (initialState, {
   const finished = new Promise((resolve) => { resolveFinished = resolve })
 
   const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id }) })
-  const sockets = createSockets({ onBindError: isFirstStart, keeper })
+  const sockets = createSockets({ onBindError: isFirstStart, onUnused: tellUnused, keeper })
   /** Names of the sockets of the master before, which its workers may still have. */
   let heldBefore = /** @type {Set<string>} */ (new Set())
 
@@ -81,7 +81,7 @@ export function createSupervisor (initialState, {
     },
     'release-socket': (/** @type {number} */ worker, /** @type {any} */ { key }) => sockets.release(worker, key),
     'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { query, errno }) {
-      if (isFirstStart()) onStartBlocked(describe(query, errno))
+      if (isFirstStart()) onStartBlocked(sockets.explain(query, errno))
     },
     listening (/** @type {number} */ worker, /** @type {any} */ { address }) {
       if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
@@ -106,6 +106,13 @@ export function createSupervisor (initialState, {
   /** No worker has ever been ready: nothing is lost yet by giving up. */
   function isFirstStart () {
     return state.phase === 'starting' && Object.values(state.workers).every((worker) => worker.readyAt === null)
+  }
+
+  /** @param {string[]} unused */
+  function tellUnused (unused) {
+    for (const address of unused) {
+      events.publish({ type: 'socket.unused', actor: 'system', message: `the app does not listen on ${address}, which the service manager has opened for it` })
+    }
   }
 
   return {
@@ -172,6 +179,9 @@ export function createSupervisor (initialState, {
       receive({ type: 'hand-over' })
       sockets.leave()
     },
+
+    /** @param {number} pid @returns {boolean} whether it is a worker */
+    isWorker: (pid) => [...handles.values()].some(({ identity }) => identity?.pid === pid),
 
     /** @param {import('../keeper-link.js').Exit} exit of a process that was no child of this one */
     reaped ({ pid, code, signal }) {

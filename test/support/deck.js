@@ -12,6 +12,14 @@ const PATIENCE_MS = 40_000
 
 /** @typedef {Awaited<ReturnType<typeof startDeck>>} Deck */
 /** @typedef {Pick<import('node:test').TestContext, 'after'>} TestOwner */
+/**
+ * Who starts it, where that is not the test itself.
+ * @typedef {object} Launch
+ * @property {string[]} [through] a program and its arguments, which starts what follows
+ * @property {number[]} [descriptors] to be passed on, from number 3 on
+ * @property {Record<string, string>} [env]
+ * @property {(child: { pid?: number }) => number | undefined} [pidOf] the process to signal, where it is not the one that was spawned
+ */
 
 /**
  * Runs `clusterdeck start` on a fixture as a user would, in a process of its own, and speaks the language of the tests.
@@ -25,14 +33,19 @@ const PATIENCE_MS = 40_000
  * @param {Record<string, string | undefined>} [options.env]
  * @param {string} [options.dataDir]
  * @param {string} [options.cli] the command line of another installation
+ * @param {Launch} [options.launch]
  */
-export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI } = {}) {
+export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, launch = {} } = {}) {
   const folder = dataDir ?? tempFolder()
   const before = await readMaster(folder)
-  const child = spawn(process.execPath, [
-    cli, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
+  const { through = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
+  const [program, ...words] = [
+    ...through, process.execPath, cli, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
     ...(args.length > 0 ? ['--', ...args] : [])
-  ], { env: { ...process.env, PORT: undefined, ...env }, stdio: ['ignore', 'pipe', 'pipe'], cwd: path.dirname(path.resolve(FIXTURES, app)) })
+  ]
+  const child = /** @type {import('node:child_process').ChildProcessByStdio<null, import('node:stream').Readable, import('node:stream').Readable>} */ (spawn(program, words, {
+    env: { ...process.env, PORT: undefined, ...launch.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', ...descriptors], cwd: path.dirname(path.resolve(FIXTURES, app))
+  }))
   const output = collectOutput(child)
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
   const events = createEventLog()
@@ -110,7 +123,7 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
     nextMaster: () => meet(access.pid),
 
     /** @param {NodeJS.Signals} signal */
-    signal: (signal) => child.kill(signal),
+    signal: (signal) => kill(signal),
 
     /** Ends the master; the exit of the first call is given to every other. */
     stop: () => (stopping ??= stop())
@@ -127,10 +140,21 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
     events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
   }
 
+  function kill (/** @type {NodeJS.Signals} */ signal) {
+    const pid = pidOf(child)
+    try {
+      return pid !== undefined && process.kill(pid, signal)
+    } catch (/** @type {any} */ error) {
+      // It has ended in between.
+      if (error.code !== 'ESRCH') throw error
+      return false
+    }
+  }
+
   async function stop () {
     events.close()
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
-    const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+    if (child.exitCode === null && child.signalCode === null) kill('SIGTERM')
+    const timer = setTimeout(() => kill('SIGKILL'), PATIENCE_MS)
     const result = await exited
     clearTimeout(timer)
     return result
@@ -139,10 +163,11 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
 
 /**
  * Runs `clusterdeck` with any arguments to its end.
- * @param {string[]} args @param {{ env?: Record<string, string | undefined>, cwd?: string }} [options]
+ * @param {string[]} args @param {{ env?: Record<string, string | undefined>, cwd?: string, launch?: Launch }} [options]
  */
-export async function runCli (args, { env = {}, cwd } = {}) {
-  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+export async function runCli (args, { env = {}, cwd, launch: { through = [], descriptors = [], env: more } = {} } = {}) {
+  const [program, ...words] = [...through, process.execPath, CLI, ...args]
+  const child = spawn(program, words, { env: { ...process.env, ...more, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe', ...descriptors] })
   const output = collectOutput(child)
   const [code] = await once(child, 'close')
   return { code, stdout: output.stdout, stderr: output.stderr }

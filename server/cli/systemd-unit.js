@@ -1,0 +1,130 @@
+import { listedPath, quotedProgram, quotedWord, wholeLine } from './unit-quoting.js'
+
+/**
+ * Unit files for systemd, as systemd.service(5), systemd.exec(5) and systemd.socket(5) have them.
+ */
+
+/** What a stop takes beside its workers. */
+const STOP_SLACK_S = 15
+/** What a start takes beside its workers. */
+const START_SLACK_S = 30
+/** systemd's own default; who configures more patience than that gets more. */
+const LEAST_START_S = 90
+const WATCHDOG_S = 30
+const HOMES = ['/home', '/root', '/run/user']
+
+/**
+ * @typedef {object} UnitFacts
+ * @property {string} name of the units, without their suffix
+ * @property {string} node
+ * @property {string} script the command line's own file
+ * @property {string} entry
+ * @property {string[]} options of `start`
+ * @property {string[]} args the app's own
+ * @property {string} cwd
+ * @property {string | null} user null: one that systemd makes up for as long as the service runs
+ * @property {string | null} dataDir null: one that systemd makes
+ * @property {string[]} sockets what it is to listen on for the app, as ListenStream= has it
+ * @property {boolean} notifyReload
+ * @property {{ ready: { timeoutMs: number }, drain: { deadlineMs: number }, stop: { termGraceMs: number } }} config
+ */
+
+/**
+ * @param {UnitFacts} facts
+ * @returns {string} the unit of the service, and that of its sockets where it has any
+ * @throws {import('../errors.js').DeckError} invalid-config: a value that no unit file can hold
+ */
+export function unitFiles (facts) {
+  const service = serviceUnit(facts)
+  if (facts.sockets.length === 0) return service
+  return `# ${facts.name}.service\n${service}\n# ${facts.name}.socket\n${socketUnit(facts)}`
+}
+
+/** @param {UnitFacts} facts */
+function serviceUnit ({ name, node, script, entry, options, args, cwd, user, dataDir, sockets, notifyReload, config: { ready, drain, stop } }) {
+  const stopSeconds = Math.ceil((drain.deadlineMs + stop.termGraceMs) / 1000) + STOP_SLACK_S
+  const startSeconds = Math.max(LEAST_START_S, Math.ceil(ready.timeoutMs / 1000) + START_SLACK_S)
+  const words = [
+    quotedProgram(node),
+    ...[script, 'start', entry, ...options].map((text) => quotedWord('start', text)),
+    // %S: /var/lib, or the user's own place under a manager of theirs.
+    ...(dataDir === null ? ['--data-dir', `%S/${name}`] : ['--data-dir', quotedWord('--data-dir', dataDir)]),
+    ...(args.length > 0 ? ['--', ...args.map((text) => quotedWord('an argument of the app', text))] : [])
+  ]
+  return `[Unit]
+Description=${name}, run by clusterdeck
+After=network.target
+${sockets.length > 0 ? `# Whoever starts the service gets its sockets too.\nRequires=${name}.socket\nAfter=${name}.socket\n` : ''}
+[Service]
+${notifyReload
+    ? '# Needs systemd 253. A reload is a rolling deploy, and ends when that has ended.\nType=notify-reload'
+    : '# A reload is a rolling deploy.\nType=notify\nExecReload=/bin/kill -HUP $MAINPID'}
+# The main process is the keeper; the master, which is its child, knows how things are.
+NotifyAccess=all
+ExecStart=${words.join(' ')}
+WorkingDirectory=${wholeLine('the working folder', cwd)}
+${user === null ? '# Name one by User= if the app needs to own files.\nDynamicUser=yes' : `User=${user}`}
+${dataDir === null ? `StateDirectory=${name}\nStateDirectoryMode=0700` : `ReadWritePaths=${listedPath('--data-dir', dataDir)}`}
+WatchdogSec=${WATCHDOG_S}
+TimeoutStartSec=${startSeconds}
+# drain.deadlineMs and stop.termGraceMs, and what is left to do then.
+TimeoutStopSec=${stopSeconds}
+# Only the main process hears of a stop first: it lets the workers answer what they have.
+KillMode=mixed
+Restart=on-failure
+RestartSec=1
+# 2: the command line or the configuration is wrong, which another start does not mend.
+RestartPreventExitStatus=2
+# A worker that runs out of memory is replaced; the others go on.
+OOMPolicy=continue
+LimitNOFILE=524288
+
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+ProtectSystem=strict
+${homeLine([node, script, entry, cwd, dataDir ?? ''])}
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+ProtectProc=invisible
+# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+RemoveIPC=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+# A Unix socket that the app binds itself is its user's alone; one of a socket unit has SocketMode=.
+UMask=0077
+# Not MemoryDenyWriteExecute=: V8 compiles JavaScript to machine code at run time.
+
+[Install]
+WantedBy=multi-user.target
+${sockets.length > 0 ? `Also=${name}.socket\n` : ''}`
+}
+
+/** @param {UnitFacts} facts */
+function socketUnit ({ name, sockets }) {
+  return `[Unit]
+Description=Sockets of ${name}
+
+[Socket]
+${sockets.map((socket) => `ListenStream=${wholeLine('--socket', socket)}\n`).join('')}
+[Install]
+WantedBy=sockets.target
+`
+}
+
+/** An app that lies in a home folder has to be seen. @param {string[]} paths */
+function homeLine (paths) {
+  const isAtHome = paths.some((each) => HOMES.some((home) => each === home || each.startsWith(`${home}/`)))
+  return isAtHome ? '# The app, or what it needs, lies there.\nProtectHome=read-only' : 'ProtectHome=yes'
+}

@@ -1,0 +1,118 @@
+import { fstatSync, readFileSync } from 'node:fs'
+import net from 'node:net'
+
+/**
+ * A listening socket that a service manager has opened before us, sd_listen_fds(3). Its other copies are not ours:
+ * it is never unlinked, and closed here only when this process ends.
+ * @typedef {{ fd: number, name: string, host?: string, port?: number, path?: string | null }} InheritedSocket
+ *   `fd`: its number in the process that was started; `name`: of LISTEN_FDNAMES; `path`: of a Unix socket, null if it cannot be known
+ */
+
+/** Under this name, and its descriptor's number, a keeper holds each of them. */
+export const INHERITED_PREFIX = 'inherited '
+/** The name of the one that is meant for the admin port. */
+export const ADMIN_NAME = 'admin'
+
+const FIRST_FD = 3
+/** What systemd writes where a descriptor has no name. */
+const NO_NAME = 'unknown'
+const VARIABLES = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
+
+/**
+ * Takes what was passed to this very process, once. The variables are removed: a child would take them for its own.
+ * Imports no package, since the keeper runs it.
+ * @param {object} [options]
+ * @param {Record<string, string | undefined>} [options.env]
+ * @param {number} [options.pid]
+ * @param {(line: string) => void} [options.say] why one of them is not used
+ * @returns {Map<string, { handle: any, data: InheritedSocket }>} by the name under which a keeper holds them
+ */
+export function takeInheritedSockets ({ env = process.env, pid = process.pid, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } } = {}) {
+  const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES } = env
+  for (const name of VARIABLES) delete env[name]
+  const taken = new Map()
+  // Another process of the same service may have left its own in the environment.
+  if (LISTEN_PID === undefined || Number(LISTEN_PID) !== pid) return taken
+  const count = Number(LISTEN_FDS)
+  if (!Number.isInteger(count) || count < 0) say(`LISTEN_FDS: expected a number of descriptors, received ${JSON.stringify(LISTEN_FDS)}`)
+  const names = (LISTEN_FDNAMES ?? '').split(':')
+  for (let fd = FIRST_FD; fd < FIRST_FD + count; fd++) {
+    const name = names[fd - FIRST_FD] || NO_NAME
+    const { handle, place, reason } = openSocket(fd)
+    if (handle) taken.set(`${INHERITED_PREFIX}${fd}`, { handle, data: { fd, name, ...place } })
+    else say(`the inherited descriptor ${fd} ("${name}") is not used: expected a listening TCP or Unix stream socket, received ${reason}`)
+    if (reason === NOTHING) break
+  }
+  return taken
+}
+
+/** @param {InheritedSocket} socket @returns {string} for people */
+export function describeInherited ({ fd, name, host, port, path }) {
+  const address = port !== undefined ? addressText(String(host), port) : path ?? `a Unix socket of unknown path, descriptor ${fd}`
+  return name === NO_NAME ? address : `${address} ("${name}")`
+}
+
+/** @param {string} host @param {number} port */
+function addressText (host, port) {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+const NOTHING = 'nothing'
+
+/** @param {number} fd @returns {{ handle?: any, place?: { host: string, port: number } | { path: string | null }, reason?: string }} */
+function openSocket (fd) {
+  const stat = statOf(fd)
+  if (!stat) return { reason: NOTHING }
+  // A pipe opens as a Unix socket would.
+  if (!stat.isSocket()) return { reason: 'something else' }
+  const handle = /** @type {any} */ (net)._createServerHandle(null, null, null, fd)
+  if (typeof handle === 'number') return { reason: 'another kind of socket, as a datagram one is' }
+  const { reason, ...place } = typeof handle.getsockname === 'function' ? tcpPlace(handle) : unixPlace(stat.ino)
+  if (!reason) return { handle, place: /** @type {any} */ (place) }
+  handle.close()
+  return { reason }
+}
+
+/** @param {number} fd */
+function statOf (fd) {
+  try {
+    return fstatSync(fd)
+  } catch {
+    // EBADF: fewer have been passed than were promised.
+    return null
+  }
+}
+
+const CONNECTION = 'a connection (Accept=yes in its socket unit)'
+
+/** @param {any} handle @returns {{ host: string, port: number, reason?: undefined } | { reason: string }} */
+function tcpPlace (handle) {
+  if (handle.getpeername({}) === 0) return { reason: CONNECTION }
+  const bound = /** @type {import('node:net').AddressInfo} */ ({})
+  handle.getsockname(bound)
+  return { host: bound.address, port: bound.port }
+}
+
+/** `__SO_ACCEPTCON` of linux/net.h, in the column Flags */
+const LISTENS = 0x10000
+const FLAGS_COLUMN = 3
+
+/**
+ * Node does not tell the path of a Unix socket, proc_pid_net(5) does. One from another network namespace is not in there.
+ * @param {number} inode @returns {{ path: string | null, reason?: undefined } | { reason: string }}
+ */
+function unixPlace (inode) {
+  const row = unixSockets().map((line) => /^((?:\S+ +){6})(\d+)(?: (.*))?$/.exec(line)).find((match) => Number(match?.[2]) === inode)
+  if (!row) return { path: null }
+  if ((Number.parseInt(row[1].trim().split(/ +/)[FLAGS_COLUMN], 16) & LISTENS) === 0) return { reason: CONNECTION }
+  return { path: row[3] ?? null }
+}
+
+function unixSockets () {
+  try {
+    return readFileSync('/proc/net/unix', 'utf8').split('\n')
+  } catch {
+    // No /proc here.
+    return []
+  }
+}

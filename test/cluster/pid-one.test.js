@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
+
+const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
+const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
+/** A process namespace of its own, as a container has it; its first process is process 1 there. */
+const NAMESPACE = ['unshare', '--user', '--map-root-user', '--fork', '--pid', '--mount-proc']
+/** @type {import('../support/deck.js').Launch} */
+const CONTAINED = { through: NAMESPACE, pidOf: ({ pid }) => childOf(pid) }
+const KINDS = /** @type {[string, string[]][]} */ ([['the keeper', []], ['a master without a keeper', ['--no-keeper']]])
+
+describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency: 2 }, () => {
+  for (const [who, flags] of KINDS) {
+    test(`${who} buries the orphans of the app, and ends with 0 at a SIGTERM`, { skip: withoutNativeCalls }, async (t) => {
+      const deck = await startDeck(t, 'leaves-orphans.js', { launch: CONTAINED, flags })
+      const { workers: [{ pid: worker }] } = await deck.until({ ready: 2 })
+      const url = await deck.appUrl()
+      for (const orphan of await Promise.all(Array.from({ length: 8 }, () => ask(url)))) {
+        assert.match(orphan, /^\d+$/)
+        while (await ask(`${url}/?pid=${orphan}`) !== 'gone') await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      // Those that are waited for by node itself are left to it: their end is known in full.
+      const rollout = await deck.rollout('restart')
+      assert.equal(rollout.state, 'succeeded')
+      const exit = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === worker, 'the end of the first worker')
+      assert.deepEqual([exit.cause, exit.code, exit.signal], ['restart', 0, null])
+      deck.signal('SIGTERM')
+      assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    })
+
+    test(`${who} says once that orphans stay as zombies without the native calls, and serves`, async (t) => {
+      const deck = await startDeck(t, 'leaves-orphans.js', { launch: CONTAINED, flags, env: WITHOUT_KOFFI })
+      await deck.until({ ready: 2 })
+      const url = await deck.appUrl()
+      const orphan = await ask(url)
+      while (await ask(`${url}/?pid=${orphan}`) !== 'Z') await new Promise((resolve) => setTimeout(resolve, 20))
+      assert.equal(deck.output.stderr, 'clusterdeck: this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies\n')
+    })
+
+    test(`${who}: a second SIGTERM ends all at once with 1`, async (t) => {
+      const deck = await startDeck(t, 'answers-with-pid.js', { launch: CONTAINED, flags })
+      await deck.until({ ready: 2 })
+      const hanging = fetch(`${await deck.appUrl()}/?ms=60000`).catch(() => {})
+      await deck.status()
+      deck.signal('SIGTERM')
+      await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
+      deck.signal('SIGTERM')
+      assert.deepEqual(await deck.exited, { code: 1, signal: null })
+      await hanging
+    })
+
+    test(`${who} ends with the code of a wrong command line`, async () => {
+      const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'start', 'no-such-app.js', ...flags], { cwd: tempFolder(), stdio: 'ignore' })
+      assert.deepEqual(await once(child, 'exit'), [2, null])
+    })
+  }
+
+  test('a SIGTERM that comes before the master has started: the keeper lets it start, so that it can stop', async () => {
+    const { child, exited } = startContained([])
+    // The first one with a handler of its own: of SIGTERM node itself takes care until then, in vain as process 1.
+    process.kill(await untilItHears('SIGHUP', child), 'SIGTERM')
+    assert.deepEqual(await exited, [0, null])
+  })
+
+  test('a master without a keeper ends at once by such a one: there is nothing to stop yet', async () => {
+    const { child, exited } = startContained(['--no-keeper'])
+    const pid = await untilItHears('SIGTERM', child)
+    const timer = setInterval(() => { if (childOf(child.pid) === pid) process.kill(pid, 'SIGTERM') }, 5)
+    try {
+      assert.deepEqual(await exited, [143, null])
+    } finally {
+      clearInterval(timer)
+    }
+  })
+
+  test('the keeper starts the next master when one dies', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { launch: CONTAINED })
+    await deck.until({ ready: 2 })
+    const keeper = Number(childOf(deck.child.pid))
+    process.kill(Number(childOf(keeper)), 'SIGKILL')
+    await deck.nextMaster()
+    await deck.until({ ready: 2 })
+    deck.signal('SIGTERM')
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+  })
+})
+
+/** @param {string[]} flags */
+function startContained (flags) {
+  const words = ['start', APP, '--workers', '1', '--admin-port', '0', '--data-dir', tempFolder(), ...flags]
+  const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, ...words], { stdio: 'ignore' })
+  return { child, exited: once(child, 'exit') }
+}
+
+/** @param {string} url @returns {Promise<string>} */
+async function ask (url) {
+  return await (await fetch(url, { headers: { connection: 'close' } })).text()
+}
+
+/** Waits until a process has a handler for it: without one, process 1 never sees it. @param {NodeJS.Signals} signal @param {{ pid?: number, exitCode: number | null }} parent */
+async function untilItHears (signal, parent) {
+  const bit = 1n << BigInt(constants.signals[signal] - 1)
+  while (parent.exitCode === null) {
+    const pid = childOf(parent.pid)
+    const caught = pid && /^SigCgt:\s+([\da-f]+)$/m.exec(read(`/proc/${pid}/status`))?.[1]
+    if (pid && (BigInt(`0x${caught || '0'}`) & bit) !== 0n) return pid
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  throw new Error('it ended first')
+}
+
+/** @param {number | undefined} pid @returns {number | undefined} its first child */
+function childOf (pid) {
+  const [child] = read(`/proc/${pid}/task/${pid}/children`).split(' ')
+  return child ? Number(child) : undefined
+}
+
+/** @param {string} file */
+function read (file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    // The process has ended.
+    return ''
+  }
+}
+
+/** @returns {string | false} why there can be none; false where there can */
+function withoutNamespaces () {
+  const { status, stderr, error } = spawnSync(NAMESPACE[0], [...NAMESPACE.slice(1), 'true'], { encoding: 'utf8' })
+  return status === 0 ? false : `unshare is not permitted here: ${(error?.message ?? stderr).trim()}`
+}

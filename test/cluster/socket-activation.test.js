@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import http from 'node:http'
+import net from 'node:net'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { openFreshConnections } from '../support/load.js'
+import { openDatagramSocket, openSocket, passing, withoutNativeCalls } from '../support/service-manager.js'
+
+const APP = 'listens-where-told.js'
+const APP_FILE = fileURLToPath(new URL(`../fixtures/${APP}`, import.meta.url))
+const ALONE = ['--no-keeper']
+
+/** @param {...unknown} addresses what the app's servers listen on */
+const listenOn = (...addresses) => ({ ADDRESSES: JSON.stringify(addresses) })
+const loopback = (/** @type {number} */ port) => ({ host: '127.0.0.1', port })
+
+describe('sockets of the service manager', { skip: withoutNativeCalls, concurrency: 2 }, () => {
+  for (const [who, flags] of /** @type {[string, string[]][]} */ ([['the keeper', []], ['a master without a keeper', ALONE]])) {
+    test(`${who} gets them: what connected before the start is answered, and no worker has a descriptor more than it should`, async (t) => {
+      const [app, other, admin, datagram] = [openSocket(t), openSocket(t), openSocket(t), openDatagramSocket(t)]
+      const early = await knock({ host: '127.0.0.1', port: app.port })
+      const launch = passing([app, other, datagram, admin], ['web', 'other', 'dns', 'admin'])
+      const env = { ...listenOn(loopback(app.port)), NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '60000000' }
+      const deck = await startDeck(t, APP, { launch, flags, env })
+      const { workers } = await deck.until({ ready: 2 })
+      const { pid } = await early.answer
+      assert.ok(workers.some((/** @type {any} */ worker) => worker.pid === pid))
+      assert.equal(new URL(deck.adminUrl).port, String(admin.port))
+
+      assert.match(deck.output.stderr, /^clusterdeck: the inherited descriptor 5 \("dns"\) is not used: expected a listening TCP or Unix stream socket, received another kind of socket, as a datagram one is$/m)
+      const unused = `the app does not listen on 127.0.0.1:${other.port} ("other"), which the service manager has opened for it`
+      assert.equal((await deck.untilEvent(({ type }) => type === 'socket.unused', 'the news of the other socket')).message, unused)
+      assert.ok(deck.output.stdout.includes(`socket.unused ${unused}\n`), deck.output.stdout)
+      assert.equal((await deck.history('type=socket.unused')).length, 1)
+
+      for (const worker of workers) {
+        const inodes = inodesOf(worker.pid)
+        const count = (/** @type {{ fd: number }} */ { fd }) => inodes.filter((inode) => inode === readlinkSync(`/proc/self/fd/${fd}`)).length
+        assert.deepEqual([app, other, datagram, admin].map(count), [1, 0, 0, 0])
+        assert.deepEqual(serviceVariables(worker.pid), [])
+      }
+      assert.deepEqual(await deck.stop(), { code: 0, signal: null })
+      await assert.rejects(ask(`http://127.0.0.1:${app.port}`, 200), /timeout/, 'the socket still takes connections, as somebody else has it')
+    })
+
+    test(`${who}: the whole service may start anew on the same sockets, and no request fails`, async (t) => {
+      const socket = openSocket(t)
+      const start = () => startDeck(t, APP, { launch: passing([socket], ['web']), flags, env: listenOn(loopback(socket.port)) })
+      const first = await start()
+      await first.until({ ready: 2 })
+      const fresh = openFreshConnections(`http://127.0.0.1:${socket.port}`, { perSecond: 100 })
+      await fresh.untilAnswered(50)
+      await first.stop()
+      const second = await start()
+      await second.until({ ready: 2 })
+      await fresh.untilAnswered(400)
+      const { failures, total, slowestMs } = await fresh.stop()
+      t.diagnostic(`${total} connections, the slowest took ${slowestMs} ms`)
+      assert.deepEqual(failures, [])
+    })
+  }
+
+  test('a master that is killed, and an upgrade: the next one has them from the keeper, the admin\'s too, and drops nothing', async (t) => {
+    const [app, admin] = [openSocket(t), openSocket(t)]
+    const deck = await startDeck(t, APP, { launch: passing([app, admin], ['web', 'admin']), env: listenOn(loopback(app.port)) })
+    const { workers: [{ pid }] } = await deck.until({ ready: 2 })
+    const keeperDescriptors = inodesOf(Number(deck.child.pid)).length
+    const fresh = openFreshConnections(`http://127.0.0.1:${app.port}`, { perSecond: 100 })
+    await fresh.untilAnswered(50)
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    const { code } = await runCli(['upgrade', '--wait', '--data-dir', deck.folder])
+    assert.equal(code, 0)
+    await deck.nextMaster()
+    const { workers } = await deck.until({ ready: 2 })
+    const { failures } = await fresh.stop()
+    assert.deepEqual(failures, [])
+    assert.ok(!workers.some((/** @type {any} */ worker) => worker.pid === pid))
+    assert.equal(new URL(deck.adminUrl).port, String(admin.port))
+    assert.deepEqual(await deck.history('type=socket.unused'), [])
+    assert.equal(inodesOf(Number(deck.child.pid)).length, keeperDescriptors, 'the keeper has leaked no descriptor')
+  })
+
+  test('a Unix socket is found by its path, and the path stays when all is over', async (t) => {
+    const socketPath = path.join(tempFolder(), 'app.sock')
+    const socket = openSocket(t, { path: socketPath })
+    const early = await knock({ path: socketPath })
+    const deck = await startDeck(t, APP, { launch: passing([socket], ['web']), env: listenOn({ path: socketPath }) })
+    const { workers } = await deck.until({ ready: 2 })
+    const { pid } = await early.answer
+    assert.ok(workers.some((/** @type {any} */ worker) => worker.pid === pid))
+    assert.deepEqual(await deck.history('type=socket.unused'), [])
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    assert.deepEqual(await deck.stop(), { code: 0, signal: null })
+    assert.ok(existsSync(socketPath))
+  })
+
+  test('an app that listens on descriptor 3, as one made for systemd does, gets it', async (t) => {
+    const socket = openSocket(t)
+    const deck = await startDeck(t, APP, { launch: passing([socket], ['web']), env: listenOn({ fd: 3 }) })
+    await deck.until({ ready: 2 })
+    assert.equal(typeof (await ask(`http://127.0.0.1:${socket.port}`)).pid, 'number')
+    assert.deepEqual(await deck.history('type=socket.unused'), [])
+  })
+
+  test('what does not listen is named and left alone: a file, a connection, and fewer descriptors than were promised', async (t) => {
+    const socketPath = path.join(tempFolder(), 'peer.sock')
+    const file = openSync('/dev/null', 'r')
+    t.after(() => closeSync(file))
+    const connections = await Promise.all([openConnection(t, openSocket(t)), openConnection(t, openSocket(t, { path: socketPath }))])
+    const launch = passing([{ fd: file }, ...connections], ['log', 'tcp', 'unix'])
+    const deck = await startDeck(t, 'answers-with-pid.js', { launch, env: { LISTEN_FDS: '1000' }, workers: 1 })
+    await deck.until({ ready: 1 })
+    const said = deck.output.stderr.split('\n').filter(Boolean).map((line) => /^clusterdeck: the inherited descriptor (\d+ \(".*"\)) is not used: .*, received (.*)$/.exec(line)?.slice(1).join(' '))
+    const connection = 'a connection (Accept=yes in its socket unit)'
+    assert.deepEqual(said.slice(0, 3), ['3 ("log") something else', `4 ("tcp") ${connection}`, `5 ("unix") ${connection}`])
+    assert.match(String(said.at(-1)), /^\d+ \("unknown"\) nothing$/)
+    assert.ok(said.length < 100, 'what follows the last one is not looked for')
+    assert.deepEqual(await deck.history('type=socket.unused'), [])
+  })
+
+  test('sockets that were passed to another process are not taken', async (t) => {
+    const socket = openSocket(t)
+    const launch = { ...passing([socket], ['web']), through: [] }
+    const deck = await startDeck(t, 'answers-with-pid.js', { launch, env: { LISTEN_PID: '1' } })
+    await deck.until({ ready: 2 })
+    assert.deepEqual(await deck.history('type=socket.unused'), [])
+    for (const { pid } of (await deck.status()).workers) assert.deepEqual(serviceVariables(pid), [])
+  })
+
+  test('an app that listens on another address of the same port is told what is in its way', async (t) => {
+    const socket = openSocket(t)
+    const { code, stderr } = await runCli(
+      ['start', APP_FILE, '--admin-port', '0', '--workers', '1', '--data-dir', tempFolder()],
+      { launch: passing([socket], ['web']), env: listenOn({ port: socket.port }) }
+    )
+    assert.equal(code, 1)
+    assert.equal(stderr, `clusterdeck: port ${socket.port} is in use (EADDRINUSE); the service manager has 127.0.0.1:${socket.port} ("web"), and that is not the address that the app listens on\n`)
+  })
+
+  for (const [what, name, where, flags, message] of /** @type {[string, string, 'tcp' | 'unix', string[], RegExp][]} */ ([
+    ['round-robin', 'web', 'tcp', ['--dispatch', 'round-robin'], /^clusterdeck: dispatch: expected "shared" for a socket of the service manager, 127\.0\.0\.1:\d+ \("web"\), received "round-robin"\n$/],
+    ['a Unix socket for the admin port', 'admin', 'unix', [], /^clusterdeck: LISTEN_FDNAMES: expected a TCP socket under the name "admin", received \/.*admin\.sock \("admin"\)\n$/]
+  ])) {
+    test(`${what}: one clear line, exit code 2`, async (t) => {
+      const socket = openSocket(t, where === 'unix' ? { path: path.join(tempFolder(), 'admin.sock') } : {})
+      const { code, stderr } = await runCli(['start', APP_FILE, '--data-dir', tempFolder(), ...flags], { launch: passing([socket], [name]) })
+      assert.match(stderr, message)
+      assert.equal(code, 2)
+    })
+  }
+})
+
+/** @param {import('../support/deck.js').TestOwner} t @param {{ port: number, path?: string }} where */
+async function openConnection (t, { port, path }) {
+  const socket = net.connect(path ? { path } : { host: '127.0.0.1', port })
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  return { fd: /** @type {any} */ (socket)._handle.fd }
+}
+
+/** @param {string} url @param {number} [timeout] @returns {Promise<any>} on a connection of its own */
+function ask (url, timeout = 40_000) {
+  return read(http.get(url, { agent: false, timeout }))
+}
+
+/** Has connected and asked when it returns. @param {net.NetConnectOpts} where */
+async function knock (where) {
+  const socket = net.connect(where)
+  await once(socket, 'connect')
+  return { answer: read(http.get({ createConnection: () => socket })) }
+}
+
+/** @param {http.ClientRequest} request @returns {Promise<any>} */
+function read (request) {
+  return new Promise((resolve, reject) => {
+    request.on('error', reject).on('timeout', () => request.destroy(new Error('timeout'))).on('response', (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part) => { text += part }).on('end', () => resolve(JSON.parse(text)))
+    })
+  })
+}
+
+/** What its descriptors stand for. @param {number} pid */
+function inodesOf (pid) {
+  return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+}
+
+/** What it was given of the service manager's variables. @param {number} pid */
+function serviceVariables (pid) {
+  return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter((variable) => /^(LISTEN_(FDS|PID|FDNAMES)|NOTIFY_SOCKET|WATCHDOG_)/.test(variable))
+}

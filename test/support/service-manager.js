@@ -1,0 +1,139 @@
+import { rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import net from 'node:net'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { tempFolder } from './folder.js'
+
+/**
+ * A service manager for tests: it opens sockets and passes them on, and hears what it is told.
+ */
+
+const koffi = loadKoffi()
+/** Why tests that need the native calls are skipped; false where they are not. */
+export const withoutNativeCalls = koffi ? false : 'the optional package koffi is not installed'
+
+/** In the environment of a process tree in which the package is not to be found. */
+export const WITHOUT_KOFFI = Object.freeze({ NODE_OPTIONS: `--require ${fileURLToPath(new URL('hides-koffi.cjs', import.meta.url))}` })
+
+const [AF_UNIX, AF_INET, SOCK_DGRAM, SOCK_CLOEXEC, SOCK_NONBLOCK] = [1, 2, 2, 0o2000000, 0o4000]
+const BACKLOG = 511
+const LOOK_MS = 2
+const PATIENCE_MS = 40_000
+
+const libc = koffi && (() => {
+  const all = koffi.load(null)
+  return {
+    socket: all.func('int socket(int domain, int type, int protocol)'),
+    bind: all.func('int bind(int fd, const void *address, unsigned int length)'),
+    listen: all.func('int listen(int fd, int backlog)'),
+    recv: all.func('long recv(int fd, _Out_ uint8_t *data, size_t size, int flags)'),
+    close: all.func('int close(int fd)')
+  }
+})()
+
+/** @typedef {import('./deck.js').TestOwner} TestOwner */
+/** @typedef {{ fd: number, port: number, path?: string, isOpen: () => boolean, close: () => void }} ServiceSocket */
+
+/**
+ * A socket that listens, and that nobody accepts from yet.
+ * @param {TestOwner} t @param {{ host?: string, port?: number, path?: string }} [where]
+ * @returns {ServiceSocket}
+ */
+export function openSocket (t, { host = '127.0.0.1', port = 0, path } = {}) {
+  const { _createServerHandle: create } = /** @type {any} */ (net)
+  const handle = path ? create(path, -1, -1) : create(host, port, host.includes(':') ? 6 : 4)
+  if (typeof handle === 'number' || libc.listen(handle.fd, BACKLOG) !== 0) throw new Error(`cannot listen on ${path ?? `${host}:${port}`}`)
+  const bound = { port: 0 }
+  handle.getsockname?.(bound)
+  t.after(() => handle.close())
+  return { fd: handle.fd, port: bound.port, path, isOpen: () => handle.fd >= 0, close: () => handle.close() }
+}
+
+/** One that no connection can be accepted from. @param {TestOwner} t */
+export function openDatagramSocket (t) {
+  const fd = libc.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)
+  t.after(() => libc.close(fd))
+  return { fd }
+}
+
+/**
+ * How a process is started that is passed these sockets: LISTEN_PID is known only once it is there.
+ * @param {{ fd: number }[]} sockets @param {string[]} names
+ * @returns {import('./deck.js').Launch}
+ */
+export function passing (sockets, names) {
+  return {
+    through: ['/bin/sh', '-c', 'export LISTEN_PID=$$; exec "$@"', 'sh'],
+    descriptors: sockets.map(({ fd }) => fd),
+    env: { LISTEN_FDS: String(sockets.length), LISTEN_FDNAMES: names.join(':') }
+  }
+}
+
+let opened = 0
+
+/**
+ * The receiver of sd_notify(3). Node has no datagram sockets for Unix paths, so this one is looked at every few milliseconds.
+ * @param {TestOwner} t @param {{ isAbstract?: boolean }} [options]
+ */
+export function openNotifySocket (t, { isAbstract = false } = {}) {
+  const name = isAbstract ? `@clusterdeck-test-${process.pid}-${++opened}` : path.join(tempFolder(), 'notify')
+  const fd = libc.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
+  const address = Buffer.concat([Buffer.from([AF_UNIX, 0]), Buffer.from(isAbstract ? `\0${name.slice(1)}` : `${name}\0`)])
+  if (libc.bind(fd, address, address.length) !== 0) throw new Error(`cannot bind ${name}`)
+  const buffer = Buffer.alloc(4096)
+  /** @type {{ at: number, lines: string[] }[]} */
+  const messages = []
+  /** @type {Set<() => void>} */
+  const watchers = new Set()
+  const timer = setInterval(look, LOOK_MS)
+  t.after(() => {
+    clearInterval(timer)
+    libc.close(fd)
+    if (!isAbstract) rmSync(name, { force: true })
+  })
+
+  return {
+    /** for NOTIFY_SOCKET */
+    name,
+    messages,
+
+    /** The variables among the messages that are of these names, in order. @param {string[]} names @returns {string[]} */
+    told: (...names) => messages.flatMap(({ lines }) => lines.filter((line) => names.includes(line.split('=')[0]))),
+
+    /** Looks at once: what was sent until now is among the messages. */
+    look,
+
+    /** @param {string} line @param {number} [times] waits until it has been told that often */
+    async until (line, times = 1) {
+      const isSo = () => messages.flatMap(({ lines }) => lines).filter((each) => each === line).length >= times
+      if (isSo()) return
+      await new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${line}; told: ${JSON.stringify(messages)}`)), PATIENCE_MS)
+        const watch = () => {
+          if (!isSo()) return
+          watchers.delete(watch)
+          clearTimeout(late)
+          resolve(undefined)
+        }
+        watchers.add(watch)
+      })
+    }
+  }
+
+  function look () {
+    for (let size = libc.recv(fd, buffer, buffer.length, 0); size > 0; size = libc.recv(fd, buffer, buffer.length, 0)) {
+      messages.push({ at: performance.now(), lines: buffer.toString('utf8', 0, Number(size)).split('\n') })
+    }
+    for (const watch of [...watchers]) watch()
+  }
+}
+
+function loadKoffi () {
+  try {
+    return createRequire(import.meta.url)('koffi')
+  } catch {
+    // No binary for this machine.
+    return null
+  }
+}
