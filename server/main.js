@@ -74,10 +74,10 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     throw error
   })
   place.hold(socket)
+  if (lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...lost, message: `the master (pid ${lost.pid}) ended without stopping its workers` })
   // A disk that is full keeps nobody from serving: the next change tries again.
   attempt(() => signMemory(dataDir.memory))
   attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt: master.startedAt }))
-  if (lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...lost, message: `the master (pid ${lost.pid}) ended without stopping its workers` })
   attempt(closeUnfinished)
   let { left } = inherited
   attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
