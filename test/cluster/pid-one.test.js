@@ -15,6 +15,7 @@ const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta
 const NAMESPACE = ['unshare', '--user', '--map-root-user', '--fork', '--pid', '--mount-proc']
 /** @type {import('../support/deck.js').Launch} */
 const CONTAINED = { through: NAMESPACE, pidOf: ({ pid }) => childOf(pid) }
+const PATIENCE_MS = 20_000
 const KINDS = /** @type {[string, string[]][]} */ ([['the keeper', []], ['a master without a keeper', ['--no-keeper']]])
 
 describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency: 2 }, () => {
@@ -25,7 +26,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
       const url = await deck.appUrl()
       for (const orphan of await Promise.all(Array.from({ length: 8 }, () => ask(url)))) {
         assert.match(orphan, /^\d+$/)
-        while (await ask(`${url}/?pid=${orphan}`) !== 'gone') await new Promise((resolve) => setTimeout(resolve, 20))
+        await untilOrphanIs('gone', orphan, url)
       }
       // Those that are waited for by node itself are left to it: their end is known in full.
       const rollout = await deck.rollout('restart')
@@ -41,7 +42,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
       await deck.until({ ready: 2 })
       const url = await deck.appUrl()
       const orphan = await ask(url)
-      while (await ask(`${url}/?pid=${orphan}`) !== 'Z') await new Promise((resolve) => setTimeout(resolve, 20))
+      await untilOrphanIs('Z', orphan, url)
       assert.equal(deck.output.stderr, 'clusterdeck: this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies\n')
     })
 
@@ -103,6 +104,17 @@ function startContained (flags) {
 /** @param {string} url @returns {Promise<string>} */
 async function ask (url) {
   return await (await fetch(url, { headers: { connection: 'close' } })).text()
+}
+
+/** Asks until it is so, as the end of a grandchild is told to nobody. @param {'gone' | 'Z'} wanted @param {string} orphan its pid there @param {string} url */
+async function untilOrphanIs (wanted, orphan, url) {
+  const startedAt = performance.now()
+  let state = ''
+  while (state !== wanted) {
+    state = await ask(`${url}/?pid=${orphan}`)
+    assert.ok(performance.now() - startedAt < PATIENCE_MS, `orphan ${orphan} is ${state}, not ${wanted}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
 }
 
 /** Waits until a process has a handler for it: without one, process 1 never sees it. @param {NodeJS.Signals} signal @param {{ pid?: number, exitCode: number | null }} parent */
