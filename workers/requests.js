@@ -4,11 +4,12 @@ import { ABORTED, statusClass, STATUS_CLASSES } from './protocol.js'
 
 const CONNECTION = Symbol('clusterdeck.connection')
 
-/** @typedef {{ method: string, path: string, ageMs: number, response: any }} InFlight */
+/** @typedef {{ method: string, path: string, ageMs: number, response: any }} InFlight  `response`: null for HTTP/2 */
 
 /**
  * Counts every HTTP request of this process through Node's own diagnostics channels, and knows those that are not
  * answered yet. What it keeps hangs on the connection, so an answered request costs no allocation here.
+ * HTTP/2 is counted where Node has channels for it (24 on).
  * A latency runs from the moment the headers are read until the last byte of the answer is handed to the system.
  * @param {{ now?: () => number }} [options] monotonic clock, ms
  */
@@ -21,15 +22,21 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   const latencySumMs = new Float64Array(1)
   let inFlight = 0
 
-  diagnostics.subscribe('http.server.request.start', start)
-  diagnostics.subscribe('http.server.response.finish', finish)
+  const channels = Object.entries({
+    'http.server.request.start': start,
+    'http.server.response.finish': finish,
+    'http2.server.stream.start': startStream,
+    'http2.server.stream.close': closeStream
+  })
+  for (const [name, listener] of channels) diagnostics.subscribe(name, listener)
 
   return {
     /** @returns {InFlight[]} oldest first. `path` is without the query */
     inFlight () {
       const at = now()
       const open = []
-      for (const { response, startedAt, later } of connections) {
+      for (const { response, startedAt, later, target } of connections) {
+        if (target !== null) open.push({ ...target, ageMs: at - startedAt, response: null })
         if (response !== null) open.push(describe(response, at - startedAt))
         for (const each of later ?? []) open.push(describe(each.response, at - each.startedAt))
       }
@@ -54,8 +61,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
     /** Stops counting. */
     stop () {
-      diagnostics.unsubscribe('http.server.request.start', start)
-      diagnostics.unsubscribe('http.server.response.finish', finish)
+      for (const [name, listener] of channels) diagnostics.unsubscribe(name, listener)
     }
   }
 
@@ -74,12 +80,38 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     const connection = socket[CONNECTION]
     // It began before this was loaded, or its connection has gone and it was counted with that.
     if (connection === undefined || connection.response !== response) return
-    const ms = now() - connection.startedAt
-    statuses[statusClass(response.statusCode)]++
+    answered(response.statusCode, now() - connection.startedAt)
+    advance(connection)
+  }
+
+  /** A stream of HTTP/2 is a request on its own, and always closes. */
+  function startStream (/** @type {any} */ { stream, headers }) {
+    const connection = new Connection()
+    connection.target = targetOf(headers[':method'], headers[':path'])
+    connection.startedAt = now()
+    stream[CONNECTION] = connection
+    connections.add(connection)
+    inFlight++
+  }
+
+  function closeStream (/** @type {any} */ { stream }) {
+    const connection = stream[CONNECTION]
+    if (!connections.delete(connection)) return
+    const status = stream.sentHeaders?.[':status']
+    if (status !== undefined && stream.rstCode === 0) answered(status, now() - connection.startedAt)
+    else aborted()
+  }
+
+  function answered (/** @type {number} */ status, /** @type {number} */ ms) {
+    statuses[statusClass(status)]++
     latency[bucketOf(ms)]++
     latencySumMs[0] += ms
     inFlight--
-    advance(connection)
+  }
+
+  function aborted () {
+    statuses[ABORTED]++
+    inFlight--
   }
 
   /** One listener for each connection, none for each request: an answer that never finishes ends with its connection. */
@@ -90,8 +122,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     socket.once('close', () => {
       connections.delete(connection)
       while (connection.response !== null) {
-        statuses[ABORTED]++
-        inFlight--
+        aborted()
         advance(connection)
       }
     })
@@ -106,6 +137,8 @@ class Connection {
   startedAt = 0
   /** @type {{ response: any, startedAt: number }[] | null} of a client that pipelines; answers go out in order (RFC 9112, section 9.3.2) */
   later = null
+  /** @type {{ method: string, path: string } | null} of a stream of HTTP/2, which is a connection of its own here */
+  target = null
 }
 
 /** @param {Connection} connection */
@@ -121,6 +154,10 @@ function advance (connection) {
 
 /** @param {any} response @param {number} ageMs @returns {InFlight} */
 function describe (response, ageMs) {
-  const { method, url } = response.req ?? {}
-  return { method: String(method), path: String(url).split('?', 1)[0], ageMs, response }
+  return { ...targetOf(response.req?.method, response.req?.url), ageMs, response }
+}
+
+/** @param {unknown} method @param {unknown} url */
+function targetOf (method, url) {
+  return { method: String(method), path: String(url).split('?', 1)[0] }
 }

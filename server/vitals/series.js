@@ -1,3 +1,5 @@
+import { DeckError } from '../errors.js'
+import { didYouMean } from '../nearest.js'
 import { decodeStep } from './codec.js'
 import { COLUMNS, requestsOf, shown } from './columns.js'
 
@@ -13,10 +15,16 @@ import { COLUMNS, requestsOf, shown } from './columns.js'
  */
 
 // What can be put together and made JSON of within about 10 ms.
-const MAX_VALUES = 60_000
+const MAX_VALUES = 100_000
 const PAGE_ROWS = 100
 
-const NAMES = ['requests', 'requestsPerSecond', ...COLUMNS.map(({ name }) => name)]
+/** What a column shows of a row of so many seconds. @type {ReadonlyMap<string, (row: ArrayLike<number>, offset: number, stepS: number) => number | null>} */
+const READERS = new Map([
+  ['requests', requestsIn],
+  ['requestsPerSecond', perSecond],
+  ...COLUMNS.map(({ name }, index) => /** @type {const} */ ([name, (/** @type {ArrayLike<number>} */ row, /** @type {number} */ offset) => shown(index, row[offset + index])]))
+])
+const ALL = [...READERS.keys()]
 
 /**
  * @param {object} parts
@@ -35,12 +43,15 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
    * @param {number} query.sinceMs  from this moment on
    * @param {number} [query.untilMs]  before this moment; default: now
    * @param {number} query.stepMs  1000, 10,000 or 60,000
+   * @param {readonly string[]} [query.columns]  by name; default: all
    * @returns {Series}
-   * @throws {RangeError} for any other step, and what the database says
+   * @throws {RangeError} for any other step; DeckError `invalid-query` for a column that is none, and what the database says
    */
-  return function series ({ sinceMs, untilMs = now(), stepMs }) {
+  return function series ({ sinceMs, untilMs = now(), stepMs, columns = ALL }) {
     if (![1000, 10_000, 60_000].includes(stepMs)) throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
-    const table = createTable(stepMs / 1000, maxValues)
+    const unknown = columns.find((name) => !READERS.has(name))
+    if (unknown !== undefined) throw new DeckError('invalid-query', `columns: expected some of ${ALL.join(', ')}, received ${JSON.stringify(unknown)}${didYouMean(unknown, ALL)}`)
+    const table = createTable([...new Set(columns)], stepMs / 1000, maxValues)
     const range = { sinceS: Math.ceil(sinceMs / 1000), untilS: Math.ceil(untilMs / 1000) }
     const nextS = stepMs === 1000 ? fromMemory(table, range) : fromDatabase(table, { stepS: stepMs / 1000, ...range })
     return { stepMs, ...table.read(), nextMs: nextS === null ? null : nextS * 1000 }
@@ -80,15 +91,16 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
 
 /** @typedef {ReturnType<typeof createTable>} Table */
 
-/** @param {number} stepS @param {number} maxValues */
-function createTable (stepS, maxValues) {
+/** @param {string[]} names @param {number} stepS @param {number} maxValues */
+function createTable (names, stepS, maxValues) {
+  const readers = names.map((name) => /** @type {NonNullable<ReturnType<typeof READERS.get>>} */ (READERS.get(name)))
   /** @type {number[]} */
   const time = []
   /** @type {Map<number, (number | null)[][]>} by slot, then by column; slot 0 is the cluster */
-  const groups = new Map([[0, NAMES.map(() => [])]])
+  const groups = new Map([[0, names.map(() => [])]])
 
   return {
-    isFull: () => time.length * groups.size * NAMES.length >= maxValues,
+    isFull: () => time.length * groups.size * names.length >= maxValues,
 
     /** @param {number} second */
     begin (second) { time.push(second) },
@@ -97,22 +109,19 @@ function createTable (stepS, maxValues) {
     add (slot, row, offset) {
       const columns = columnsOf(slot)
       const last = time.length - 1
-      const requests = requestsOf(row, offset)
-      put(columns[0], last, Number.isNaN(requests) ? null : requests)
-      put(columns[1], last, Number.isNaN(requests) ? null : Math.round(requests / stepS * 10) / 10)
-      for (let index = 0; index < COLUMNS.length; index++) put(columns[index + 2], last, shown(index, row[offset + index]))
+      for (let index = 0; index < columns.length; index++) put(columns[index], last, readers[index](row, offset, stepS))
     },
 
     read () {
       for (const columns of groups.values()) for (const column of columns) put(column, time.length, undefined)
-      const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => ({ slot, columns: named(columns) }))
+      const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => ({ slot, columns: Object.fromEntries(names.map((name, index) => [name, columns[index]])) }))
       return { time, cluster: cluster.columns, slots }
     }
   }
 
   function columnsOf (/** @type {number} */ slot) {
     let columns = groups.get(slot)
-    if (!columns) groups.set(slot, columns = NAMES.map(() => []))
+    if (!columns) groups.set(slot, columns = names.map(() => []))
     return columns
   }
 }
@@ -123,7 +132,14 @@ function put (column, index, value) {
   if (value !== undefined) column.push(value)
 }
 
-/** @param {(number | null)[][]} columns */
-function named (columns) {
-  return Object.fromEntries(NAMES.map((name, index) => [name, columns[index]]))
+/** @param {ArrayLike<number>} row @param {number} offset */
+function requestsIn (row, offset) {
+  const requests = requestsOf(row, offset)
+  return Number.isNaN(requests) ? null : requests
+}
+
+/** @param {ArrayLike<number>} row @param {number} offset @param {number} stepS */
+function perSecond (row, offset, stepS) {
+  const requests = requestsIn(row, offset)
+  return requests === null ? null : Math.round(requests / stepS * 10) / 10
 }

@@ -28,6 +28,14 @@ test('serves the vitals as columns, of the cluster and of each slot', async (t) 
   assert.deepEqual(slots.map((/** @type {any} */ { slot, columns }) => [slot, columns.requests, columns.rssBytes]), [1, 2].map((slot) => [slot, Array(3).fill(slot), Array(3).fill(64 * 1024 * 1024)]))
 })
 
+test('leaves out the columns that nobody has asked for', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 1)
+  const { body } = await admin.api('get', '/api/v1/vitals?columns=cpuPercent,requests,cpuPercent').expect(200)
+  assert.deepEqual([body.cluster, body.slots[1].columns], [{ cpuPercent: [100], requests: [3] }, { cpuPercent: [50], requests: [2] }])
+  assert.match((await admin.api('get', '/api/v1/vitals?columns=rssByte').expect(400)).body.detail, /did you mean "rssBytes"/)
+})
+
 test('chooses the step by the range and says which it is, and takes any that is asked for', async (t) => {
   const admin = await startAdmin(t)
   live(admin, 130)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
+import http2 from 'node:http2'
 import net from 'node:net'
 import { test } from 'node:test'
 import { BOUNDS_MS } from '../../workers/histogram.js'
@@ -125,4 +126,27 @@ test('an upgrade is no request that is never answered', async (t) => {
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   await once(socket.resume(), 'close')
   assert.deepEqual([requests.count(), classesOf(requests)], [0, { answered: 0 }])
+})
+
+const TELLS_OF_HTTP2 = Number(process.versions.node.split('.')[0]) >= 24
+
+test('counts the streams of HTTP/2, answered and reset', { skip: !TELLS_OF_HTTP2 && 'this version of Node does not tell of them' }, async (t) => {
+  const requests = watchRequests()
+  const server = http2.createServer((request, response) => { if (request.url !== '/slow') response.writeHead(404).end() }).listen(0)
+  await once(server, 'listening')
+  const session = http2.connect(`http://localhost:${/** @type {net.AddressInfo} */ (server.address()).port}`)
+  t.after(() => {
+    requests.stop()
+    session.destroy()
+    server.close()
+  })
+  const quick = session.request({ ':path': '/quick' })
+  await once(quick.resume(), 'close')
+  const slow = session.request({ ':path': '/slow?secret' }).on('error', () => {})
+  const [stream] = await once(server, 'stream')
+  assert.deepEqual(requests.inFlight().map(({ method, path, response }) => [method, path, response]), [['GET', '/slow', null]])
+  const closed = once(stream, 'close')
+  slow.close(http2.constants.NGHTTP2_CANCEL)
+  await closed
+  assert.deepEqual([requests.count(), requests.inFlight(), classesOf(requests)], [0, [], { '4xx': 1, answered: 1, aborted: 1 }])
 })

@@ -28,6 +28,8 @@ export function vitalsResources ({ deck, now }) {
         query: z.strictObject({
           since: timeParam(now),
           until: timeParam(now),
+          columns: z.string().max(1000).regex(/^[A-Za-z0-9]+(,[A-Za-z0-9]+)*$/).transform((text) => text.split(',')).optional()
+            .describe('names of columns such as rssBytes, separated by commas'),
           step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m')
         }),
         handle: ({ query }) => ({ body: read(query) })
@@ -35,13 +37,13 @@ export function vitalsResources ({ deck, now }) {
     }
   }
 
-  function read (/** @type {Record<string, any>} */ { since, until = now(), step }) {
+  function read (/** @type {Record<string, any>} */ { since, until = now(), step, columns }) {
     const sinceMs = since ?? until - DEFAULT_RANGE_MS
     if (sinceMs >= until) {
       throw new DeckError('invalid-query', `since: expected a time before until (${iso(until)}), received ${iso(sinceMs)}`)
     }
     const { name, stepMs } = STEPS.find((each) => step === undefined ? suits(each, sinceMs, until) : each.name === step) ?? STEPS[2]
-    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs })
+    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns })
     return { step: name, since: iso(sinceMs), until: iso(until), ...series, next: nextMs === null ? null : iso(nextMs) }
   }
 
