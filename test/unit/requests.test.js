@@ -4,6 +4,8 @@ import http from 'node:http'
 import http2 from 'node:http2'
 import net from 'node:net'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { BOUNDS_MS } from '../../workers/histogram.js'
 import { STATUS_CLASSES } from '../../workers/protocol.js'
 import { watchRequests } from '../../workers/requests.js'
@@ -94,6 +96,29 @@ test('a request whose connection goes first is aborted, and leaves nothing behin
   response.end('too late')
   await new Promise((resolve) => { setImmediate(resolve) })
   assert.deepEqual(classesOf(requests), { aborted: 1, answered: 0 })
+})
+
+test('nothing is kept of a connection that has gone', async (t) => {
+  const { server, nextRequest, connect } = await setUp(t)
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc')
+  const kept = await (async () => {
+    const asked = nextRequest()
+    const socket = connect()
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    const [request] = await asked
+    const [symbol] = Object.getOwnPropertySymbols(request.socket).filter(({ description }) => description === 'clusterdeck.connection')
+    const closed = once(request.socket, 'close')
+    socket.destroy()
+    await closed
+    return new WeakRef(/** @type {any} */ (request.socket)[symbol])
+  })()
+  server.removeAllListeners('request')
+  for (let n = 0; n < 20 && kept.deref(); n++) {
+    await new Promise((resolve) => { setImmediate(resolve) })
+    collectGarbage()
+  }
+  assert.equal(kept.deref(), undefined)
 })
 
 test('a client that pipelines is counted request by request, however its connection ends', async (t) => {
