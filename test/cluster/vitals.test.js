@@ -49,7 +49,7 @@ describe('vitals', { concurrency: 2 }, () => {
     await hammering
     const [told, truth] = [after.told - before.told, after.truth - before.truth]
     t.diagnostic(`CPU: ${told.toFixed(2)} s told, ${truth.toFixed(2)} s used`)
-    assert.ok(truth > 1, 'they have worked for a while')
+    assert.ok(truth > 0.5, 'they have worked for a while')
     assert.ok(isNear(told, truth), `${told} s for ${truth} s`)
 
     await untilReported(deck)
