@@ -6,6 +6,7 @@ import { openDatabase } from './open.js'
 import { createRetention } from './retention.js'
 import { createRollouts } from './rollouts.js'
 import { createSessions } from './sessions.js'
+import { createVitalsStore } from './vitals.js'
 
 /** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
 /** @typedef {import('./event-pages.js').EventQuery} EventQuery */
@@ -76,6 +77,12 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       revokeAll: () => tables.sessions.revokeAll()
     },
 
+    /** @type {import('./vitals.js').VitalsStore} */
+    vitals: {
+      write: (steps) => tables.vitals.write(steps),
+      read: (query) => reading(() => tables.vitals.read(query))
+    },
+
     /** @param {{ sliceRows?: number }} [slice] */
     sweep: (slice) => tables.sweep(slice),
 
@@ -122,6 +129,7 @@ function openTables ({ file, now, clock, retention }, before) {
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
     page: createEventPages(db, { clock }).page,
     sessions: createSessions(db),
+    vitals: createVitalsStore(db),
     sweep: createRetention(db, { retention, now, clock }).sweep,
     close: () => { db.close() }
   }
