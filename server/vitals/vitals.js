@@ -14,6 +14,8 @@ import { createWriter } from './writer.js'
 /** @typedef {Pick<import('../../db/vitals.js').VitalsStore, 'write' | 'read'>} Store */
 
 const SECOND_MS = 1000
+/** A timer may fire a moment early by this clock; that is no reason to put the same second together twice. */
+const LEEWAY_MS = 250
 /** What is kept of each second, of the cluster and of each slot. */
 const MEMORY_S = 15 * 60
 /** What is kept of each worker, for when it is asked why it died. */
@@ -122,8 +124,9 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
     const ms = SECOND_MS - (now() + SECOND_MS / 2) % SECOND_MS
     timer = setTimer(() => {
       schedule()
-      turn(Math.round(now() / SECOND_MS) - 1)
-    }, ms)
+      // What has come by now was sent at the turn before it, about the second before that.
+      turn(Math.floor((now() - LEEWAY_MS) / SECOND_MS) - 1)
+    }, ms > LEEWAY_MS ? ms : ms + SECOND_MS)
   }
 
   /** @param {number} second */
