@@ -17,7 +17,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   const connections = new Set()
   const latency = new Float64Array(BUCKETS)
   const statuses = new Float64Array(STATUS_CLASSES.length)
-  let latencySumMs = 0
+  // Not a variable: each sum of doubles in one would be a new object.
+  const latencySumMs = new Float64Array(1)
   let inFlight = 0
 
   diagnostics.subscribe('http.server.request.start', start)
@@ -44,10 +45,10 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
      *   `latency`: a sparse histogram of those that were answered
      */
     take () {
-      const taken = { statuses: Array.from(statuses), latency: toSparse(latency), latencySumMs }
+      const taken = { statuses: Array.from(statuses), latency: toSparse(latency), latencySumMs: latencySumMs[0] }
       statuses.fill(0)
       latency.fill(0)
-      latencySumMs = 0
+      latencySumMs.fill(0)
       return taken
     },
 
@@ -76,7 +77,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     const ms = now() - connection.startedAt
     statuses[statusClass(response.statusCode)]++
     latency[bucketOf(ms)]++
-    latencySumMs += ms
+    latencySumMs[0] += ms
     inFlight--
     advance(connection)
   }
