@@ -6,6 +6,7 @@ import { openDatabase } from './open.js'
 import { createRetention } from './retention.js'
 import { createRollouts } from './rollouts.js'
 import { createSessions } from './sessions.js'
+import { createVitalsStore } from './vitals.js'
 import { createWorkerLives } from './worker-lives.js'
 
 /** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
@@ -80,6 +81,12 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       revokeAll: () => tables.sessions.revokeAll()
     },
 
+    /** @type {import('./vitals.js').VitalsStore} */
+    vitals: {
+      write: (steps) => tables.vitals.write(steps),
+      read: (query) => reading(() => tables.vitals.read(query))
+    },
+
     /** @param {{ sliceRows?: number }} [slice] */
     sweep: (slice) => tables.sweep(slice),
 
@@ -127,6 +134,7 @@ function openTables ({ file, now, clock, retention }, before) {
     page: createEventPages(db, { clock }).page,
     sessions: createSessions(db),
     workerLives: createWorkerLives(db),
+    vitals: createVitalsStore(db),
     sweep: createRetention(db, { retention, now, clock }).sweep,
     close: () => { db.close() }
   }

@@ -1,5 +1,6 @@
 import { startBudget } from './budget.js'
 import { SPAN_SIZE } from './events.js'
+import { vitalsRetention } from './vitals.js'
 
 /** @typedef {{ maxAgeMs: number, maxEvents: number }} Retention */
 
@@ -22,6 +23,7 @@ export function createRetention (db, { retention, now, clock }) {
     DELETE FROM rollouts WHERE id IN (SELECT id FROM rollouts ORDER BY id LIMIT @rows) AND at_ms < @before`)
   const deleteSessions = db.prepare(`
     DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE expires_ms <= @now LIMIT @rows)`)
+  const deleteVitals = vitalsRetention(db, now)
 
   return {
     /**
@@ -33,6 +35,7 @@ export function createRetention (db, { retention, now, clock }) {
       const budget = startBudget(clock)
       const before = now() - retention.maxAgeMs
       const kinds = [
+        ...deleteVitals,
         (/** @type {number} */ rows) => deleteSessions.run({ now: now(), rows }).changes,
         (/** @type {number} */ rows) => deleteRollouts.run({ before, rows }).changes,
         (/** @type {number} */ rows) => deleteEvents.run({ before, rows, surplus: Number(newestEvent.get() ?? 0) - retention.maxEvents }).changes

@@ -11,13 +11,15 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {Supervisor} parts.supervisor
  * @param {import('./event-stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
+ * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics'>} parts.vitals
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, master, isKept }) {
+export function createDeck ({ config, supervisor, events, history, vitals, master, isKept }) {
   return {
     events,
     history,
+    vitals,
 
     snapshot () {
       return {

@@ -18,6 +18,7 @@ import { tellServiceManager } from './service-manager.js'
 import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
 import { followNext } from './upgrade.js'
+import { createVitals } from './vitals/vitals.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
@@ -36,6 +37,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const keeper = await connectKeeper()
   const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
+  const vitals = createVitals()
+  vitals.start()
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
   const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
@@ -52,6 +55,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   // EPIPE, as for the terminal.
   stderr.on('error', () => {})
   events.subscribe(terminal.show)
+  events.subscribe(vitals.count)
 
   const startedAt = new Date()
   const supervisor = candidate?.supervisor ?? supervise({
@@ -65,7 +69,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const software = { version, nodeVersion: process.version }
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
-  const deck = createDeck({ config, supervisor, events, history, master, isKept: () => keeper.isKept })
+  const deck = createDeck({ config, supervisor, events, history, vitals, master, isKept: () => keeper.isKept })
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
@@ -82,6 +86,12 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   let { left } = inherited
   attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
   if (history.movedAside) terminal.line(`the history could not be read and was moved to ${history.movedAside}; a new one begins`)
+
+  vitals.keepIn({
+    store: history.vitals,
+    // As an event that the recorder cannot write either it gets the database repaired; as one that it can it is on record.
+    onFailure: (error) => events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
+  })
 
   const stopListening = listenForSignals({
     onStop () {
@@ -125,7 +135,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
     const { ready, drain, stop, restart } = config
     const state = createState({ options: { ready, drain, stop, restart }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, onStartBlocked })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, vitals, onStartBlocked })
   }
 
   function announceStart () {
@@ -194,6 +204,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     const uptimeMs = Date.now() - startedAt.getTime()
     events.publish({ type: 'master.stopped', cause: 'upgrade', pid: process.pid, code: 0, uptimeMs })
     remember.handOver()
+    vitals.stop()
     await recorder.close()
     history.close()
     dataDir.unlock()
@@ -210,6 +221,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     remember.stop()
     await admin.close()
+    vitals.stop()
     await recorder.close()
     history.close()
     dataDir.memory.clear()

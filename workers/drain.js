@@ -27,7 +27,7 @@ export function createDrain ({ onDrained }) {
   const ownMessageListeners = messageListeners()
   let state = 'serving'
 
-  return { watch, start, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
+  return { watch, start, servers: () => servers, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
 
   /** @param {any} server */
   function watch (server) {

@@ -21,12 +21,41 @@
  *   | { type: 'listening', address: string }
  *   | { type: 'ready' }
  *   | { type: 'drained' }
- *   | { type: 'vitals', rssBytes: number, cpuPercent: number }} ToMaster
+ *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
- * `cpuPercent`: of one CPU, over the time since the last heartbeat.
  */
+
+/**
+ * How a worker felt since its last report, `intervalMs` ago.
+ * @typedef {object} VitalsReport
+ * @property {number} intervalMs
+ * @property {number} rssBytes
+ * @property {number} heapUsedBytes
+ * @property {number} heapTotalBytes
+ * @property {number} externalBytes
+ * @property {number} cpuPercent  of one CPU
+ * @property {number} eventLoopUtilization  0…1
+ * @property {number} loopDelayP50Ms  how late timers were
+ * @property {number} loopDelayP99Ms
+ * @property {number} loopDelayMaxMs
+ * @property {number[]} statuses  requests that have ended, by STATUS_CLASSES
+ * @property {number[]} latency  of those that were answered, as `[bucket, count, bucket, count …]`, see histogram.js
+ * @property {number} latencySumMs
+ * @property {number} inFlight  requests that are not answered yet
+ * @property {number} openConnections
+ */
+
+/** The kinds of ends that an HTTP request has; `aborted`: its connection was gone before its answer. */
+export const STATUS_CLASSES = Object.freeze(['2xx', '3xx', '4xx', '5xx', 'other', 'aborted'])
+const OTHER = STATUS_CLASSES.indexOf('other')
+export const ABORTED = STATUS_CLASSES.indexOf('aborted')
+
+/** @param {number} code an HTTP status @returns {number} the index of its class */
+export function statusClass (code) {
+  return code >= 200 && code < 600 ? Math.floor(code / 100) - 2 : OTHER
+}
 
 /**
  * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, data?: unknown }

@@ -5,6 +5,7 @@ import { createDrain } from './drain.js'
 import { deferInterrupt } from './interrupt.js'
 import { shareSockets, watchServers } from './listen.js'
 import { outliveMaster } from './orphan.js'
+import { watchRequests } from './requests.js'
 import { sendVitals } from './vitals.js'
 
 /**
@@ -13,7 +14,7 @@ import { sendVitals } from './vitals.js'
  */
 export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings }) {
   const channel = openChannel()
-  const drain = createDrain({ onDrained: () => orphan.endAlone() || channel.send({ type: 'drained' }) })
+  const drain = createDrain({ onDrained: () => orphan.endAlone() || sayDrained() })
   const hasSockets = dispatch === 'shared'
   let isReady = false
   let hasListened = false
@@ -27,7 +28,8 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan:
   channel.on('drain', drain.start)
   channel.on('outlive', orphan.outlive)
   channel.send({ type: 'hello' })
-  sendVitals(channel)
+  const requests = watchRequests()
+  const vitals = sendVitals({ channel, requests, servers: drain.servers })
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online') setImmediate(beReady)
 
@@ -36,6 +38,12 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan:
     channel.send({ type: 'listening', address })
     // One turn later, so that an app that listens on several addresses at once has asked for all of them.
     if (!isReady && readySignal === 'listening') setImmediate(beReady)
+  }
+
+  function sayDrained () {
+    // What was answered since the last report counts too.
+    vitals.send()
+    channel.send({ type: 'drained' })
   }
 
   function beReady () {

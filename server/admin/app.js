@@ -8,10 +8,12 @@ import { clusterResources } from './routes/cluster.js'
 import { eventFeedResources } from './routes/event-feed.js'
 import { eventResources } from './routes/events.js'
 import { healthRouter } from './routes/health.js'
+import { metricsRouter } from './routes/metrics.js'
 import { pagesRouter } from './routes/pages.js'
 import { rolloutResources } from './routes/rollouts.js'
 import { signInRouter } from './routes/sign-in.js'
 import { signInLinkResources } from './routes/sign-in-links.js'
+import { vitalsResources } from './routes/vitals.js'
 
 /** What may be seen without signing in; everything else is denied, whether it exists or not. */
 const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
@@ -57,6 +59,7 @@ export function createApp (parts) {
   app.use('/api', limitRequests(parts.limits))
   app.use(denyStrangers)
   app.use(healthRouter(parts))
+  app.use(metricsRouter(parts))
   app.use(assetsRouter())
   app.use(signInRouter(parts))
   app.use('/api/v1', createApi({
@@ -64,7 +67,8 @@ export function createApp (parts) {
     ...rolloutResources(parts),
     ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...eventResources(parts),
-    ...signInLinkResources(parts)
+    ...signInLinkResources(parts),
+    ...vitalsResources(parts)
   }))
   app.use(pagesRouter(parts))
   app.use((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}`) })

@@ -27,16 +27,15 @@ const BLOCKED_RETRY_MS = 20
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
+ * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}
+  fork, events, keeper, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
   const handles = new Map()
-  /** @type {Map<number, { rssBytes: number, cpuPercent: number, at: string }>} */
-  const vitals = new Map()
   const addresses = createAddresses()
   /** @type {any[]} */
   const inbox = []
@@ -88,8 +87,8 @@ export function createSupervisor (initialState, {
     },
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
-    vitals (/** @type {number} */ worker, /** @type {any} */ { rssBytes, cpuPercent }) {
-      vitals.set(worker, { rssBytes, cpuPercent, at: new Date(time()).toISOString() })
+    vitals (/** @type {number} */ worker, /** @type {any} */ body) {
+      if (state.workers[worker]) vitals.accept(worker, state.workers[worker].slot, body)
     }
   }
 
@@ -121,7 +120,7 @@ export function createSupervisor (initialState, {
       const view = snapshot(state)
       return {
         ...view,
-        workers: view.workers.map((row) => ({ ...row, vitals: (row.id !== null && vitals.get(row.id)) || null }))
+        workers: view.workers.map((row) => ({ ...row, vitals: row.id === null ? null : vitals.latest(row.id) }))
       }
     },
 
@@ -271,7 +270,7 @@ export function createSupervisor (initialState, {
   /** @param {number} worker @param {any} exit */
   function exited (worker, exit) {
     handles.delete(worker)
-    vitals.delete(worker)
+    vitals.left(worker)
     addresses.forget(worker)
     sockets.forget(worker)
     receive({ type: 'worker-exited', worker, ...exit })
@@ -296,6 +295,8 @@ export function createSupervisor (initialState, {
     }
   }
 }
+
+const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 /** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */

@@ -24,7 +24,8 @@ const ROUTES = [
   { path: '/events', allow: 'GET, HEAD' },
   { path: '/events/1', allow: 'GET, HEAD' },
   { path: '/events/stream', allow: 'GET, HEAD' },
-  { path: '/sign-in-links', allow: 'POST' }
+  { path: '/sign-in-links', allow: 'POST' },
+  { path: '/vitals', allow: 'GET, HEAD' }
 ]
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const READS = ROUTES.filter(({ allow }) => allow.includes('GET'))
@@ -94,6 +95,7 @@ const CASES = [
   { method: 'GET', path: '/events?limit=0', headers: { Accept: 'text/csv' }, status: 400, code: 'invalid-query' },
   ...['limit=0', 'limit=101', 'cursor=x', 'limit=5&limit=5'].map((query) => ({ method: 'GET', path: `/rollouts?${query}`, status: 400, code: 'invalid-query' })),
   ...['wait=', 'wait=30', 'wait=-1s', 'wait=6m', 'wait=300001ms', 'wait=1h', 'wait=30s&wait=30s', 'wait=NaN', 'wait=1e3s', 'wait=5%20s'].map((query) => ({ method: 'GET', path: `/rollouts/1?${query}`, status: 400, code: 'invalid-query', detail: /^wait: expected / })),
+  ...['step=', 'step=5s', 'step=1S', 'step=60', 'step=1s&step=10s', 'since=garbage', 'since=-1', 'until=5', 'since=1m&until=2m', 'since=0s', 'slot=1'].map((query) => ({ method: 'GET', path: `/vitals?${query}`, status: 400, code: 'invalid-query', detail: /^(step|since|until|slot): expected .*, received / })),
   ...['abc', '-1', '1.5', '1'.repeat(16)].map((id) => ({ method: 'GET', path: '/events/stream', headers: { 'Last-Event-ID': id }, status: 400, code: 'invalid-id' }))
 ]
 

@@ -24,8 +24,8 @@ export async function startAdmin (t, options = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'clusterdeck-admin-'))
   // A page may come short when its time is spent; here time stands still, so that a busy machine changes no page.
   const history = options.history ?? openHistory({ file: join(folder, 'history.db'), clock: () => 0 })
-  const deck = createFakeDeck({ history })
   const clock = createClock()
+  const deck = createFakeDeck({ history, now: clock.now })
   const logged = /** @type {any[]} */ ([])
   const log = { error: (/** @type {any} */ ...args) => logged.push(args), warn: (/** @type {any} */ ...args) => logged.push(args) }
   const admin = createAdmin({ deck, history, token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options })

@@ -1,13 +1,17 @@
 import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/event-stream.js'
+import { createVitals } from '../../server/vitals/vitals.js'
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
- * @param {{ history: any }} parts  `history`: a real one over a real database file, see db/
+ * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
  */
-export function createFakeDeck ({ history }) {
+export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe((event) => history.record(event))
+  const vitals = createVitals({ now })
+  vitals.keepIn({ store: history.vitals })
+  events.subscribe(vitals.count)
   /** @type {any[]} every command that was dispatched, oldest first */
   const dispatched = []
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
@@ -35,6 +39,7 @@ export function createFakeDeck ({ history }) {
   return {
     events,
     history,
+    vitals,
     dispatched,
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
     /** @param {any} changes merged over the snapshot */

@@ -1,0 +1,84 @@
+/**
+ * What Prometheus reads. Names, units and types are those that its documentation asks for; labels are slots, classes and
+ * causes, so there are no more of them than the cluster has slots, however many workers come and go.
+ * @typedef {{ vitals: ReturnType<import('../vitals/vitals.js').Vitals['metrics']>, status: any }} Facts
+ * @typedef {{ labels?: Record<string, string | number>, value: number, metricName?: string }} Value
+ * @typedef {[name: string, type: 'gauge' | 'counter' | 'histogram', help: string, values: (facts: Facts) => Value[]]} Metric
+ */
+
+/** @type {readonly Metric[]} */
+const METRICS = Object.freeze(/** @type {Metric[]} */ ([
+  ['info', 'gauge', 'Always 1; the version of clusterdeck and of Node.', ({ status }) => [{ labels: { version: status.master.version, node_version: status.master.nodeVersion }, value: 1 }]],
+  ['workers_desired', 'gauge', 'Workers that should run.', ({ status }) => [{ value: status.desiredWorkers }]],
+  ['workers_ready', 'gauge', 'Slots with a worker that is ready.', ({ status }) => [{ value: status.readyWorkers }]],
+  ['worker_up', 'gauge', 'Whether the slot has a worker that is ready (1) or not (0).', ({ status }) => slotsOf(status).map((slot) => ({ labels: { slot }, value: Number(hasReady(status, slot)) }))],
+  ['rollout_running', 'gauge', 'Whether a rollout is running (1) or not (0).', ({ status }) => [{ value: Number(status.rollout !== null && !status.rollout.done) }]],
+  ['rollouts_total', 'counter', 'Rollouts that have ended.', ({ vitals }) => vitals.rollouts.map(({ result, value }) => ({ labels: { result }, value }))],
+  ['worker_exits_total', 'counter', 'Workers that have ended.', ({ vitals }) => vitals.exits.map(({ cause, value }) => ({ labels: { cause }, value }))],
+  ['worker_restarts_total', 'counter', 'Workers that were replaced because the one before had failed.', ({ status, vitals }) => slotsOf(status, vitals.restarts).map((slot) => ({ labels: { slot }, value: vitals.restarts.find((each) => each.slot === slot)?.value ?? 0 }))],
+  ['worker_cpu_seconds_total', 'counter', 'User and system time of the slot\'s workers.', ({ vitals }) => vitals.cpuSeconds.map(({ slot, value }) => ({ labels: { slot }, value }))],
+  newest('worker_resident_memory_bytes', 'Resident memory.', 'rssBytes'),
+  newest('worker_heap_used_bytes', 'JavaScript heap in use.', 'heapUsedBytes'),
+  newest('worker_heap_size_bytes', 'JavaScript heap.', 'heapTotalBytes'),
+  newest('worker_external_memory_bytes', 'Memory of objects outside of the JavaScript heap.', 'externalBytes'),
+  newest('worker_eventloop_utilization_ratio', 'Share of time in which the event loop was busy, 0 to 1.', 'eventLoopUtilization'),
+  newest('worker_eventloop_delay_p50_seconds', 'How late timers were, median of the last second.', 'loopDelayP50Ms', 1000),
+  newest('worker_eventloop_delay_p99_seconds', 'How late timers were, 99th percentile of the last second.', 'loopDelayP99Ms', 1000),
+  newest('worker_eventloop_delay_max_seconds', 'How late timers were, maximum of the last second.', 'loopDelayMaxMs', 1000),
+  newest('worker_http_requests_in_flight', 'HTTP requests that are not answered yet.', 'inFlight'),
+  newest('worker_open_connections', 'Connections to the servers of the app.', 'openConnections'),
+  ['http_requests_total', 'counter', 'HTTP requests that have ended, by class of their status; aborted: their connection went first.', ({ vitals }) => vitals.requests.map(({ slot, class: codeClass, value }) => ({ labels: { slot, code_class: codeClass }, value }))],
+  ['http_request_duration_seconds', 'histogram', 'From the headers of a request until its answer is sent.', ({ vitals }) => histogram(vitals.duration)]
+]))
+
+const PREFIX = 'clusterdeck_'
+// The loop of the master has little to do; looking at it more often would be most of that.
+const LOOP_PRECISION_MS = 50
+
+/**
+ * @param {{ deck: { snapshot: () => any, vitals: Pick<import('../vitals/vitals.js').Vitals, 'metrics'> } }} parts
+ * @returns {Promise<() => Promise<{ contentType: string, text: string }>>} reads all of them now
+ */
+export async function createMetrics ({ deck }) {
+  const { default: { Registry, collectDefaultMetrics } } = await import('prom-client')
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS })
+  /** @type {Facts} all of one moment */
+  let facts
+  for (const [suffix, type, help, values] of METRICS) {
+    const name = PREFIX + suffix
+    // Counted elsewhere, as prom-client's own metrics cannot be: it asks each for its values by this method alone.
+    registry.registerMetric(/** @type {any} */ ({ name, get: async () => ({ name, help, type, values: values(facts) }) }))
+  }
+
+  return async () => {
+    facts = { vitals: deck.vitals.metrics(), status: deck.snapshot() }
+    return { contentType: registry.contentType, text: await registry.metrics() }
+  }
+}
+
+/** @param {string} name @param {string} help @param {string} column @param {number} [divisor] @returns {Metric} */
+function newest (name, help, column, divisor = 1) {
+  return [name, 'gauge', help, ({ vitals }) => vitals.slots.flatMap(({ slot, values: { [column]: value } }) => value === null ? [] : [{ labels: { slot }, value: value / divisor }])]
+}
+
+/** @param {Facts['vitals']['duration']} duration @returns {Value[]} */
+function histogram ({ buckets, count, sumSeconds }) {
+  const name = `${PREFIX}http_request_duration_seconds`
+  return [
+    ...buckets.map((bucket) => ({ metricName: `${name}_bucket`, labels: { le: bucket.le }, value: bucket.count })),
+    { metricName: `${name}_bucket`, labels: { le: '+Inf' }, value: count },
+    { metricName: `${name}_sum`, value: sumSeconds },
+    { metricName: `${name}_count`, value: count }
+  ]
+}
+
+/** @param {any} status @param {{ slot: number }[]} [more] those that were scaled away too, whose counts stay @returns {number[]} */
+function slotsOf ({ workers }, more = []) {
+  return [...new Set([...workers, ...more].map(({ slot }) => slot))].sort((a, b) => a - b)
+}
+
+/** @param {any} status @param {number} slot */
+function hasReady ({ workers }, slot) {
+  return workers.some((/** @type {any} */ worker) => worker.slot === slot && worker.state === 'ready')
+}

@@ -1,0 +1,71 @@
+import { addSparse, BUCKETS, quantile } from '../../workers/histogram.js'
+import { COLUMNS, QUANTILES } from './columns.js'
+
+/** @typedef {import('./columns.js').Row} Row */
+
+/**
+ * Adds up rows, and the histograms they come with: of several workers to one row of the cluster (`across`), or of several
+ * seconds to one of a longer step (`over`). A value that one row does not know does not count.
+ */
+export class Blend {
+  /** @type {Float64Array} */
+  #values = new Float64Array(COLUMNS.length)
+  /** @type {Uint32Array} how many rows have had the value */
+  #known = new Uint32Array(COLUMNS.length)
+  #latency = new Float64Array(BUCKETS)
+  #hasLatency = false
+  #rows = 0
+  #rules
+
+  /** @param {'across' | 'over'} direction */
+  constructor (direction) {
+    this.#rules = COLUMNS.map((column) => column[direction])
+  }
+
+  get isEmpty () { return this.#rows === 0 }
+
+  /** How many rows it holds. */
+  get rows () { return this.#rows }
+
+  /** @param {Row} row @param {Blend | null} [source] whose histogram comes with it */
+  add (row, source = null) {
+    for (let index = 0; index < COLUMNS.length; index++) {
+      const value = row[index]
+      if (Number.isNaN(value) || this.#rules[index] === 'merged') continue
+      const isFirst = this.#known[index]++ === 0
+      this.#values[index] = this.#rules[index] === 'max' && !isFirst ? Math.max(this.#values[index], value) : this.#values[index] + value
+    }
+    this.#rows++
+    if (source !== null && source.#hasLatency) {
+      for (let index = 0; index < BUCKETS; index++) this.#latency[index] += source.#latency[index]
+      this.#hasLatency = true
+    }
+  }
+
+  /** @param {readonly number[]} sparse a histogram as it travels */
+  addLatency (sparse) {
+    addSparse(this.#latency, sparse)
+    this.#hasLatency ||= sparse.length > 0
+  }
+
+  /** @returns {Row} */
+  row () {
+    const row = new Float64Array(COLUMNS.length).fill(NaN)
+    for (let index = 0; index < COLUMNS.length; index++) {
+      if (this.#known[index] === 0) continue
+      row[index] = this.#rules[index] === 'mean' ? this.#values[index] / this.#known[index] : this.#values[index]
+    }
+    if (this.#hasLatency) {
+      for (const [share, index] of QUANTILES) row[index] = quantile(this.#latency, share)
+    }
+    return row
+  }
+
+  reset () {
+    this.#values.fill(0)
+    this.#known.fill(0)
+    this.#rows = 0
+    if (this.#hasLatency) this.#latency.fill(0)
+    this.#hasLatency = false
+  }
+}

@@ -1,0 +1,97 @@
+import { BUCKETS } from '../../workers/histogram.js'
+import { STATUS_CLASSES } from '../../workers/protocol.js'
+import { COLUMNS, FIRST_STATUS } from './columns.js'
+
+/**
+ * A report that can be relied on: any code of the app could have sent one under our name.
+ * @typedef {object} Report
+ * @property {import('./columns.js').Row} row  without quantiles, which its histogram gives
+ * @property {number[]} statuses  by STATUS_CLASSES
+ * @property {number[]} latency  sparse histogram
+ * @property {number} latencySumMs
+ * @property {number} intervalMs  since the last report
+ * @property {number} cpuSeconds  in that time
+ */
+
+const MAX_BYTES = 2 ** 48
+const MAX_MS = 2 ** 31
+const MAX_COUNT = 2 ** 31
+const MAX_CPU_PERCENT = 100_000
+
+/** What each column may be at the most. Those that are not here come from lists. */
+const LIMITS = Object.freeze({
+  rssBytes: MAX_BYTES,
+  heapUsedBytes: MAX_BYTES,
+  heapTotalBytes: MAX_BYTES,
+  externalBytes: MAX_BYTES,
+  cpuPercent: MAX_CPU_PERCENT,
+  eventLoopUtilization: 1,
+  loopDelayP50Ms: MAX_MS,
+  loopDelayP99Ms: MAX_MS,
+  loopDelayMaxMs: MAX_MS,
+  inFlight: MAX_COUNT,
+  openConnections: MAX_COUNT
+})
+
+/**
+ * @param {any} body of a `vitals` message
+ * @returns {Report}
+ * @throws {TypeError} says which field is wrong
+ */
+export function readReport (body) {
+  const row = new Float64Array(COLUMNS.length).fill(NaN)
+  COLUMNS.forEach(({ name }, index) => {
+    const limit = LIMITS[/** @type {keyof typeof LIMITS} */ (name)]
+    if (limit !== undefined) row[index] = numberUpTo(limit, body[name], name)
+  })
+  const intervalMs = numberUpTo(MAX_MS, body.intervalMs, 'intervalMs')
+  const statuses = countsOf(body.statuses)
+  row.set(statuses, FIRST_STATUS)
+  return {
+    row,
+    statuses,
+    latency: histogramOf(body.latency),
+    intervalMs,
+    latencySumMs: numberUpTo(MAX_COUNT * MAX_MS, body.latencySumMs, 'latencySumMs'),
+    cpuSeconds: body.cpuPercent / 100 * intervalMs / 1000
+  }
+}
+
+/** @param {number} limit @param {unknown} value @param {string} name @returns {number} */
+function numberUpTo (limit, value, name) {
+  if (typeof value === 'number' && value >= 0 && value <= limit) return value
+  throw unexpected(name, `a number from 0 to ${limit}`)
+}
+
+/** @param {unknown} value @returns {number[]} */
+function countsOf (value) {
+  if (Array.isArray(value) && value.length === STATUS_CLASSES.length && value.every(isCount)) return value
+  throw unexpected('statuses', `${STATUS_CLASSES.length} counts`)
+}
+
+/** @param {unknown} value @returns {number[]} */
+function histogramOf (value) {
+  if (Array.isArray(value) && value.length % 2 === 0 && value.length <= 2 * BUCKETS && isSparse(value)) return value
+  throw unexpected('latency', 'pairs of an ascending bucket and a count')
+}
+
+/** @param {unknown[]} pairs */
+function isSparse (pairs) {
+  let last = -1
+  for (let n = 0; n < pairs.length; n += 2) {
+    const index = pairs[n]
+    if (!isCount(index) || index <= last || index >= BUCKETS || !isCount(pairs[n + 1])) return false
+    last = index
+  }
+  return true
+}
+
+/** @param {unknown} value @returns {value is number} */
+function isCount (value) {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT
+}
+
+/** @param {string} name @param {string} expected */
+function unexpected (name, expected) {
+  return new TypeError(`vitals: ${name}: expected ${expected}`)
+}

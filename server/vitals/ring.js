@@ -1,0 +1,35 @@
+import { COLUMNS } from './columns.js'
+
+const WIDTH = COLUMNS.length
+
+/**
+ * The rows of the last `capacity` seconds, in typed arrays whose size never changes.
+ * @param {number} capacity seconds
+ */
+export function createRing (capacity) {
+  const seconds = new Float64Array(capacity).fill(-1)
+  const values = new Float32Array(capacity * WIDTH)
+  let newest = -1
+
+  return {
+    /** What `offset` points into: the row of a second begins there. */
+    values,
+
+    /** The newest second that it has, -1 without any. */
+    get newest () { return newest },
+
+    /** @param {number} second since the epoch @param {import('./columns.js').Row} row */
+    write (second, row) {
+      const place = second % capacity
+      seconds[place] = second
+      values.set(row, place * WIDTH)
+      newest = second
+    },
+
+    /** @param {number} second @returns {number} the offset of its row, -1 where there is none */
+    find (second) {
+      const place = second % capacity
+      return second >= 0 && seconds[place] === second ? place * WIDTH : -1
+    }
+  }
+}

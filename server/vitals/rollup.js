@@ -1,0 +1,56 @@
+import { Blend } from './blend.js'
+import { encodeStep } from './codec.js'
+
+/** @typedef {{ stepS: number, at: number, seconds: number, body: Buffer }} StoredStep  `at`: its first second, since the epoch; `seconds`: how many of them it covers */
+
+/**
+ * Adds up seconds to steps of a fixed length, each from its turn of the wall clock on.
+ * @param {number} stepS
+ */
+export function createRollup (stepS) {
+  const cluster = new Blend('over')
+  /** @type {Map<number, Blend>} */
+  const slots = new Map()
+  let at = -1
+
+  return {
+    /**
+     * @param {number} second the one that is about to be added
+     * @returns {StoredStep | null} the step before it, if that is over now
+     */
+    turnTo (second) {
+      const start = Math.floor(second / stepS) * stepS
+      if (start === at) return null
+      const done = finish()
+      at = start
+      return done
+    },
+
+    /** @param {import('./columns.js').Row} row @param {Blend} source */
+    addCluster (row, source) { cluster.add(row, source) },
+
+    /** @param {number} slot @param {import('./columns.js').Row} row @param {Blend} source */
+    addSlot (slot, row, source) {
+      let blend = slots.get(slot)
+      if (!blend) slots.set(slot, blend = new Blend('over'))
+      blend.add(row, source)
+    },
+
+    finish
+  }
+
+  /** @returns {StoredStep | null} what there is so far; the next step begins with nothing */
+  function finish () {
+    if (cluster.isEmpty) return null
+    /** @type {import('./codec.js').Entry[]} */
+    const entries = [[0, cluster.row()]]
+    for (const [slot, blend] of slots) {
+      if (blend.isEmpty) slots.delete(slot)
+      else entries.push([slot, blend.row()])
+      blend.reset()
+    }
+    const step = { stepS, at, seconds: cluster.rows, body: encodeStep(entries) }
+    cluster.reset()
+    return step
+  }
+}

@@ -1,0 +1,129 @@
+import { decodeStep } from './codec.js'
+import { COLUMNS, requestsOf, shown } from './columns.js'
+
+/**
+ * Vitals over time as columns, all of one length, ready for uPlot: `time` in seconds since the epoch (where each step
+ * begins), and for the cluster and each slot one array per column, with null where there is nothing.
+ * @typedef {object} Series
+ * @property {number} stepMs
+ * @property {number[]} time
+ * @property {Record<string, (number | null)[]>} cluster
+ * @property {({ slot: number, columns: Record<string, (number | null)[]> })[]} slots  ascending
+ * @property {number | null} nextMs  from where to ask again, where this was too much for one answer; else null
+ */
+
+// What can be put together and made JSON of within about 10 ms.
+const MAX_VALUES = 60_000
+const PAGE_ROWS = 100
+
+const NAMES = ['requests', 'requestsPerSecond', ...COLUMNS.map(({ name }) => name)]
+
+/**
+ * @param {object} parts
+ * @param {() => number} parts.now
+ * @param {number} parts.memoryS  how long seconds are kept
+ * @param {Ring} parts.cluster
+ * @param {ReadonlyMap<number, { ring: Ring }>} parts.slots
+ * @param {(query: { stepS: number, sinceS: number, untilS: number, limit: number }) => { at: number, body: Uint8Array }[]} parts.read
+ * @param {number} [parts.maxValues]
+ *
+ * @typedef {Pick<ReturnType<typeof import('./ring.js').createRing>, 'values' | 'find' | 'newest'>} Ring
+ */
+export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = MAX_VALUES }) {
+  /**
+   * @param {object} query
+   * @param {number} query.sinceMs  from this moment on
+   * @param {number} [query.untilMs]  before this moment; default: now
+   * @param {number} query.stepMs  1000, 10,000 or 60,000
+   * @returns {Series}
+   * @throws {RangeError} for any other step, and what the database says
+   */
+  return function series ({ sinceMs, untilMs = now(), stepMs }) {
+    if (![1000, 10_000, 60_000].includes(stepMs)) throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
+    const table = createTable(stepMs / 1000, maxValues)
+    const range = { sinceS: Math.ceil(sinceMs / 1000), untilS: Math.ceil(untilMs / 1000) }
+    const nextS = stepMs === 1000 ? fromMemory(table, range) : fromDatabase(table, { stepS: stepMs / 1000, ...range })
+    return { stepMs, ...table.read(), nextMs: nextS === null ? null : nextS * 1000 }
+  }
+
+  /** @param {Table} table @param {{ sinceS: number, untilS: number }} range @returns {number | null} the first second that it had no room for */
+  function fromMemory (table, { sinceS, untilS }) {
+    const last = Math.min(cluster.newest, untilS - 1)
+    for (let second = Math.max(sinceS, cluster.newest - memoryS + 1); second <= last; second++) {
+      const offset = cluster.find(second)
+      if (offset < 0) continue
+      if (table.isFull()) return second
+      table.begin(second)
+      table.add(0, cluster.values, offset)
+      for (const [slot, { ring }] of slots) {
+        const place = ring.find(second)
+        if (place >= 0) table.add(slot, ring.values, place)
+      }
+    }
+    return null
+  }
+
+  /** @param {Table} table @param {{ stepS: number, sinceS: number, untilS: number }} range @returns {number | null} */
+  function fromDatabase (table, { stepS, sinceS, untilS }) {
+    for (;;) {
+      const steps = read({ stepS, sinceS, untilS, limit: PAGE_ROWS })
+      for (const { at, body } of steps) {
+        if (table.isFull()) return at
+        table.begin(at)
+        decodeStep(body, (slot, row) => table.add(slot, row, 0))
+        sinceS = at + 1
+      }
+      if (steps.length < PAGE_ROWS) return null
+    }
+  }
+}
+
+/** @typedef {ReturnType<typeof createTable>} Table */
+
+/** @param {number} stepS @param {number} maxValues */
+function createTable (stepS, maxValues) {
+  /** @type {number[]} */
+  const time = []
+  /** @type {Map<number, (number | null)[][]>} by slot, then by column; slot 0 is the cluster */
+  const groups = new Map([[0, NAMES.map(() => [])]])
+
+  return {
+    isFull: () => time.length * groups.size * NAMES.length >= maxValues,
+
+    /** @param {number} second */
+    begin (second) { time.push(second) },
+
+    /** @param {number} slot @param {ArrayLike<number>} row @param {number} offset */
+    add (slot, row, offset) {
+      const columns = columnsOf(slot)
+      const last = time.length - 1
+      const requests = requestsOf(row, offset)
+      put(columns[0], last, Number.isNaN(requests) ? null : requests)
+      put(columns[1], last, Number.isNaN(requests) ? null : Math.round(requests / stepS * 10) / 10)
+      for (let index = 0; index < COLUMNS.length; index++) put(columns[index + 2], last, shown(index, row[offset + index]))
+    },
+
+    read () {
+      for (const columns of groups.values()) for (const column of columns) put(column, time.length, undefined)
+      const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => ({ slot, columns: named(columns) }))
+      return { time, cluster: cluster.columns, slots }
+    }
+  }
+
+  function columnsOf (/** @type {number} */ slot) {
+    let columns = groups.get(slot)
+    if (!columns) groups.set(slot, columns = NAMES.map(() => []))
+    return columns
+  }
+}
+
+/** Fills what was left out before with null. @param {(number | null)[]} column @param {number} index @param {number | null | undefined} value  undefined: nothing more */
+function put (column, index, value) {
+  while (column.length < index) column.push(null)
+  if (value !== undefined) column.push(value)
+}
+
+/** @param {(number | null)[][]} columns */
+function named (columns) {
+  return Object.fromEntries(NAMES.map((name, index) => [name, columns[index]]))
+}

@@ -1,0 +1,82 @@
+import { addSparse, BOUNDS_MS, BUCKETS } from '../../workers/histogram.js'
+import { STATUS_CLASSES } from '../../workers/protocol.js'
+
+/**
+ * Where cumulative counts are told: the round bounds of Prometheus' own clients, and some below, all of which are bounds
+ * of the histogram too, so the counts are exact.
+ */
+const SHOWN_BOUNDS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000, 30_000, 60_000]
+const SHOWN_BUCKETS = SHOWN_BOUNDS_MS.map((ms) => BOUNDS_MS.indexOf(ms))
+
+/** Why workers end. Known beforehand, so that each is told from zero on, and the labels are bounded. */
+const OTHER_CAUSE = 'other'
+const CAUSES = [
+  'crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'deploy', 'rollback', 'restart',
+  'scale-down', 'operator', 'shutdown', 'upgrade', 'master-lost', OTHER_CAUSE
+]
+const ROLLOUT_ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']
+
+/** What has been counted since this master began. Keyed by slot, so that it only grows when a slot's worker changes. */
+export function createTotals () {
+  /** @type {Map<number, { statuses: Float64Array, cpuSeconds: number }>} */
+  const bySlot = new Map()
+  const latency = new Float64Array(BUCKETS)
+  let latencySumMs = 0
+  /** @type {Map<string, number>} */
+  const exits = new Map(CAUSES.map((cause) => [cause, 0]))
+  /** @type {Map<number, number>} */
+  const restarts = new Map()
+  /** @type {Map<string, number>} */
+  const rollouts = new Map(ROLLOUT_ENDS.map((end) => [end, 0]))
+
+  return {
+    /** @param {import('../event-stream.js').DeckEvent} event */
+    count ({ type, cause, slot }) {
+      if (type === 'worker.exited') countUp(exits, exits.has(String(cause)) ? String(cause) : OTHER_CAUSE)
+      else if (type === 'worker.restarted' && slot !== null) countUp(restarts, slot)
+      else if (rollouts.has(type)) countUp(rollouts, type)
+    },
+
+    /** @param {number} slot @param {import('./report.js').Report} report */
+    add (slot, report) {
+      let totals = bySlot.get(slot)
+      if (!totals) bySlot.set(slot, totals = { statuses: new Float64Array(STATUS_CLASSES.length), cpuSeconds: 0 })
+      report.statuses.forEach((count, index) => { totals.statuses[index] += count })
+      totals.cpuSeconds += report.cpuSeconds
+      addSparse(latency, report.latency)
+      latencySumMs += report.latencySumMs
+    },
+
+    /**
+     * @returns `requests`: by slot and class; `duration`: cumulative, `le` in seconds, `count` of all
+     */
+    read () {
+      const slots = [...bySlot].sort(([a], [b]) => a - b)
+      return {
+        requests: slots.flatMap(([slot, { statuses }]) => STATUS_CLASSES.map((name, index) => ({ slot, class: name, value: statuses[index] }))),
+        cpuSeconds: slots.map(([slot, { cpuSeconds }]) => ({ slot, value: cpuSeconds })),
+        exits: [...exits].map(([cause, value]) => ({ cause, value })),
+        restarts: [...restarts].sort(([a], [b]) => a - b).map(([slot, value]) => ({ slot, value })),
+        rollouts: [...rollouts].map(([type, value]) => ({ result: type.slice('rollout.'.length), value })),
+        duration: { ...cumulative(latency), sumSeconds: latencySumMs / 1000 }
+      }
+    }
+  }
+}
+
+/** @template K @param {Map<K, number>} counts @param {K} key */
+function countUp (counts, key) {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+/** @param {Float64Array} counts */
+function cumulative (counts) {
+  const buckets = []
+  let count = 0
+  let shown = 0
+  for (let index = 0; index < BUCKETS; index++) {
+    count += counts[index]
+    if (index === SHOWN_BUCKETS[shown]) buckets.push({ le: SHOWN_BOUNDS_MS[shown++] / 1000, count })
+  }
+  return { buckets, count }
+}

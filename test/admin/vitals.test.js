@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { START_MS, startAdmin } from '../support/admin.js'
+import { report } from '../support/vitals.js'
+
+const HOUR_MS = 3_600_000
+
+/** Lets workers 1 and 2 report for so many seconds. @param {import('../support/admin.js').Admin} admin @param {number} seconds */
+function live ({ deck, clock }, seconds) {
+  for (let n = 0; n < seconds; n++) {
+    deck.vitals.accept(1, 1, report({ latenciesMs: [5] }))
+    deck.vitals.accept(2, 2, report({ latenciesMs: [5, 500], statuses: [1, 0, 0, 1, 0, 0] }))
+    deck.vitals.turn(clock.now() / 1000)
+    clock.advance(1000)
+  }
+}
+
+test('serves the vitals as columns, of the cluster and of each slot', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 3)
+  const { body } = await admin.api('get', '/api/v1/vitals').expect(200)
+  const { cluster, slots, ...rest } = body
+  const startS = START_MS / 1000
+  assert.deepEqual(rest, {
+    step: '1s', stepMs: 1000, since: new Date(START_MS + 3000 - HOUR_MS / 4).toISOString(), until: new Date(START_MS + 3000).toISOString(), time: [startS, startS + 1, startS + 2], next: null
+  })
+  assert.deepEqual([cluster.requests, cluster.requests5xx, cluster.latencyP50Ms], [[3, 3, 3], [1, 1, 1], [4.873, 4.873, 4.873]])
+  assert.deepEqual(slots.map((/** @type {any} */ { slot, columns }) => [slot, columns.requests, columns.rssBytes]), [1, 2].map((slot) => [slot, Array(3).fill(slot), Array(3).fill(64 * 1024 * 1024)]))
+})
+
+test('chooses the step by the range and says which it is, and takes any that is asked for', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 130)
+  for (const [query, step, count] of /** @type {[string, string, number][]} */ ([
+    ['', '1s', 130], ['since=15m', '1s', 130], ['since=16m', '10s', 12], ['since=4h', '10s', 12], ['since=5h', '1m', 2], ['since=30d', '1m', 2],
+    ['since=23h&until=22h', '10s', 0], ['since=25h&until=24h', '1m', 0], ['since=5h&until=5h', '', 0],
+    ['step=10s', '10s', 12], ['since=30d&step=1s', '1s', 130], ['since=20s&step=10s', '10s', 1]
+  ])) {
+    const { body } = await admin.api('get', `/api/v1/vitals?${query}`).expect(step === '' ? 400 : 200)
+    if (step !== '') assert.deepEqual([body.step, body.time.length], [step, count], query)
+  }
+})
+
+test('says where to go on when a range is too much for one answer', async (t) => {
+  const admin = await startAdmin(t)
+  for (let slot = 1; slot <= 60; slot++) admin.deck.vitals.accept(slot, slot, report())
+  for (let n = 0; n < 100; n++) admin.deck.vitals.turn(START_MS / 1000 + n)
+  admin.clock.advance(100_000)
+  const times = []
+  let since = '15m'
+  do {
+    const { body } = await admin.api('get', `/api/v1/vitals?since=${since}`).expect(200)
+    times.push(...body.time)
+    since = body.next
+  } while (since !== null)
+  assert.deepEqual(times, Array.from({ length: 100 }, (_, n) => START_MS / 1000 + n))
+})
+
+test('says that the history is unavailable where only the database knows, and serves seconds all the same', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 2)
+  admin.history.close()
+  assert.equal((await admin.api('get', '/api/v1/vitals?step=10s').expect(503)).body.code, 'history-unavailable')
+  assert.equal((await admin.api('get', '/api/v1/vitals').expect(200)).body.time.length, 2)
+  await admin.api('get', '/metrics').expect(200)
+})
+
+test('tells Prometheus all of it: every line parses, and every sample is of a type', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 10)
+  admin.deck.events.publish({ type: 'worker.exited', cause: 'crash', slot: 1 })
+  admin.deck.events.publish({ type: 'worker.restarted', slot: 1 })
+  const { text, headers } = await admin.api('get', '/metrics').set('Accept', 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4').expect(200)
+  assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
+  const samples = parse(text)
+  for (const [sample, value] of Object.entries({
+    'clusterdeck_worker_resident_memory_bytes{slot="1"}': 64 * 1024 * 1024,
+    'clusterdeck_worker_up{slot="2"}': 1,
+    'clusterdeck_worker_eventloop_delay_p99_seconds{slot="1"}': 0.01,
+    'clusterdeck_worker_cpu_seconds_total{slot="1"}': 5,
+    'clusterdeck_http_requests_total{slot="2",code_class="5xx"}': 10,
+    'clusterdeck_http_request_duration_seconds_bucket{le="0.005"}': 20,
+    'clusterdeck_http_request_duration_seconds_bucket{le="0.25"}': 20,
+    'clusterdeck_http_request_duration_seconds_bucket{le="0.5"}': 30,
+    'clusterdeck_http_request_duration_seconds_bucket{le="+Inf"}': 30,
+    'clusterdeck_http_request_duration_seconds_count{}': 30,
+    'clusterdeck_http_request_duration_seconds_sum{}': 5.1,
+    'clusterdeck_worker_exits_total{cause="crash"}': 1,
+    'clusterdeck_worker_exits_total{cause="hung"}': 0,
+    'clusterdeck_worker_restarts_total{slot="1"}': 1,
+    'clusterdeck_worker_restarts_total{slot="2"}': 0,
+    'clusterdeck_workers_ready{}': 2,
+    'clusterdeck_info{version="0.1.0",node_version="v20.20.2"}': 1
+  })) assert.equal(samples.get(sample), value, sample)
+  assert.ok(Number(samples.get('process_resident_memory_bytes{}')) > 0)
+  const bounds = [...samples].filter(([name]) => name.startsWith('clusterdeck_http_request_duration_seconds_bucket')).map(([, count]) => count)
+  assert.deepEqual(bounds, bounds.toSorted((a, b) => a - b), 'cumulative')
+})
+
+test('has no more samples after many workers than after the first of each slot', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 1)
+  const names = async () => [...parse((await admin.api('get', '/metrics')).text).keys()].filter((name) => name.startsWith('clusterdeck_'))
+  const before = await names()
+  for (let worker = 3; worker < 200; worker++) {
+    admin.deck.vitals.accept(worker, 1, report())
+    admin.deck.vitals.left(worker)
+    admin.deck.events.publish({ type: 'worker.exited', slot: 1, worker, cause: `cause-${worker}` })
+  }
+  assert.deepEqual(await names(), before)
+})
+
+test('shows metrics to nobody without the token or a session, and knows no other method', async (t) => {
+  const admin = await startAdmin(t)
+  assert.equal((await admin.stranger().get('/metrics').expect(401)).body.code, 'unauthenticated')
+  await admin.stranger().get('/metrics').set('Cookie', await admin.signIn()).expect(200)
+  await admin.api('head', '/metrics').expect(200)
+  for (const method of /** @type {const} */ (['post', 'put', 'delete'])) {
+    const { body, headers } = await admin.api(method, '/metrics').expect(405)
+    assert.deepEqual([body.code, headers.allow], ['method-not-allowed', 'GET, HEAD'])
+  }
+})
+
+/** @param {string} text Prometheus' text format, version 0.0.4 @returns {Map<string, number>} by name and labels */
+function parse (text) {
+  const samples = new Map()
+  const types = new Map()
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('# HELP ')) continue
+    const [, typed, type] = /^# TYPE ([a-z0-9_]+) (gauge|counter|histogram)$/.exec(line) ?? []
+    if (typed) {
+      assert.ok(!types.has(typed), `${typed} is told once`)
+      types.set(typed, type)
+      continue
+    }
+    const [, name, labels = '', value] = /^([a-z0-9_]+)(?:\{((?:[a-z_]+="[^"\\\n]*",?)+)\})? (\S+)$/.exec(line) ?? assert.fail(`no sample: ${line}`)
+    const kind = types.get(name) ?? (types.get(name.replace(/_(bucket|sum|count)$/, '')) === 'histogram' ? 'histogram' : undefined)
+    assert.ok(kind, `${name} has a type`)
+    if (kind === 'counter' && name.startsWith('clusterdeck_')) assert.match(name, /_total$/)
+    assert.ok(!samples.has(`${name}{${labels}}`), `${line} is told once`)
+    samples.set(`${name}{${labels}}`, Number(value))
+  }
+  return samples
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import http from 'node:http'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import path from 'node:path'
+import autocannon from 'autocannon'
+import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+
+const TICKS_PER_SECOND = 100
+/** Of 20 requests 14 take 5 ms, 4 take 50 ms and 2 take 500 ms. */
+const MIXTURE = [...Array(14).fill(5), ...Array(4).fill(50), ...Array(2).fill(500)]
+const noProc = process.platform !== 'linux' && 'reads /proc'
+
+describe('vitals', { concurrency: 2 }, () => {
+  test('the cluster\'s p50 and p99 are those that the app itself measures, within 5 %', async (t) => {
+    const truthFolder = tempFolder()
+    const deck = await startDeck(t, 'measures-itself.js', { env: { TRUTH: truthFolder } })
+    await deck.until({ ready: 2 })
+    await load(await deck.appUrl(), { connections: 60, ms: 4500 })
+    const { body: { time, cluster } } = await untilReported(deck)
+    await deck.stop()
+    const truth = readdirSync(truthFolder).flatMap((name) => JSON.parse(readFileSync(path.join(truthFolder, name), 'utf8')))
+
+    assert.equal(cluster.requests.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b), truth.length)
+    const seconds = time.map((/** @type {number} */ second, /** @type {number} */ index) => /** @type {{ index: number, seen: number[] }} */ ({ index, seen: truth.filter(([at]) => at === second).map(([, ms]) => ms).sort((a, b) => a - b) }))
+    // Those that begin or end within the load do not have the whole mixture.
+    const compared = seconds.filter((/** @type {{ seen: number[] }} */ { seen }) => seen.length > 0).slice(1, -1)
+    for (const { index, seen } of compared) {
+      const at = (/** @type {number} */ share) => seen[Math.ceil(seen.length * share) - 1]
+      t.diagnostic(`${seen.length} requests: p50 ${at(0.5).toFixed(2)} and p99 ${at(0.99).toFixed(1)} ms, told as ${cluster.latencyP50Ms[index]} and ${cluster.latencyP99Ms[index]} ms`)
+      assert.ok(isNear(cluster.latencyP50Ms[index], at(0.5)), `p50 ${cluster.latencyP50Ms[index]} for ${at(0.5)}`)
+      assert.ok(isNear(cluster.latencyP99Ms[index], at(0.99)), `p99 ${cluster.latencyP99Ms[index]} for ${at(0.99)}`)
+    }
+    assert.ok(compared.length >= 3, `${compared.length} seconds`)
+  })
+
+  test('CPU time and memory are those that the kernel tells, within 5 %', { skip: noProc }, async (t) => {
+    const deck = await startDeck(t, 'hello.js')
+    const { workers } = await deck.until({ ready: 2 })
+    const pids = workers.map((/** @type {any} */ { pid }) => pid)
+    const url = await deck.appUrl()
+
+    const before = await cpuSeconds(deck, pids)
+    const hammering = autocannon({ url, connections: 32, duration: 4 })
+    await sleep(3500)
+    const after = await cpuSeconds(deck, pids)
+    await hammering
+    const [told, truth] = [after.told - before.told, after.truth - before.truth]
+    t.diagnostic(`CPU: ${told.toFixed(2)} s told, ${truth.toFixed(2)} s used`)
+    assert.ok(truth > 1, 'they have worked for a while')
+    assert.ok(isNear(told, truth), `${told} s for ${truth} s`)
+
+    await untilReported(deck)
+    for (const { pid, vitals } of (await deck.status()).workers) {
+      const rss = Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
+      t.diagnostic(`memory: ${vitals.rssBytes} bytes told, ${rss} used`)
+      assert.ok(isNear(vitals.rssBytes, rss), `${vitals.rssBytes} for ${rss}`)
+    }
+  })
+
+  test('every request is counted once, whichever worker answers it and however that ends', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    const url = await deck.appUrl()
+    await autocannon({ url, connections: 8, amount: 2000 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    assert.equal(await requestsTold(deck), 2000)
+
+    await autocannon({ url, connections: 8, amount: 1000 })
+    await untilReported(deck)
+    const [{ pid, id }] = (await deck.status()).workers
+    process.kill(pid, 'SIGKILL')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the exit')
+    assert.equal(await requestsTold(deck), 3000)
+    assert.equal(await metric(deck, 'clusterdeck_worker_exits_total{cause="killed"}'), 1)
+    assert.equal(await metric(deck, 'clusterdeck_worker_exits_total{cause="restart"}'), 2)
+  })
+})
+
+/** @param {number} told @param {number} truth */
+function isNear (told, truth) {
+  return Math.abs(told / truth - 1) <= 0.05
+}
+
+/** @param {string} url @param {{ connections: number, ms: number }} options connections that ask one after the other, each from another place of the mixture on */
+async function load (url, { connections, ms }) {
+  const agent = new http.Agent({ keepAlive: true })
+  const until = performance.now() + ms
+  await Promise.all(Array.from({ length: connections }, async (_, start) => {
+    for (let n = start * 3; performance.now() < until; n += 7) {
+      await new Promise((resolve, reject) => http.get(`${url}/?ms=${MIXTURE[n % MIXTURE.length]}`, { agent }, (response) => response.resume().once('end', resolve)).once('error', reject))
+    }
+  }))
+  agent.destroy()
+}
+
+/** Waits until every worker has told of what is over by now. @param {import('../support/deck.js').Deck} deck */
+async function untilReported (deck) {
+  const second = Math.floor(Date.now() / 1000)
+  for (;;) {
+    const answer = await deck.api('/vitals?step=1s')
+    if (answer.body.time.at(-1) >= second) return answer
+    await sleep(100)
+  }
+}
+
+/** At the turn of a second, when workers report. @param {import('../support/deck.js').Deck} deck @param {number[]} pids */
+async function cpuSeconds (deck, pids) {
+  await sleep(1010 - Date.now() % 1000)
+  const ticks = pids.map((pid) => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return Number(fields[11]) + Number(fields[12])
+  })
+  await sleep(300)
+  const told = await Promise.all([1, 2].map((slot) => metric(deck, `clusterdeck_worker_cpu_seconds_total{slot="${slot}"}`)))
+  return { told: told[0] + told[1], truth: (ticks[0] + ticks[1]) / TICKS_PER_SECOND }
+}
+
+/** @param {import('../support/deck.js').Deck} deck */
+async function requestsTold (deck) {
+  return (await metric(deck, 'clusterdeck_http_requests_total{slot="1",code_class="2xx"}')) + (await metric(deck, 'clusterdeck_http_requests_total{slot="2",code_class="2xx"}'))
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {string} name with its labels @returns {Promise<number>} */
+async function metric ({ adminUrl, token }, name) {
+  const text = await (await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text()
+  return Number(text.split('\n').find((line) => line.startsWith(`${name} `))?.slice(name.length))
+}
