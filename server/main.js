@@ -118,9 +118,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
   /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
-    const { ready, drain, stop, restart } = config
-    const state = createState({ options: { ready, drain, stop, restart }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, onStartBlocked })
+    const { ready, drain, stop, restart, watchdog, recycle } = config
+    const state = createState({ options: { ready, drain, stop, restart, recycle }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, watch: { watchdog, recycle }, onStartBlocked })
   }
 
   function announceStart () {

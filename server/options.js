@@ -46,6 +46,15 @@ export const SCHEMA = z.strictObject({
       windowMs: milliseconds('the window in which restarts are counted').default(60_000)
     })
   }),
+  watchdog: group({
+    timeoutMs: offOr(2000, MAX_TIMER_MS, 'how long a worker\'s event loop may be silent before it is replaced and killed; 0: for ever', 'ms').default(10_000),
+    stack: choice(['on', 'off'], 'whether the stack of such a worker is read before; its inspector is open on the loopback address for that moment')
+  }),
+  recycle: group({
+    maxRssBytes: offOr(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER, 'a worker that holds more memory than this for 5 seconds is replaced; 0: no limit', 'bytes').default(0),
+    maxAgeMs: offOr(1000, MAX_TIMER_MS, 'a worker is replaced once it has served this long, or up to a tenth less; 0: never', 'ms').default(0),
+    maxRequests: offOr(1, Number.MAX_SAFE_INTEGER, 'a worker is replaced once it has begun this many requests, or up to a tenth fewer; 0: never').default(0)
+  }),
   history: group({
     maxAgeMs: integer(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),
     maxEvents: integer(1000, 100_000_000, 'how many events are kept').default(1_000_000)
@@ -117,6 +126,12 @@ function group (shape) {
 /** @param {number} min @param {number} max @param {string} description @param {string} [hint] */
 function integer (min, max, description, hint = 'n') {
   return z.int().min(min).max(max).meta({ kind: 'integer', hint, expected: `an integer from ${min} to ${max}`, description })
+}
+
+/** @param {number} min @param {number} max @param {string} description @param {string} [hint] */
+function offOr (min, max, description, hint = 'n') {
+  const allowed = z.int().refine((value) => value === 0 || (value >= min && value <= max))
+  return allowed.meta({ kind: 'integer', hint, expected: `0 or an integer from ${min} to ${max}`, description })
 }
 
 /** @param {string} description */

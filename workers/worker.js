@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { tellState } from './beat.js'
 import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { createDrain } from './drain.js'
@@ -11,7 +12,7 @@ import { sendVitals } from './vitals.js'
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings }) {
+export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings, maxRequests }) {
   const channel = openChannel()
   const drain = createDrain({ onDrained: () => orphan.endAlone() || channel.send({ type: 'drained' }) })
   const hasSockets = dispatch === 'shared'
@@ -28,6 +29,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan:
   channel.on('outlive', orphan.outlive)
   channel.send({ type: 'hello' })
   sendVitals(channel)
+  tellState(channel, { maxRequests })
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online') setImmediate(beReady)
 

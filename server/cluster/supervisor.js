@@ -8,6 +8,7 @@ import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
 import { createSockets, describe } from './sockets.js'
+import { createWatchdog } from './watchdog.js'
 import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
@@ -24,13 +25,14 @@ const BLOCKED_RETRY_MS = 20
  * @param {import('./forker.js').Forker} shell.fork
  * @param {Pick<import('../event-stream.js').EventStream, 'publish'>} shell.events
  * @param {import('./sockets.js').Keeper} [shell.keeper]
+ * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}
+  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -51,6 +53,12 @@ export function createSupervisor (initialState, {
   const sockets = createSockets({ onBindError: isFirstStart, keeper })
   /** Names of the sockets of the master before, which its workers may still have. */
   let heldBefore = /** @type {Set<string>} */ (new Set())
+  const watchdog = createWatchdog({
+    ...watch,
+    receive,
+    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => its === 'ready' && !orphan && handles.has(id)),
+    closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
+  })
 
   /** @type {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }} */
   const effects = {
@@ -58,6 +66,7 @@ export function createSupervisor (initialState, {
     drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),
+    'capture-stack': ({ worker }) => { watchdog.capture(worker) },
     'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
     'close-sockets': () => sockets.close(),
@@ -66,6 +75,7 @@ export function createSupervisor (initialState, {
     'cancel-next': () => keeper?.send({ type: 'cancel' }),
     finish: () => {
       deadlines.clearAll()
+      watchdog.stop()
       resolveFinished()
     }
   }
@@ -240,6 +250,7 @@ export function createSupervisor (initialState, {
   /** @param {number} worker @param {any} body  the app's own code could have sent anything under our name */
   function hear (worker, body) {
     try {
+      watchdog.heard(worker, body)
       if (Object.hasOwn(messages, body.type)) messages[/** @type {keyof typeof messages} */ (body.type)](worker, body)
     } catch (/** @type {any} */ error) {
       events.publish({ type: 'unexpected', worker, message: `a message that cannot be read: ${error.message}` })
@@ -264,7 +275,8 @@ export function createSupervisor (initialState, {
     vitals.delete(worker)
     addresses.forget(worker)
     sockets.forget(worker)
-    receive({ type: 'worker-exited', worker, ...exit })
+    const note = watchdog.takeNote(worker)
+    receive({ type: 'worker-exited', worker, ...exit, error: exit.error ?? note })
   }
 
   /** @param {Extract<Command, { type: 'fork' }>} order */
@@ -286,6 +298,8 @@ export function createSupervisor (initialState, {
     }
   }
 }
+
+const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 /** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */

@@ -48,6 +48,7 @@ export function drain (turn, worker, intent) {
   turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
   turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
   turn.order({ type: 'clear-deadline', deadline: 'steady', id: worker.id })
+  turn.order({ type: 'clear-deadline', deadline: 'age', id: worker.id })
   turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
   turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
 }
@@ -69,7 +70,7 @@ export function terminate (turn, worker) {
 export function bury (turn, worker, exit) {
   const cause = causeOfExit(worker, exit)
   const message = exitMessage(worker, exit)
-  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady'])) {
+  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age'])) {
     turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   }
   turn.tellOf('worker.exited', worker, {
@@ -131,7 +132,7 @@ function uptime (turn, worker) {
 }
 
 /** @param {Turn} turn @param {Worker} worker */
-function leaveSlot (turn, worker) {
+export function leaveSlot (turn, worker) {
   const slot = turn.slot(worker.slot)
   if (slot?.serving === worker.id) slot.serving = null
   if (slot?.candidate === worker.id) slot.candidate = null
