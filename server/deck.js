@@ -12,12 +12,14 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {import('./event-stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
+ * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, master, isKept }) {
+export function createDeck ({ config, supervisor, events, history, master, diagnostics, isKept }) {
   return {
     events,
     history,
+    diagnostics,
 
     snapshot () {
       return {
@@ -43,6 +45,7 @@ export function createDeck ({ config, supervisor, events, history, master, isKep
 const RESULTS = {
   rollout: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
   'restart-worker': (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
+  'kill-worker': () => ({}),
   scale: (/** @type {Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
   upgrade: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().upgrade,
   stop: () => ({ state: 'stopping' })

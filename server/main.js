@@ -7,10 +7,13 @@ import { listenForSignals } from './cluster/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { openDataDir } from './data-dir.js'
 import { createDeck } from './deck.js'
+import { createDiagnostics } from './diagnostics/diagnostics.js'
+import { openStore } from './diagnostics/store.js'
 import { createEventStream } from './event-stream.js'
 import { connectKeeper } from './keeper-link.js'
 import { createState } from './lifecycle/state.js'
 import { createLog } from './log.js'
+import { createNotifier } from './notify/notifier.js'
 import { createRecorder } from './recorder.js'
 import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
@@ -44,6 +47,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
+  const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
   const terminal = createTerminal({ stdout })
   // EPIPE, as for the terminal.
   stderr.on('error', () => {})
@@ -61,7 +65,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const software = { version, nodeVersion: process.version }
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
-  const deck = createDeck({ config, supervisor, events, history, master, isKept: () => keeper.isKept })
+  const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
+  const deck = createDeck({ config, supervisor, events, history, master, diagnostics, isKept: () => keeper.isKept })
   const adminSocket = `admin ${config.admin.host}:${config.admin.port}`
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, socket: keeper.held.get(adminSocket)?.handle, log })
 
@@ -189,6 +194,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     const uptimeMs = Date.now() - startedAt.getTime()
     events.publish({ type: 'master.stopped', cause: 'upgrade', pid: process.pid, code: 0, uptimeMs })
     remember.handOver()
+    diagnostics.close()
+    notifier.close()
     await recorder.close()
     history.close()
     dataDir.unlock()
@@ -204,7 +211,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     remember.stop()
-    await admin.close()
+    diagnostics.close()
+    await Promise.all([admin.close(), notifier.close()])
     await recorder.close()
     history.close()
     dataDir.memory.clear()

@@ -23,6 +23,7 @@
  *   | { type: 'drained' }
  *   | { type: 'inspected', isInspected: boolean }
  *   | { type: 'max-requests' }
+ *   | { type: 'diagnosed', id: number, error: string | null }
  *   | { type: 'vitals', rssBytes: number, cpuPercent: number }} ToMaster
  *
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
@@ -35,6 +36,7 @@
  * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, data?: unknown }
  *   | { type: 'drain', idleGraceMs: number }
  *   | { type: 'close-inspector' }
+ *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'outlive' }} ToWorker
  *
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.

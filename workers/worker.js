@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { tellState } from './beat.js'
 import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
+import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
 import { deferInterrupt } from './interrupt.js'
 import { shareSockets, watchServers } from './listen.js'
@@ -30,6 +31,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan:
   channel.send({ type: 'hello' })
   sendVitals(channel)
   tellState(channel, { maxRequests })
+  answerDiagnostics(channel)
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online') setImmediate(beReady)
 

@@ -17,6 +17,7 @@ const PAUSE_WITHIN_MS = 2000
 const POLL_MS = 10
 const MAX_FRAMES = 50
 const MAX_CHARS = 16_384
+const NATIVE = 'the main thread is in native code, such as a call of the system that blocks'
 const LOOPBACK = '0100007F'
 const LISTENS = '0A'
 
@@ -31,9 +32,9 @@ export async function captureStack (pid) {
     const before = new Set((await listening(pid)).keys())
     process.kill(pid, 'SIGUSR1')
     const port = await inspectorPort(pid, before)
-    if (port === null) return without('the inspector does not open; the app may handle SIGUSR1 itself')
+    if (port === null) return without(`${NATIVE}, or the app handles SIGUSR1 itself`)
     const frames = await pause(port)
-    return frames ? { stack: formatFrames(frames), reason: null } : without('the main thread is in native code that cannot be paused, such as a blocking call of the system')
+    return frames ? { stack: formatFrames(frames), reason: null } : without(NATIVE)
   } catch (/** @type {any} */ error) {
     return without(error.message)
   }

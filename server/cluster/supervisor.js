@@ -40,6 +40,8 @@ export function createSupervisor (initialState, {
   /** @type {Map<number, { rssBytes: number, cpuPercent: number, at: string }>} */
   const vitals = new Map()
   const addresses = createAddresses()
+  /** @type {(worker: number, reply: { id: number, error: string | null }) => void} */
+  let diagnosed = () => {}
   /** @type {any[]} */
   const inbox = []
   let isWorking = false
@@ -97,6 +99,7 @@ export function createSupervisor (initialState, {
       if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
     },
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
+    diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ { rssBytes, cpuPercent }) {
       vitals.set(worker, { rssBytes, cpuPercent, at: new Date(time()).toISOString() })
@@ -127,6 +130,15 @@ export function createSupervisor (initialState, {
         workers: view.workers.map((row) => ({ ...row, vitals: (row.id !== null && vitals.get(row.id)) || null }))
       }
     },
+
+    /** @param {number} worker @param {import('../../workers/protocol.js').ToWorker} message */
+    tell (worker, message) { handles.get(worker)?.tell(message) },
+
+    /** @param {number} worker @param {boolean} isExcused it is known why it does not answer: the watchdog lets it be */
+    excuse (worker, isExcused) { watchdog.excuse(worker, isExcused) },
+
+    /** @param {typeof diagnosed} listener hears what a worker answers to `diagnose` */
+    onDiagnosed (listener) { diagnosed = listener },
 
     /** URLs on which the app has been heard to listen. */
     addresses: addresses.list,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import http from 'node:http'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 
