@@ -96,7 +96,9 @@ export function bury (turn, worker, exit) {
 export function replace (turn, slot, dead, cause) {
   const { restart } = turn.state.options
   const wasLooping = slot.record.crashLooping
-  const { record, delayMs } = recordExit(slot.record, { at: turn.at, uptimeMs: uptime(turn, dead), random: turn.random }, restart)
+  const { record, delayMs: backoffMs } = recordExit(slot.record, { at: turn.at, uptimeMs: uptime(turn, dead), random: turn.random }, restart)
+  // It has taken the watchdog's time to hang, so one after the other is slow enough; and it still occupies the place.
+  const delayMs = cause === 'hung' ? 0 : backoffMs
   slot.record = record
   slot.restarts++
   if (record.crashLooping && !wasLooping) {

@@ -37,13 +37,14 @@ describe('a worker whose loop does not answer', () => {
     assert.ok(pool.at < 60_000)
   })
 
-  test('counts as a death for the restart policy, so that one hang after the other slows down', () => {
+  test('counts as a death for the restart policy, but its replacement never waits', () => {
     const pool = running({ workers: 1 })
-    for (let deaths = 0; deaths < 2; deaths++) {
+    for (let deaths = 0; deaths < 6; deaths++) {
       pool.feed(silent(pool.serving()[0]))
       pool.settle()
     }
-    assert.notEqual(pool.state.slots[0].retryAt, null)
+    assert.deepEqual([pool.state.slots[0].retryAt, pool.ready(), pool.state.slots[0].restarts], [null, 1, 6])
+    assert.ok(pool.last('worker.crash-looping'))
   })
 
   test('that answers again serves on until its replacement is ready, and is drained then', () => {
