@@ -37,7 +37,7 @@ describe('recycling', { concurrency: true }, () => {
       const fresh = openFreshConnections(url, { perSecond: 100 })
       await untilRecycled(deck, cause, 3)
       const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
-      assert.deepEqual([kept.errors, kept.timeouts, kept.non2xx, opened.failures], [0, 0, 0, []])
+      assert.deepEqual([kept.failures, opened.failures], [[], []])
       assert.ok(kept.total > 400 && opened.total > 50)
 
       const events = (await deck.history('limit=1000')).reverse()
