@@ -70,6 +70,14 @@ describe('a worker whose loop does not answer', () => {
     assert.equal(snapshot(pool.state).readyWorkers, 1)
   })
 
+  test('that answers again and then ends by itself did not end by its hang', () => {
+    const pool = running()
+    pool.feed(silent(1))
+    pool.feed({ type: 'worker-answered', worker: 1 })
+    pool.exit(1, { code: 1 })
+    assert.equal(pool.last('worker.exited').cause, 'crash')
+  })
+
   test('while it starts or drains has another deadline, and is left to that', () => {
     const pool = simulate()
     pool.feed(silent(1))
