@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Command, Option } from 'commander'
 import { createApiClient } from './cli/api-client.js'
 import * as commands from './cli/commands.js'
+import { diagnose, kill } from './cli/diagnose.js'
 import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
 import { clean } from './cli/output.js'
@@ -103,6 +104,11 @@ function addClientCommands (program, terminal) {
     .option('--note <text>', 'what is new, for the history')
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')
+  client('kill <worker>', 'end one worker at once, by SIGKILL; the next one is started in the same moment', kill)
+  client('diagnose <worker>', 'look into one worker: a heap snapshot stops it for a while and holds its secrets', diagnose)
+    .requiredOption('--kind <kind>', 'cpu-profile, heap-snapshot, heap-statistics or report')
+    .option('--duration <duration>', 'how long to profile, at most 60s (default: 10s)')
+    .option('--output <file>', 'where to (default: a name of its own in the working folder)')
   client('upgrade', 'change to the installed version of clusterdeck, or to another node, without a pause', commands.upgrade)
     .option('--node <path>', 'the node binary of the next master and its workers (default: the one of now)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
@@ -146,7 +152,7 @@ async function addStartOptions (start) {
   const { OPTIONS } = await import('./options.js')
   const short = /** @type {Record<string, string>} */ ({ workers: '-w, ' })
   const common = ['workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv']
-  const all = OPTIONS.filter(({ name }) => name !== 'entry' && name !== 'args')
+  const all = OPTIONS.filter(({ name, kind }) => name !== 'entry' && name !== 'args' && kind !== 'file')
   const isCommon = (/** @type {import('./options.js').Option} */ { name }) => common.includes(name)
   const add = (/** @type {import('./options.js').Option} */ { name, flag, hint, description, fallback, env }) => {
     const isShown = fallback !== undefined && !Array.isArray(fallback)

@@ -46,7 +46,7 @@ export async function loadConfig ({ flags = {}, env = process.env, cwd = process
 /** @param {Record<string, unknown>} flags @param {string} folder @returns {[string, Given][]} */
 function fromFlags (flags, folder) {
   return Object.entries(flags).filter(([, value]) => value !== undefined).map(([key, value]) => {
-    const option = OPTIONS.find((each) => each.key === key)
+    const option = OPTIONS.find((each) => each.key === key && each.kind !== 'file')
     if (!option) throw new DeckError('unknown-option', `unknown option "${key}"${didYouMean(key, OPTIONS.map((each) => each.key))}`)
     const source = key === 'entry' ? 'entry' : option.flag
     return [option.name, { value: fromText(option, value), source, folder }]
@@ -56,7 +56,7 @@ function fromFlags (flags, folder) {
 /** @param {Record<string, string | undefined>} env @param {string} folder @returns {[string, Given][]} */
 function fromEnvironment (env, folder) {
   refuseMistyped(Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX)))
-  return OPTIONS.filter(({ env: name }) => env[name] !== undefined && env[name] !== '').map((option) => {
+  return OPTIONS.filter(({ kind, env: name }) => kind !== 'file' && env[name] !== undefined && env[name] !== '').map((option) => {
     return [option.name, { value: fromText(option, env[option.env]), source: option.env, folder }]
   })
 }
@@ -131,6 +131,7 @@ function validate (given) {
   const [issue] = result.error.issues
   const option = /** @type {Option} */ (OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index])))
   const { value, source } = /** @type {Given} */ (given.get(option.name))
+  if (option.kind === 'file') throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
   throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shown(value)}`)
 }
 
@@ -165,6 +166,12 @@ function mainOf (folder) {
 /** @param {string} file */
 function isFile (file) {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
+}
+
+/** What is wrong, without what was received: it may be the secret. @param {import('zod').core.$ZodIssue} issue */
+function placeOf (issue) {
+  const place = issue.path.reduce((/** @type {string} */ text, part) => typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`, '')
+  return issue.code === 'unrecognized_keys' ? `${place}: unknown ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')}` : place
 }
 
 /** @param {unknown} value */

@@ -27,6 +27,7 @@ export function openDataDir (folder) {
     historyFile: file('history.db'),
     logFile: path.join(folder, 'logs', 'master.log'),
     crashFolder: file('crashes'),
+    diagnosticsFolder: file('diagnostics'),
     orderFolder: file('orders'),
 
     /**

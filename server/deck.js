@@ -13,13 +13,15 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {import('../db/history.js').History} parts.history
  * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics'>} parts.vitals
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
+ * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, vitals, master, isKept }) {
+export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, isKept }) {
   return {
     events,
     history,
     vitals,
+    diagnostics,
 
     snapshot () {
       return {
@@ -45,6 +47,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
 const RESULTS = {
   rollout: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
   'restart-worker': (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
+  'kill-worker': () => ({}),
   scale: (/** @type {Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
   upgrade: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().upgrade,
   stop: () => ({ state: 'stopping' })

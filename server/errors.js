@@ -18,6 +18,7 @@ const TABLE = Object.freeze({
   'not-acceptable': { status: 406, exitCode: 1, title: 'No acceptable representation' },
   'rollout-running': { status: 409, exitCode: 4, title: 'A rollout is running' },
   'upgrade-running': { status: 409, exitCode: 4, title: 'An upgrade is running' },
+  'diagnostics-running': { status: 409, exitCode: 4, title: 'Diagnostics of this worker are running' },
   starting: { status: 409, exitCode: 4, title: 'The cluster is still starting' },
   'not-possible': { status: 409, exitCode: 1, title: 'Not possible as this master runs' },
   stopping: { status: 409, exitCode: 4, title: 'The master is stopping' },
@@ -35,6 +36,7 @@ const TABLE = Object.freeze({
   'start-failed': { status: 500, exitCode: 1, title: 'The app did not start' },
   'no-master': { status: 503, exitCode: 5, title: 'No master is running' },
   'upgrade-failed': { status: 500, exitCode: 1, title: 'The upgrade failed' },
+  'diagnostics-failed': { status: 500, exitCode: 1, title: 'The diagnostics failed' },
   'rollout-failed': { status: 500, exitCode: 1, title: 'The rollout failed' },
   'timed-out': { status: 504, exitCode: 124, title: 'Timed out' }
 })

@@ -8,10 +8,13 @@ import { listenForSignals } from './cluster/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { openDataDir } from './data-dir.js'
 import { createDeck } from './deck.js'
+import { createDiagnostics } from './diagnostics/diagnostics.js'
+import { openStore } from './diagnostics/store.js'
 import { createEventStream } from './event-stream.js'
 import { connectKeeper } from './keeper-link.js'
 import { createState } from './lifecycle/state.js'
 import { createLog } from './log.js'
+import { createNotifier } from './notify/notifier.js'
 import { createReaper } from './reaper.js'
 import { createRecorder } from './recorder.js'
 import { tellServiceManager } from './service-manager.js'
@@ -51,6 +54,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
+  const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
   const terminal = createTerminal({ stdout })
   // EPIPE, as for the terminal.
   stderr.on('error', () => {})
@@ -69,7 +73,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const software = { version, nodeVersion: process.version }
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
-  const deck = createDeck({ config, supervisor, events, history, vitals, master, isKept: () => keeper.isKept })
+  const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
+  const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, isKept: () => keeper.isKept })
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
@@ -133,9 +138,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
   /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
-    const { ready, drain, stop, restart } = config
-    const state = createState({ options: { ready, drain, stop, restart }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, vitals, onStartBlocked })
+    const { ready, drain, stop, restart, watchdog, recycle } = config
+    const state = createState({ options: { ready, drain, stop, restart, recycle }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, vitals, watch: { watchdog, recycle }, onStartBlocked })
   }
 
   function announceStart () {
@@ -205,6 +210,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     events.publish({ type: 'master.stopped', cause: 'upgrade', pid: process.pid, code: 0, uptimeMs })
     remember.handOver()
     vitals.stop()
+    diagnostics.close()
+    notifier.close()
     await recorder.close()
     history.close()
     dataDir.unlock()
@@ -220,7 +227,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     remember.stop()
-    await admin.close()
+    diagnostics.close()
+    await Promise.all([admin.close(), notifier.close()])
     vitals.stop()
     await recorder.close()
     history.close()

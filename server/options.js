@@ -46,6 +46,26 @@ export const SCHEMA = z.strictObject({
       windowMs: milliseconds('the window in which restarts are counted').default(60_000)
     })
   }),
+  watchdog: group({
+    timeoutMs: offOr(2000, MAX_TIMER_MS, 'how long a worker\'s event loop may be silent before it is replaced and killed; 0: for ever', 'ms').default(10_000),
+    stack: choice(['on', 'off'], 'whether the stack of such a worker is read before; its inspector is open on the loopback address for that moment')
+  }),
+  recycle: group({
+    maxRssBytes: offOr(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER, 'a worker that holds more memory than this for 5 seconds is replaced; 0: no limit', 'bytes').default(0),
+    maxAgeMs: offOr(1000, MAX_TIMER_MS, 'a worker is replaced once it has served this long, or up to a tenth less; 0: never', 'ms').default(0),
+    maxRequests: offOr(1, Number.MAX_SAFE_INTEGER, 'a worker is replaced once it has begun this many requests, or up to a tenth fewer; 0: never').default(0)
+  }),
+  diagnostics: group({
+    maxFiles: integer(1, 10_000, 'how many files of diagnostics are kept').default(20),
+    maxBytes: integer(1024 * 1024, Number.MAX_SAFE_INTEGER, 'how large they may be together; the newest stays in any case', 'bytes').default(1024 ** 3)
+  }),
+  notify: z.array(z.strictObject({
+    url: z.url({ protocol: /^https?$/ }),
+    events: z.array(z.string().regex(/^[a-z*][a-z.*-]*(:[a-z*-]+)?$/)).min(1).optional(),
+    secret: z.string().min(16)
+  })).max(20).default([]).meta({
+    kind: 'file', hint: 'list', expected: 'a list of { url: "https://…", secret: "at least 16 characters", events?: ["worker.*", "worker.exited:hung", …] }', description: 'webhooks; in the config file only'
+  }),
   history: group({
     maxAgeMs: integer(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),
     maxEvents: integer(1000, 100_000_000, 'how many events are kept').default(1_000_000)
@@ -60,7 +80,7 @@ export const SCHEMA = z.strictObject({
  * @property {string} key    `readyTimeoutMs`, as in the flags object
  * @property {string} flag   `--ready-timeout-ms`
  * @property {string} env    `CLUSTERDECK_READY_TIMEOUT_MS`
- * @property {'integer' | 'text' | 'path' | 'choice' | 'list'} kind
+ * @property {'integer' | 'text' | 'path' | 'choice' | 'list' | 'file'} kind `file`: only a config file can say it
  * @property {string} hint   what stands for the value in help
  * @property {string} expected
  * @property {string} description
@@ -117,6 +137,12 @@ function group (shape) {
 /** @param {number} min @param {number} max @param {string} description @param {string} [hint] */
 function integer (min, max, description, hint = 'n') {
   return z.int().min(min).max(max).meta({ kind: 'integer', hint, expected: `an integer from ${min} to ${max}`, description })
+}
+
+/** @param {number} min @param {number} max @param {string} description @param {string} [hint] */
+function offOr (min, max, description, hint = 'n') {
+  const allowed = z.int().refine((value) => value === 0 || (value >= min && value <= max))
+  return allowed.meta({ kind: 'integer', hint, expected: `0 or an integer from ${min} to ${max}`, description })
 }
 
 /** @param {string} description */

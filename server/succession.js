@@ -21,7 +21,7 @@ const MEMORY = z.looseObject({
   workers: z.array(z.looseObject({
     id: z.int().positive(),
     slot: z.int().positive(),
-    state: z.enum(['starting', 'ready', 'draining', 'stopping']),
+    state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping']),
     startedAt: z.iso.datetime(),
     identity: z.looseObject({ pid: PID, startTime: z.string().nullable(), crashFile: z.string(), orderFile: z.string() })
   }))
@@ -57,7 +57,7 @@ export function inherit (memory, { entry, workers }, predecessor) {
   return {
     lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
     before: memory.software,
-    left: memory.workers.map((/** @type {any} */ worker) => ({ ...worker, orphan: handedOver ? 'upgrade' : 'master-lost' })),
+    left: memory.workers.map((/** @type {any} */ worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
     sockets: memory.sockets,
     since: memory.since,
     release: keepsRelease ? release : resolveRelease(entry),

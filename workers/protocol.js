@@ -21,10 +21,14 @@
  *   | { type: 'listening', address: string }
  *   | { type: 'ready' }
  *   | { type: 'drained' }
+ *   | { type: 'inspected', isInspected: boolean }
+ *   | { type: 'max-requests' }
+ *   | { type: 'diagnosed', id: number, error: string | null }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
+ * `inspected`: a debugger can be attached, and may stop it at any time.
  */
 
 /**
@@ -60,6 +64,8 @@ export function statusClass (code) {
 /**
  * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, data?: unknown }
  *   | { type: 'drain', idleGraceMs: number }
+ *   | { type: 'close-inspector' }
+ *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'outlive' }} ToWorker
  *
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
@@ -68,8 +74,8 @@ export function statusClass (code) {
 
 /**
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
- * counting where a dead master has left its workers behind.
- * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, orphan: OrphanSettings }} BootSettings
+ * counting where a dead master has left its workers behind. `maxRequests`: after which it is to be recycled, 0: never.
+ * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, orphan: OrphanSettings, maxRequests: number }} BootSettings
  *
  * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
  * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number }} OrphanSettings

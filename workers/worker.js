@@ -1,6 +1,8 @@
 import cluster from 'node:cluster'
+import { tellState } from './beat.js'
 import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
+import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
 import { deferInterrupt } from './interrupt.js'
 import { shareSockets, watchServers } from './listen.js'
@@ -12,7 +14,7 @@ import { sendVitals } from './vitals.js'
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings }) {
+export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings, maxRequests }) {
   const channel = openChannel()
   const drain = createDrain({ onDrained: () => orphan.endAlone() || sayDrained() })
   const hasSockets = dispatch === 'shared'
@@ -30,6 +32,8 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan:
   channel.send({ type: 'hello' })
   const requests = watchRequests()
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
+  tellState(channel, { maxRequests })
+  answerDiagnostics(channel)
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online') setImmediate(beReady)
 

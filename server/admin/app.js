@@ -5,6 +5,7 @@ import { createApi } from './endpoint.js'
 import { sendProblem, toDeckError } from './problem.js'
 import { assetsRouter } from './routes/assets.js'
 import { clusterResources } from './routes/cluster.js'
+import { diagnosticsResources } from './routes/diagnostics.js'
 import { eventFeedResources } from './routes/event-feed.js'
 import { eventResources } from './routes/events.js'
 import { healthRouter } from './routes/health.js'
@@ -65,6 +66,7 @@ export function createApp (parts) {
   app.use('/api/v1', createApi({
     ...clusterResources(parts),
     ...rolloutResources(parts),
+    ...diagnosticsResources(parts),
     ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...eventResources(parts),
     ...signInLinkResources(parts),

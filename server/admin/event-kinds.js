@@ -19,6 +19,11 @@ const KINDS = Object.freeze({
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining' },
   'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited' },
+  'worker.unresponsive': { icon: 'triangle-alert', tone: 'bad', label: 'Worker unresponsive' },
+  'worker.responsive': { icon: 'heart-pulse', tone: 'ok', label: 'Worker answers again' },
+  'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },
+  'worker.recycling': { icon: 'rotate-cw', tone: 'info', label: 'Worker recycled' },
+  'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
   'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },
   'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted' },
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop' },
@@ -27,6 +32,10 @@ const KINDS = Object.freeze({
   'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step' },
   'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded' },
   'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed' },
+  'diagnostics.started': { icon: 'info', tone: 'info', label: 'Diagnostics started' },
+  'diagnostics.finished': { icon: 'download', tone: 'ok', label: 'Diagnostics finished' },
+  'diagnostics.failed': { icon: 'triangle-alert', tone: 'warn', label: 'Diagnostics failed' },
+  'notify.failed': { icon: 'circle-alert', tone: 'warn', label: 'Webhook failed' },
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed' },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused' },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
@@ -42,13 +51,13 @@ const FAULTS = new Set(['crash', 'boot-failure', 'hung', 'out-of-memory', 'kille
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
 
 /** Steps of something that has an event of its own: in the history, but not among the few that the overview has room for. */
-const ROUTINE_TYPES = ['worker.forked', 'worker.online', 'worker.listening', 'worker.draining', 'rollout.step']
+const ROUTINE_TYPES = ['worker.forked', 'worker.online', 'worker.listening', 'worker.draining', 'rollout.step', 'diagnostics.started']
 
 /** What is worth a line on the overview. */
 export const NOTABLE_TYPES = Object.freeze(EVENT_TYPES.filter((type) => !ROUTINE_TYPES.includes(type)))
 
 /** What an operator looks for first. A `worker.restarted` is decided only after a death that nobody asked for. */
-export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.crash-looping', 'rollout.failed', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
+export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.unresponsive', 'worker.crash-looping', 'rollout.failed', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
 
 /** Every cause that an event may have. */
 export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests',

@@ -25,7 +25,9 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
     /** @param {string} path @param {unknown} [body] */
     post: (path, body) => call('POST', path, body),
     /** @param {string} path @param {unknown} body */
-    put: (path, body) => call('PUT', path, body)
+    put: (path, body) => call('PUT', path, body),
+    /** @param {string} path below /api/v1 @returns {Promise<Response>} its body is still to be read */
+    download
   }
 
   /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @returns {Promise<any>} */
@@ -39,6 +41,17 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
         body: body === undefined ? undefined : JSON.stringify(body)
       })
       return await readBody(response)
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+
+  /** @param {string} path */
+  async function download (path) {
+    try {
+      const response = await fetch(`${url}/api/v1${path}`, { signal, redirect: 'error', headers: { ...headers, accept: 'application/octet-stream, application/json;q=0.5' } })
+      if (!response.ok) await readBody(response)
+      return response
     } catch (error) {
       throw explained(error)
     }

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
+import { jittered } from '../lifecycle/recycling.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -14,10 +15,10 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
- * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'orphanMs'>} config
- * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean }} options `outlives`: whether a worker is to outlive this master
+ * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'orphanMs' | 'recycle'>} config
+ * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean, random?: () => number }} options `outlives`: whether a worker is to outlive this master
  */
-export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, orphanMs }, { crashFolder, orderFolder, outlives }) {
+export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, orphanMs, recycle }, { crashFolder, orderFolder, outlives, random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -38,6 +39,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       dispatch,
       readySignal: ready.signal,
       crashFile,
+      maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = cluster.fork({

@@ -8,6 +8,7 @@ import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
 import { createSockets } from './sockets.js'
+import { createWatchdog } from './watchdog.js'
 import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
@@ -24,6 +25,7 @@ const BLOCKED_RETRY_MS = 20
  * @param {import('./forker.js').Forker} shell.fork
  * @param {Pick<import('../event-stream.js').EventStream, 'publish'>} shell.events
  * @param {import('./sockets.js').Keeper} [shell.keeper]
+ * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
@@ -31,12 +33,14 @@ const BLOCKED_RETRY_MS = 20
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS
+  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
   const handles = new Map()
   const addresses = createAddresses()
+  /** @type {(worker: number, reply: { id: number, error: string | null }) => void} */
+  let diagnosed = () => {}
   /** @type {any[]} */
   const inbox = []
   let isWorking = false
@@ -50,6 +54,12 @@ export function createSupervisor (initialState, {
   const sockets = createSockets({ onBindError: isFirstStart, onUnused: tellUnused, keeper })
   /** Names of the sockets of the master before, which its workers may still have. */
   let heldBefore = /** @type {Set<string>} */ (new Set())
+  const watchdog = createWatchdog({
+    ...watch,
+    receive,
+    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => its === 'ready' && !orphan && handles.has(id)),
+    closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
+  })
 
   /** @type {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }} */
   const effects = {
@@ -57,6 +67,7 @@ export function createSupervisor (initialState, {
     drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),
+    'capture-stack': ({ worker }) => { watchdog.capture(worker) },
     'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
     'close-sockets': () => sockets.close(),
@@ -65,6 +76,7 @@ export function createSupervisor (initialState, {
     'cancel-next': () => keeper?.send({ type: 'cancel' }),
     finish: () => {
       deadlines.clearAll()
+      watchdog.stop()
       resolveFinished()
     }
   }
@@ -86,6 +98,7 @@ export function createSupervisor (initialState, {
       if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
     },
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
+    diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ body) {
       if (state.workers[worker]) vitals.accept(worker, state.workers[worker].slot, body)
@@ -123,6 +136,15 @@ export function createSupervisor (initialState, {
         workers: view.workers.map((row) => ({ ...row, vitals: row.id === null ? null : vitals.latest(row.id) }))
       }
     },
+
+    /** @param {number} worker @param {import('../../workers/protocol.js').ToWorker} message */
+    tell (worker, message) { handles.get(worker)?.tell(message) },
+
+    /** @param {number} worker @param {boolean} isExcused it is known why it does not answer: the watchdog lets it be */
+    excuse (worker, isExcused) { watchdog.excuse(worker, isExcused) },
+
+    /** @param {typeof diagnosed} listener hears what a worker answers to `diagnose` */
+    onDiagnosed (listener) { diagnosed = listener },
 
     /** URLs on which the app has been heard to listen. */
     addresses: addresses.list,
@@ -249,6 +271,7 @@ export function createSupervisor (initialState, {
   /** @param {number} worker @param {any} body  the app's own code could have sent anything under our name */
   function hear (worker, body) {
     try {
+      watchdog.heard(worker, body)
       if (Object.hasOwn(messages, body.type)) messages[/** @type {keyof typeof messages} */ (body.type)](worker, body)
     } catch (/** @type {any} */ error) {
       events.publish({ type: 'unexpected', worker, message: `a message that cannot be read: ${error.message}` })
@@ -273,7 +296,8 @@ export function createSupervisor (initialState, {
     vitals.left(worker)
     addresses.forget(worker)
     sockets.forget(worker)
-    receive({ type: 'worker-exited', worker, ...exit })
+    const note = watchdog.takeNote(worker)
+    receive({ type: 'worker-exited', worker, ...exit, error: exit.error ?? note })
   }
 
   /** @param {Extract<Command, { type: 'fork' }>} order */
@@ -297,6 +321,7 @@ export function createSupervisor (initialState, {
 }
 
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
+const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 /** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */

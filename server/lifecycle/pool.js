@@ -1,9 +1,11 @@
+import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
+import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
 import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
 import { createSlot } from './state.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
-import { becomeReady, bury, cancelRetry, drain, forgive, forkServing, replace, terminate } from './worker.js'
+import { becomeReady, bury, cancelRetry, drain, forgive, forkServing, leaveSlot, replace, terminate } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').PoolState} PoolState */
@@ -44,13 +46,35 @@ const HANDLERS = {
     resize(turn, workers, actor)
   },
 
-  rollout: startRollout,
+  rollout (/** @type {Turn} */ turn, /** @type {Parameters<typeof startRollout>[1]} */ input) {
+    callOff(turn, { cause: input.kind, actor: input.actor })
+    startRollout(turn, input)
+  },
 
   'restart-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string }} */ { worker, actor }) {
+    callOff(turn, { cause: 'restart', actor })
     startRollout(turn, { kind: 'restart', slots: [turn.state.workers[worker].slot], actor })
   },
 
+  // At once and whatever else is going on: it is for a worker that nothing else helps against.
+  'kill-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string }} */ { worker: id, actor }) {
+    const worker = turn.state.workers[id]
+    const role = roleOf(turn, worker)
+    leaveSlot(turn, worker)
+    worker.state = 'stopping'
+    worker.intent = { cause: 'operator', actor, rollout: null }
+    turn.tellOf('worker.killed', worker, { cause: 'operator', actor })
+    turn.order({ type: 'kill', worker: id })
+    for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age'])) turn.order({ type: 'clear-deadline', deadline, id })
+    lose(turn, worker, role, 'operator', `worker ${id} (slot ${worker.slot}) was killed by an operator`)
+  },
+
   ...UPGRADE_HANDLERS,
+
+  upgrade (/** @type {Turn} */ turn, /** @type {{ actor: string }} */ input) {
+    callOff(turn, { cause: 'upgrade', actor: input.actor })
+    UPGRADE_HANDLERS.upgrade(turn, input)
+  },
 
   'take-over' (/** @type {Turn} */ turn, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number }} */ { orphans, nextWorker }) {
     const { state } = turn
@@ -61,6 +85,7 @@ const HANDLERS = {
   stop (/** @type {Turn} */ turn, /** @type {{ actor: string, cause?: 'shutdown' | 'rollback' }} */ { actor, cause = 'shutdown' }) {
     const { state } = turn
     state.phase = 'stopping'
+    endRecycling(turn)
     cutShort(turn, 'the master is stopping')
     cancelUpgrade(turn, 'the master was told to stop')
     turn.order({ type: 'close-sockets' })
@@ -89,12 +114,31 @@ const HANDLERS = {
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting') return
     becomeReady(turn, worker)
-    if (turn.slot(worker.slot)?.candidate === worker.id) candidateReady(turn, worker)
+    watchAge(turn, worker)
+    const slot = turn.slot(worker.slot)
+    if (slot?.candidate !== worker.id) return
+    if (isRecycled(turn, slot)) candidateTakesOver(turn, slot)
+    else candidateReady(turn, worker)
   }),
 
   'worker-drained': ofWorker((turn, worker) => {
     if (worker.state === 'draining') terminate(turn, worker)
   }),
+
+  'worker-silent': ofWorker((turn, worker, { message }) => {
+    // One that is on its way in or out has a deadline of its own.
+    if (worker.state !== 'ready' || turn.state.phase === 'stopping') return
+    const role = roleOf(turn, worker)
+    becomeUnresponsive(turn, worker, message)
+    leaveSlot(turn, worker)
+    lose(turn, worker, role, 'hung', message)
+  }),
+
+  'worker-answered': ofWorker(becomeResponsive),
+
+  'stack-captured': ofWorker(killStuck),
+
+  'worker-due': ofWorker(becomeDue),
 
   'worker-exited': ofWorker((turn, worker, exit) => {
     const role = roleOf(turn, worker)
@@ -102,18 +146,20 @@ const HANDLERS = {
     const reason = String(turn.events.at(-1)?.message)
     lose(turn, worker, role, cause, reason)
     oldWorkerGone(turn, worker)
+    recycledGone(turn, worker)
   }),
 
   'deadline-passed' (/** @type {Turn} */ turn, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number }} */ { deadline, id }) {
     if (deadline === 'retry') return retry(turn, id)
     if (deadline === 'upgrade') return upgradeTooSlow(turn)
+    if (deadline === 'recycle') return endRecycling(turn)
     const worker = turn.state.workers[id]
     // A deadline that passed in the very turn in which it was met.
     if (worker) DEADLINES[deadline](turn, worker)
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade'>, (turn: Turn, worker: Worker) => void>} */
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle'>, (turn: Turn, worker: Worker) => void>} */
 const DEADLINES = {
   ready (turn, worker) {
     if (worker.state !== 'starting') return
@@ -132,6 +178,11 @@ const DEADLINES = {
   steady (turn, worker) {
     const slot = turn.slot(worker.slot)
     if (slot?.serving === worker.id) forgive(turn, slot)
+  },
+  stack: killStuck,
+  age (turn, worker) {
+    const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (turn.state.options.recycle)
+    becomeDue(turn, worker, { cause: 'max-age', message: `worker ${worker.id} (slot ${worker.slot}) has reached its age (option recycle.maxAgeMs: ${maxAgeMs})` })
   }
 }
 
@@ -140,6 +191,7 @@ function refuse (state, input) {
   if (!OPERATOR_INPUTS.includes(input.type)) return null
   if (state.phase === 'stopping' || state.phase === 'stopped') return { code: 'stopping', message: 'the master is stopping' }
   if (input.type === 'stop') return null
+  if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
   if (state.rollout) {
     const { id, kind } = state.rollout
     return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
@@ -152,7 +204,7 @@ function refuse (state, input) {
   return null
 }
 
-const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'upgrade', 'stop']
+const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop']
 
 /** @param {PoolState} state @param {number} id */
 function isServing (state, id) {
@@ -164,6 +216,8 @@ function resize (turn, size, actor) {
   const { state } = turn
   for (const slot of state.slots.splice(size)) {
     cancelRetry(turn, slot)
+    if (state.recycling?.slot === slot.number) endRecycling(turn)
+    if (slot.candidate !== null) drain(turn, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
     if (slot.serving !== null) drain(turn, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
   }
   while (state.slots.length < size) {
@@ -184,9 +238,11 @@ function roleOf (turn, worker) {
 function lose (turn, worker, role, cause, reason) {
   const slot = turn.slot(worker.slot)
   if (!slot || role === null || turn.state.phase === 'stopping') return
-  if (role === 'candidate') return candidateLost(turn, worker, reason)
+  if (role === 'candidate') return turn.state.recycling ? recyclingFailed(turn, reason) : candidateLost(turn, worker, reason)
   servingLost(turn, worker, cause, reason)
-  replace(turn, slot, worker, cause)
+  if (inherit(turn, slot, worker, cause)) return
+  if (cause === 'operator') forkServing(turn, slot)
+  else replace(turn, slot, worker, cause)
 }
 
 /** @param {Turn} turn @param {number} number */
@@ -203,6 +259,8 @@ function settle (turn) {
     turn.order({ type: 'expire-unused-sockets' })
   }
   if (state.phase !== 'stopping') drainOrphans(turn, ({ slot }) => state.phase === 'running' || isReady(state, turn.slot(slot)))
+  drainReplaced(turn)
+  recycleNext(turn)
   if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
     state.phase = 'stopped'
     turn.order({ type: 'finish' })

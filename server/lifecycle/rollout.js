@@ -69,7 +69,7 @@ export function candidateLost (turn, worker, reason) {
  */
 export function servingLost (turn, worker, cause, reason) {
   const rollout = turn.state.rollout
-  if (rollout?.state !== 'rolling' || rollout.kind !== 'deploy' || cause === 'killed') return
+  if (rollout?.state !== 'rolling' || rollout.kind !== 'deploy' || cause === 'killed' || cause === 'operator') return
   const step = rollout.steps.find(({ newWorker }) => newWorker === worker.id)
   if (!step) return
   step.state = 'failed'

@@ -16,9 +16,9 @@ export function snapshot (state) {
   }
 }
 
-/** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot by its own worker, or still by one of the master before */
-function isServed (state, { number, serving }) {
-  return Object.values(state.workers).some(({ id, slot, state: its, orphan }) => its === 'ready' && (id === serving || (orphan && slot === number)))
+/** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot by its own worker, or still by one that goes once that is ready */
+function isServed (state, { number, candidate }) {
+  return Object.values(state.workers).some(({ id, slot, state: its }) => its === 'ready' && slot === number && id !== candidate)
 }
 
 /** @type {Record<import('./state.js').PoolState['phase'], 'starting' | 'running' | 'stopping'>} */

@@ -6,6 +6,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ idleGraceMs: number, deadlineMs: number }} drain
  * @property {{ termGraceMs: number }} stop
  * @property {import('./restart-policy.js').RestartPolicy} restart
+ * @property {{ maxAgeMs: number }} [recycle]  0: never
  */
 
 /** @typedef {{ id: string, entry: string, path: string, createdAt: string }} Release */
@@ -26,6 +27,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} startedAt  wall time, ISO 8601
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
+ * @property {{ cause: string, message: string } | null} [due]  why it is to be recycled as soon as nothing else goes on
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
  */
 
@@ -94,6 +96,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Record<number, Worker>} workers  all that live, by id
  * @property {Rollout | null} rollout
  * @property {Upgrade | null} upgrade
+ * @property {import('./recycling.js').Recycling | null} recycling
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
@@ -111,6 +114,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'rollout', kind: 'restart' | 'deploy', release?: Omit<Release, 'id' | 'createdAt'>, slots?: number[], note?: string | null, actor: string }
  *   | { type: 'restart-worker', worker: number, actor: string }
+ *   | { type: 'kill-worker', worker: number, actor: string }
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
  *   | { type: 'upgrade', execPath: string | null, note?: string | null, actor: string }
  *   | { type: 'next-failing', reason: string }
@@ -123,11 +127,15 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-listening', worker: number, address: string }
  *   | { type: 'worker-ready', worker: number }
  *   | { type: 'worker-drained', worker: number }
+ *   | { type: 'worker-silent', worker: number, message: string }
+ *   | { type: 'worker-answered', worker: number }
+ *   | { type: 'stack-captured', worker: number }
+ *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests', message: string }
  *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null }
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
- * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'retry' | 'upgrade'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, for 'upgrade' 0
+ * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'retry' | 'upgrade' | 'recycle'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, for 'upgrade' and 'recycle' 0
  */
 
 /**
@@ -135,6 +143,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'drain', worker: number, idleGraceMs: number }
  *   | { type: 'terminate', worker: number }
  *   | { type: 'kill', worker: number }
+ *   | { type: 'capture-stack', worker: number }
  *   | { type: 'set-deadline', deadline: DeadlineKind, id: number, ms: number }
  *   | { type: 'clear-deadline', deadline: DeadlineKind, id: number }
  *   | { type: 'close-sockets' }
@@ -167,6 +176,7 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     workers: {},
     rollout: null,
     upgrade: null,
+    recycling: null,
     release: first,
     releases: { [first.id]: first },
     nextWorker,

@@ -1,9 +1,10 @@
-/** @typedef {'starting' | 'ready' | 'draining' | 'stopping' | 'exited'} WorkerState */
+/** @typedef {'starting' | 'ready' | 'unresponsive' | 'draining' | 'stopping' | 'exited'} WorkerState */
 
 /** Every move that a worker can make. */
 const MOVES = Object.freeze({
   starting: ['ready', 'draining', 'exited'],
-  ready: ['draining', 'exited'],
+  ready: ['draining', 'unresponsive', 'exited'],
+  unresponsive: ['ready', 'stopping', 'exited'],
   draining: ['stopping', 'exited'],
   stopping: ['exited'],
   exited: []

@@ -48,6 +48,7 @@ export function drain (turn, worker, intent) {
   turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
   turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
   turn.order({ type: 'clear-deadline', deadline: 'steady', id: worker.id })
+  turn.order({ type: 'clear-deadline', deadline: 'age', id: worker.id })
   turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
   turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
 }
@@ -69,7 +70,7 @@ export function terminate (turn, worker) {
 export function bury (turn, worker, exit) {
   const cause = causeOfExit(worker, exit)
   const message = exitMessage(worker, exit)
-  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady'])) {
+  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age'])) {
     turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   }
   turn.tellOf('worker.exited', worker, {
@@ -95,7 +96,9 @@ export function bury (turn, worker, exit) {
 export function replace (turn, slot, dead, cause) {
   const { restart } = turn.state.options
   const wasLooping = slot.record.crashLooping
-  const { record, delayMs } = recordExit(slot.record, { at: turn.at, uptimeMs: uptime(turn, dead), random: turn.random }, restart)
+  const { record, delayMs: backoffMs } = recordExit(slot.record, { at: turn.at, uptimeMs: uptime(turn, dead), random: turn.random }, restart)
+  // It has taken the watchdog's time to hang, so one after the other is slow enough; and it still occupies the place.
+  const delayMs = cause === 'hung' ? 0 : backoffMs
   slot.record = record
   slot.restarts++
   if (record.crashLooping && !wasLooping) {
@@ -131,7 +134,7 @@ function uptime (turn, worker) {
 }
 
 /** @param {Turn} turn @param {Worker} worker */
-function leaveSlot (turn, worker) {
+export function leaveSlot (turn, worker) {
   const slot = turn.slot(worker.slot)
   if (slot?.serving === worker.id) slot.serving = null
   if (slot?.candidate === worker.id) slot.candidate = null

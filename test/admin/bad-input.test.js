@@ -16,6 +16,11 @@ const ROUTES = [
   { path: '/workers', allow: 'GET, HEAD' },
   { path: '/workers/1', allow: 'GET, HEAD' },
   { path: '/workers/1/restart', allow: 'POST' },
+  { path: '/workers/1/kill', allow: 'POST' },
+  { path: '/workers/1/diagnostics', allow: 'POST' },
+  { path: '/diagnostics', allow: 'GET, HEAD' },
+  { path: '/diagnostics/1', allow: 'GET, HEAD, DELETE' },
+  { path: '/diagnostics/1/file', allow: 'GET, HEAD' },
   { path: '/scale', allow: 'PUT' },
   { path: '/upgrade', allow: 'POST' },
   { path: '/stop', allow: 'POST' },
@@ -42,6 +47,10 @@ const CASES = [
     .map((path) => ({ method: 'GET', path, status: 404, code: 'not-found' })),
   { method: 'GET', path: '/workers/99', status: 404, code: 'not-found', detail: /worker 99/ },
   { method: 'POST', path: '/workers/99/restart', status: 404, code: 'not-found', detail: /worker 99/ },
+  { method: 'POST', path: '/workers/99/kill', status: 404, code: 'not-found', detail: /worker 99/ },
+  { method: 'GET', path: '/diagnostics/99', status: 404, code: 'not-found' },
+  { method: 'DELETE', path: '/diagnostics/99', status: 404, code: 'not-found' },
+  { method: 'GET', path: '/diagnostics/99/file', status: 404, code: 'not-found' },
   { method: 'GET', path: '/rollouts/99', status: 404, code: 'not-found' },
   { method: 'GET', path: '/events/99999', status: 404, code: 'not-found' },
   ...['abc', '0', '-1', '1.5', '1e3', '01', '+1', '%31%00', '1'.repeat(16), 'null', '__proto__', "1'--"].flatMap((id) => [
@@ -76,6 +85,8 @@ const CASES = [
   { method: 'PUT', path: '/scale', body: '{"worker":2}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /did you mean "workers"\?/ },
   ...['{}', '{"kind":"rollback"}', '{"kind":"Restart"}', '{"kind":""}', '{"kind":1}', '{"kind":["restart"]}', '{"kind":"constructor"}'].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "restart" or "deploy", received / })),
   ...['{"kind":"deploy","note":3}', '{"kind":"deploy","note":null}', JSON.stringify({ kind: 'deploy', note: 'x'.repeat(501) })].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^note: expected a text of at most 500 characters, received / })),
+  ...['{}', '{"kind":"core"}', '{"kind":1}'].map((body) => ({ method: 'POST', path: '/workers/1/diagnostics', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "cpu-profile"/ })),
+  ...[0, 99, 60_001, 1.5, '10s', null].map((durationMs) => ({ method: 'POST', path: '/workers/1/diagnostics', body: JSON.stringify({ kind: 'cpu-profile', durationMs }), headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^durationMs: expected an integer from 100 to 60000/ })),
   { method: 'POST', path: '/rollouts', body: '{"kind":"deploy","release":"r1"}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^release: expected one of kind, note/ },
 
   // queries

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/event-stream.js'
 import { createVitals } from '../../server/vitals/vitals.js'
@@ -30,6 +31,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
       state.upgrade = { startedAt: new Date().toISOString(), actor: command.actor, note: command.note }
       return state.upgrade
     },
+    'kill-worker': () => ({}),
     stop () {
       state.state = 'stopping'
       return { state: 'stopping' }
@@ -41,6 +43,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     history,
     vitals,
     dispatched,
+    diagnostics: fakeDiagnostics(dispatched),
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
     /** @param {any} changes merged over the snapshot */
     set (changes) { state = { ...state, ...changes } },
@@ -76,6 +79,24 @@ export function createFakeDeck ({ history, now = Date.now }) {
     }
     events.publish({ type: 'rollout.started', rollout: 1, actor: command.actor, detail: structuredClone(state.rollout) })
     return structuredClone(state.rollout)
+  }
+}
+
+/** One that is done, and what is started is only noted. @param {any[]} dispatched */
+function fakeDiagnostics (dispatched) {
+  const done = { id: 1, kind: 'heap-statistics', worker: 1, slot: 1, pid: 4001, release: 'r1', state: 'done', durationMs: null, actor: 'token', startedAt: '2026-01-01T00:00:00.000Z', finishedAt: '2026-01-01T00:00:01.000Z', bytes: 2, error: null, warning: null }
+  return {
+    list: () => [done],
+    get: (/** @type {number} */ id) => id === 1 ? done : null,
+    file: (/** @type {number} */ id) => id === 1 ? { file: fileURLToPath(import.meta.url), name: '1-worker-1.json' } : null,
+    start (/** @type {any} */ order) {
+      if (order.worker > 2) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
+      dispatched.push({ type: 'diagnose', ...order })
+      return { ...done, ...order, id: 2, state: 'running' }
+    },
+    remove (/** @type {number} */ id) {
+      if (id !== 1) throw new DeckError('not-found', `There are no diagnostics ${id}`)
+    }
   }
 }
 

@@ -18,7 +18,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
   let state = createState({ options, release: { entry: '/srv/r1/app.js', path: '/srv/r1' }, time: 0, nextWorker })
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
-  /** @type {Map<number, { id: number, slot: number, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean }>} */
+  /** @type {Map<number, { id: number, slot: number, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean }>} */
   const processes = new Map()
   /** @type {any[]} */
   const events = []
@@ -40,6 +40,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     kill: ({ worker }) => { find(worker).isKilled = true },
     'set-deadline': ({ deadline, id, ms }) => { deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }) },
     'clear-deadline': ({ deadline, id }) => { deadlines.delete(`${deadline}:${id}`) },
+    'capture-stack': ({ worker }) => { find(worker).isStuck = true },
     'close-sockets': () => { socketsClosed = true },
     'expire-unused-sockets': () => {},
     'start-next': () => { nextMaster = 'starting' },
@@ -95,6 +96,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
           if (!processes.has(process.id)) continue
           const worker = state.workers[process.id]
           if (process.isKilled || process.isTerminated) simulation.exit(process.id, { code: 0 })
+          else if (worker.state === 'unresponsive') simulation.feed({ type: 'stack-captured', worker: process.id })
           else if (process.isDraining) simulation.feed({ type: 'worker-drained', worker: process.id })
           else if (worker.state === 'starting' && isHealthy(process)) simulation.feed({ type: 'worker-ready', worker: process.id })
           else if (worker.state === 'starting') simulation.exit(process.id, { code: 1 })
@@ -118,7 +120,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
   return simulation
 
   function addProcess (/** @type {number} */ id, /** @type {number} */ slot, /** @type {string} */ release) {
-    processes.set(id, { id, slot, release, isDraining: false, isTerminated: false, isKilled: false })
+    processes.set(id, { id, slot, release, isDraining: false, isTerminated: false, isKilled: false, isStuck: false })
   }
 
   function find (/** @type {number} */ worker) {

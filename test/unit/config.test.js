@@ -42,6 +42,10 @@ test('without anything set the defaults hold', async (t) => {
     orphanMs: 60_000,
     keeper: { giveUpAfter: 0 },
     restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
+    watchdog: { timeoutMs: 10_000, stack: 'on' },
+    recycle: { maxRssBytes: 0, maxAgeMs: 0, maxRequests: 0 },
+    diagnostics: { maxFiles: 20, maxBytes: 1024 ** 3 },
+    notify: [],
     history: { maxAgeMs: 30 * 24 * 60 * 60 * 1000, maxEvents: 1_000_000 }
   })
 })
@@ -55,8 +59,8 @@ test('flags come before the environment, that before the file, that before the d
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'] })
-  for (const option of OPTIONS) {
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'watchdog.timeoutMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152] })
+  for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t)
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]
     const inFile = option.path.reduceRight((inner, key) => ({ [key]: inner }), /** @type {any} */ (option.kind === 'path' ? 'app.js' : value))
@@ -82,6 +86,29 @@ test('config files are found as .js, .mjs and .json, in this order', async (t) =
   assert.equal((await load()).workers, 2)
   writeFileSync(join(cwd, 'clusterdeck.config.js'), 'module.exports = { workers: 1 }')
   assert.equal((await load()).workers, 1)
+})
+
+test('webhooks are set in the file alone, and a wrong one is refused without showing its secret', async (t) => {
+  const secret = 'a secret of its own'
+  const hook = { url: 'https://example.com/hook', events: ['worker.*', 'worker.exited:hung'], secret }
+  const write = (/** @type {unknown} */ notify) => workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ notify }) })
+  assert.deepEqual((await write([hook]).load()).notify, [hook])
+  assert.deepEqual((await workingFolder(t).load({}, { CLUSTERDECK_NOTIFY: '[]' })).notify, [])
+  for (const [wrong, place] of /** @type {[any, RegExp][]} */ ([
+    [[{ ...hook, url: 'ftp://example.com' }], /wrong is notify\[0\]\.url$/],
+    [[hook, { ...hook, secret: 'short' }], /wrong is notify\[1\]\.secret$/],
+    [[{ ...hook, events: ['Worker exited'] }], /wrong is notify\[0\]\.events\[0\]$/],
+    [[{ ...hook, evnts: ['*'] }], /wrong is notify\[0\]: unknown "evnts"$/],
+    [{ ...hook }, /wrong is notify$/]
+  ])) {
+    await assert.rejects(write(wrong).load(), (/** @type {any} */ error) => {
+      assert.equal(error.code, 'invalid-config')
+      assert.match(error.message, place)
+      assert.match(error.message, /expected a list of \{ url/)
+      assert.doesNotMatch(error.message, /a secret|short/)
+      return true
+    })
+  }
 })
 
 test('paths in a config file start from its folder', async (t) => {

@@ -20,6 +20,11 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   deploy: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' }),
   restart: (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' }),
   restartOne: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'restart-worker', worker, actor: 'api' })),
+  silent: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-silent', worker, message: 'silent' })),
+  answered: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-answered', worker })),
+  captured: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'stack-captured', worker })),
+  due: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-due', worker, cause: 'memory-limit', message: 'large' })),
+  killOne: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'kill-worker', worker, actor: 'api' })),
   scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' })
 })
 
@@ -50,21 +55,29 @@ function run (/** @type {Pool} */ pool, /** @type {[string, number][]} */ schedu
 }
 
 function assertConsistent (/** @type {Pool} */ pool) {
-  const { slots, workers, rollout, releases } = pool.state
+  const { slots, workers, rollout, recycling, releases } = pool.state
   assert.deepEqual(Object.keys(workers).map(Number), [...pool.processes.keys()], 'the state knows exactly the processes that live')
   for (const slot of slots) {
     assert.ok(slot.serving !== null || slot.retryAt !== null, `slot ${slot.number} is never given up`)
     assert.equal(slot.retryAt !== null, pool.deadlines.has(`retry:${slot.number}`), `slot ${slot.number} waits exactly when a retry is due`)
-    assert.ok(slot.candidate === null || rollout, `slot ${slot.number} has a candidate only in a rollout`)
+    assert.ok(slot.candidate === null || rollout || recycling?.slot === slot.number, `slot ${slot.number} has a candidate only in a rollout, or to be recycled`)
     assert.ok(releases[slot.release])
   }
+  assert.ok(!recycling || !rollout, 'nothing is recycled during a rollout')
+  if (recycling) assert.ok(workers[recycling.worker], 'what is being recycled lives')
   for (const worker of Object.values(workers)) {
-    const watch = { starting: 'ready', ready: 'steady', draining: 'drain', stopping: 'term' }[/** @type {string} */ (worker.state)]
+    const watch = { starting: 'ready', unresponsive: 'stack', ready: 'steady', draining: 'drain', stopping: 'term' }[/** @type {string} */ (worker.state)]
     const isWatched = pool.deadlines.has(`${watch}:${worker.id}`) || pool.processes.get(worker.id)?.isKilled || worker.state === 'ready'
     assert.ok(isWatched, `worker ${worker.id} (${worker.state}) ends ready, exited or timed out`)
   }
-  const holding = Object.values(workers).filter(({ state, orphan }) => !orphan && (state === 'starting' || state === 'ready')).length
-  const surge = rollout ? Math.max(rollout.surge, 1) : 0
+  // One that has answered again serves until its replacement is ready.
+  const isHeld = (/** @type {any} */ { id, slot }) => slots.some(({ number, serving, candidate }) => number === slot && (serving === id || candidate === id))
+  const holding = Object.values(workers).filter((worker) => ['starting', 'ready'].includes(worker.state) && isHeld(worker)).length
+  for (const worker of Object.values(workers)) {
+    const own = slots.find(({ number }) => number === worker.slot)
+    if (worker.state === 'ready' && !worker.orphan && !isHeld(worker)) assert.ok(own && (own.serving === null || workers[own.serving].state !== 'ready'), `worker ${worker.id} goes once it is replaced`)
+  }
+  const surge = rollout ? Math.max(rollout.surge, 1) : recycling ? 1 : 0
   assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
   assertOrphansServeUntilReplaced(pool)
 }

@@ -33,6 +33,16 @@ export function clusterResources ({ deck }) {
       }
     },
 
+    '/workers/:id/kill': {
+      POST: {
+        handle ({ id, auth }) {
+          findWorker(id)
+          deck.dispatch({ type: 'kill-worker', worker: id, actor: auth.actor })
+          return { status: 202, body: { worker: id } }
+        }
+      }
+    },
+
     '/scale': {
       PUT: {
         body: SCALE_BODY,

@@ -1,0 +1,55 @@
+import { createWriteStream } from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError } from '../errors.js'
+import { timedOut } from './api-client.js'
+import { parseDuration } from './duration.js'
+
+/** @typedef {import('./commands.js').Context} Context */
+
+const POLL_MS = 200
+
+/** @param {Context} context @param {string} worker */
+export async function kill ({ api, options, print }, worker) {
+  const id = checkedId('kill', worker)
+  const body = await api.post(`/workers/${id}/kill`)
+  print(options.json ? JSON.stringify(body, null, 2) : `worker ${id} is killed, the next one is started`)
+}
+
+/** @param {Context} context @param {string} worker */
+export async function diagnose ({ api, options, print, tell, timeoutMs }, worker) {
+  const id = checkedId('diagnose', worker)
+  const durationMs = options.duration === undefined ? undefined : parseDuration('--duration', options.duration)
+  let item = await api.post(`/workers/${id}/diagnostics`, { kind: options.kind, ...(durationMs === undefined ? {} : { durationMs }) })
+  tell(`${item.kind} of worker ${id} (slot ${item.slot}) started`)
+  if (item.warning) tell(`warning: ${item.warning}`)
+  while (item.state === 'running') {
+    await wait(POLL_MS)
+    if (api.signal.aborted) throw timedOut(timeoutMs)
+    item = await api.get(`/diagnostics/${item.id}`)
+  }
+  if (item.state === 'failed') throw new DeckError('diagnostics-failed', `diagnostics ${item.id} failed: ${item.error}`)
+  const response = await api.download(`/diagnostics/${item.id}/file`)
+  const file = path.resolve(options.output ?? nameIn(response))
+  try {
+    // It may hold secrets, and nothing that is there is overwritten.
+    await pipeline(Readable.fromWeb(/** @type {any} */ (response.body)), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
+  } catch (/** @type {any} */ error) {
+    throw new DeckError('diagnostics-failed', `${file} cannot be written (${error.code ?? error.message}); the master keeps it as diagnostics ${item.id}`, { cause: error })
+  }
+  print(options.json ? JSON.stringify({ ...item, file }, null, 2) : file)
+}
+
+/** @param {Response} response @returns {string} without any folder, whatever it says */
+function nameIn (response) {
+  const [, name] = /filename="([\w.-]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? []
+  return path.basename(name ?? 'diagnostics')
+}
+
+/** @param {string} command @param {string} text */
+function checkedId (command, text) {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  throw new DeckError('invalid-config', `${command}: expected the id of a worker, received ${JSON.stringify(text)}`)
+}

@@ -1,0 +1,83 @@
+/**
+ * How long each worker has not been heard, in time in which it could have been. A clock that goes on while the machine
+ * sleeps, while this process is stopped or busy, or while the worker waits for a CPU would condemn workers that are well,
+ * and all of them in the same moment. So time counts only as far as the master itself was awake to see it pass, and what
+ * the worker has spent waiting for a CPU is taken off.
+ * @param {object} options
+ * @param {number} options.timeoutMs
+ * @param {number} options.tickMs how often `tick` is called
+ * @param {(worker: number) => number} [options.queuedMs] how long a worker has waited for a CPU since it began
+ */
+export function createSilence ({ timeoutMs, tickMs, queuedMs = () => 0 }) {
+  /** @type {Map<number, { heardAt: number, queuedBefore: number | null, isSilent: boolean }>} by worker, those that are watched */
+  const watched = new Map()
+  /** @type {Set<number>} */
+  const excused = new Set()
+  /** Ms in which the master was awake. */
+  let awake = 0
+  /** @type {number | null} */
+  let lastTickAt = null
+
+  return {
+    /**
+     * @param {number} at monotonic, ms
+     * @param {number[]} workers those that should answer; others are forgotten, unless they are silent
+     * @returns {{ worker: number, silentMs: number }[]} those that have just become silent
+     */
+    tick (at, workers) {
+      // Late: the master was not awake either, and what was said meanwhile is still unread.
+      awake += Math.min(at - (lastTickAt ?? at), 2 * tickMs)
+      lastTickAt = at
+      for (const [worker, { isSilent }] of watched) {
+        if (!isSilent && !workers.includes(worker)) watched.delete(worker)
+      }
+      return workers.flatMap((worker) => {
+        const silentMs = judge(worker)
+        return silentMs === null ? [] : [{ worker, silentMs }]
+      })
+    },
+
+    /** @param {number} worker @returns {boolean} whether it had been silent */
+    heard (worker) {
+      const entry = watched.get(worker)
+      if (!entry) return false
+      watched.set(worker, listened())
+      return entry.isSilent
+    },
+
+    /** @param {number} worker */
+    forget (worker) {
+      watched.delete(worker)
+      excused.delete(worker)
+    },
+
+    /** @param {number} worker @param {boolean} isExcused it is known why it does not answer */
+    excuse (worker, isExcused) {
+      if (isExcused) excused.add(worker)
+      else excused.delete(worker)
+      if (watched.has(worker)) watched.set(worker, listened())
+    }
+  }
+
+  function listened () {
+    return { heardAt: awake, queuedBefore: /** @type {number | null} */ (null), isSilent: false }
+  }
+
+  /** @param {number} worker @returns {number | null} ms, if that is too long */
+  function judge (worker) {
+    const entry = watched.get(worker)
+    if (!entry || excused.has(worker)) {
+      watched.set(worker, listened())
+      return null
+    }
+    const sinceMs = awake - entry.heardAt
+    if (entry.isSilent || sinceMs < timeoutMs / 2) return null
+    // The first half needs no looking up, which would cost something for every worker all the time.
+    entry.queuedBefore ??= queuedMs(worker)
+    if (sinceMs < timeoutMs) return null
+    const silentMs = Math.round(sinceMs - Math.max(0, queuedMs(worker) - entry.queuedBefore))
+    if (silentMs < timeoutMs) return null
+    entry.isSilent = true
+    return silentMs
+  }
+}

@@ -1,0 +1,118 @@
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import http from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connectInspector } from './inspector-client.js'
+
+/*
+ * How to see where a loop is stuck. Tried on Node 20: a diagnostic report on a signal is written by JavaScript, so not in
+ * a loop that is stuck; a thread beside the main one that could pause it costs 12 MB in every worker all the time. SIGUSR1
+ * costs nothing until it is sent: Node's own signal thread opens the inspector, whatever the main thread does, and a pause
+ * reaches a busy loop and a regular expression alike. For as long as that takes, about 50 ms, any user of this machine
+ * who finds the random port on the loopback address could talk to the inspector too; the process is killed right after.
+ * `watchdog.stack: 'off'` is for machines where that is too much.
+ */
+
+const OPEN_WITHIN_MS = 2000
+const PAUSE_WITHIN_MS = 2000
+const POLL_MS = 10
+const MAX_FRAMES = 50
+const MAX_CHARS = 16_384
+const NATIVE = 'the main thread is in native code, such as a call of the system that blocks'
+const LOOPBACK = '0100007F'
+const LISTENS = '0A'
+
+/**
+ * @param {number | undefined} pid a process of Node that is stuck, and will be killed afterwards
+ * @returns {Promise<{ stack: string | null, reason: string | null }>} frames as in an error's stack, or why there are none; never throws
+ */
+export async function captureStack (pid) {
+  if (process.platform !== 'linux' || pid === undefined) return without('it can only be read on Linux')
+  try {
+    if (await stateOf(pid) === 'T') return without('the process is stopped by a signal')
+    const before = new Set((await listening(pid)).keys())
+    process.kill(pid, 'SIGUSR1')
+    const port = await inspectorPort(pid, before)
+    if (port === null) return without(`${NATIVE}, or the app handles SIGUSR1 itself`)
+    const frames = await pause(port)
+    return frames ? { stack: formatFrames(frames), reason: null } : without(NATIVE)
+  } catch (/** @type {any} */ error) {
+    return without(error.message)
+  }
+}
+
+/** @param {string} reason */
+function without (reason) {
+  return { stack: null, reason }
+}
+
+/** @param {number} pid */
+async function stateOf (pid) {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  return stat[stat.lastIndexOf(')') + 2]
+}
+
+/** @param {number} pid @returns {Promise<Map<string, number>>} ports on the loopback address by the socket's inode, of all processes */
+async function listening (pid) {
+  const rows = (await readFile(`/proc/${pid}/net/tcp`, 'utf8')).split('\n').map((line) => line.trim().split(/\s+/))
+  return new Map(rows.filter(([, local, , state]) => state === LISTENS && local.startsWith(LOOPBACK))
+    .map((fields) => [fields[9], parseInt(fields[1].split(':')[1], 16)]))
+}
+
+/** @param {number} pid @param {Set<string>} before inodes that are not meant */
+async function inspectorPort (pid, before) {
+  for (const until = performance.now() + OPEN_WITHIN_MS; performance.now() < until; await wait(POLL_MS)) {
+    const added = new Map([...await listening(pid)].filter(([inode]) => !before.has(inode)))
+    if (added.size === 0) continue
+    // Newest first: the sockets of other processes are not ours to talk to.
+    for (const fd of (await readdir(`/proc/${pid}/fd`)).reverse()) {
+      const link = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')
+      const port = added.get(link.slice('socket:['.length, -1))
+      if (port !== undefined) return port
+    }
+  }
+  return null
+}
+
+/** @param {number} port @returns {Promise<any[] | null>} call frames, top first */
+async function pause (port) {
+  const [{ webSocketDebuggerUrl }] = await getJson(`http://127.0.0.1:${port}/json/list`)
+  const client = await connectInspector(port, new URL(webSocketDebuggerUrl).pathname, { timeoutMs: PAUSE_WITHIN_MS })
+  try {
+    /** @type {Map<string, string>} */
+    const urls = new Map()
+    const paused = new Promise((resolve) => client.onMessage(({ method, params }) => {
+      if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url)
+      if (method === 'Debugger.paused') resolve(params.callFrames.map((/** @type {any} */ frame) => ({ ...frame, url: frame.url || urls.get(frame.location.scriptId) })))
+    }))
+    client.send('Debugger.enable')
+    client.send('Debugger.pause')
+    return await Promise.race([paused, wait(PAUSE_WITHIN_MS, null, { ref: false })])
+  } finally {
+    client.close()
+  }
+}
+
+/** @param {any[]} frames of the inspector protocol, which counts lines and columns from 0 */
+function formatFrames (frames) {
+  return frames.slice(0, MAX_FRAMES).map(({ functionName, url, location }) => {
+    const where = `${url || '<anonymous>'}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
+    return functionName ? `    at ${functionName} (${where})` : `    at ${where}`
+  }).join('\n').slice(0, MAX_CHARS)
+}
+
+/** @param {string} url @returns {Promise<any>} */
+function getJson (url) {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { agent: false, timeout: PAUSE_WITHIN_MS }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('error', reject).on('data', (chunk) => { text += chunk })
+      response.on('end', () => {
+        try {
+          resolve(JSON.parse(text))
+        } catch (error) {
+          reject(error)
+        }
+      })
+    }).on('timeout', () => request.destroy(new Error('the inspector does not answer'))).on('error', reject)
+  })
+}

@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs'
+import { createSilence } from './silence.js'
+import { captureStack } from './stuck-stack.js'
+
+/** @typedef {ReturnType<typeof createWatchdog>} Watchdog */
+
+const TICK_MS = 500
+/** Samples of one a second: a peak is no reason to recycle anything. */
+const SAMPLES_OVER_LIMIT = 5
+
+/**
+ * Listens whether the workers still say something once a second, and what they say of their memory.
+ * @param {object} parts
+ * @param {{ timeoutMs: number, stack: 'on' | 'off' }} parts.watchdog `timeoutMs`: 0: it does not watch
+ * @param {{ maxRssBytes: number }} parts.recycle 0: no limit
+ * @param {() => { id: number, slot: number, pid: number | null }[]} parts.listReady workers that should answer, and have a channel
+ * @param {(input: any) => void} parts.receive takes inputs of the lifecycle
+ * @param {(worker: number) => void} parts.closeInspector
+ * @param {() => number} [parts.now] monotonic, ms
+ * @param {typeof captureStack} [parts.capture]
+ */
+export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { maxRssBytes }, listReady, receive, closeInspector, now = () => performance.now(), capture = captureStack }) {
+  /** @type {Map<number, number>} by worker: samples over the limit in a row */
+  const overLimit = new Map()
+  /** @type {Map<number, import('../lifecycle/state.js').CrashNote>} by worker: where it is stuck */
+  const notes = new Map()
+  /** @type {Map<number, number>} */
+  const pids = new Map()
+  const silence = createSilence({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queuedMs(pids.get(worker)) })
+  const timer = timeoutMs > 0 ? setInterval(tick, TICK_MS).unref() : undefined
+
+  return {
+    /** @param {number} worker @param {any} message one of workers/protocol.js: whatever it is, its loop runs */
+    heard (worker, message) {
+      if (silence.heard(worker)) {
+        notes.delete(worker)
+        receive({ type: 'worker-answered', worker })
+        closeInspector(worker)
+      }
+      if (message.type === 'inspected') silence.excuse(worker, message.isInspected === true)
+      if (message.type === 'vitals') checkMemory(worker, message.rssBytes)
+      if (message.type === 'max-requests') {
+        receive({ type: 'worker-due', worker, cause: 'max-requests', message: `worker ${worker} has answered enough requests (option recycle.maxRequests)` })
+      }
+    },
+
+    /** Somebody knows why this worker will not answer for a while. @param {number} worker @param {boolean} isExcused */
+    excuse: silence.excuse,
+
+    /**
+     * Forgets a worker that has ended.
+     * @param {number} worker @returns {import('../lifecycle/state.js').CrashNote | null} `error` of its exit, where it had hung
+     */
+    takeNote (worker) {
+      const note = notes.get(worker) ?? null
+      for (const map of [notes, overLimit, pids]) map.delete(worker)
+      silence.forget(worker)
+      return note
+    },
+
+    /** @param {number} worker it is stuck: finds out where */
+    async capture (worker) {
+      const found = stack === 'on' ? await capture(pids.get(worker)) : { stack: null, reason: 'watchdog.stack is "off"' }
+      const note = notes.get(worker)
+      // It has answered or ended in between.
+      if (!note) return closeInspector(worker)
+      if (found.stack === null) note.errorMessage += `; no JavaScript stack: ${found.reason}`
+      else note.stack = `Unresponsive: ${note.errorMessage}\n${found.stack}`
+      receive({ type: 'stack-captured', worker })
+    },
+
+    stop () { clearInterval(timer) }
+  }
+
+  function tick () {
+    const ready = listReady()
+    for (const { id, pid } of ready) if (pid !== null) pids.set(id, pid)
+    for (const { worker, silentMs } of silence.tick(now(), ready.map(({ id }) => id))) {
+      const { slot } = /** @type {{ slot: number }} */ (ready.find(({ id }) => id === worker))
+      const what = `the event loop has not answered for ${silentMs} ms (option watchdog.timeoutMs: ${timeoutMs})`
+      notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
+      receive({ type: 'worker-silent', worker, message: `worker ${worker} (slot ${slot}): ${what}` })
+    }
+  }
+
+  /** @param {number} worker @param {unknown} rssBytes what it says of itself */
+  function checkMemory (worker, rssBytes) {
+    if (maxRssBytes === 0 || typeof rssBytes !== 'number') return
+    const samples = rssBytes > maxRssBytes ? (overLimit.get(worker) ?? 0) + 1 : 0
+    overLimit.set(worker, samples)
+    if (samples !== SAMPLES_OVER_LIMIT) return
+    receive({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} holds ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})` })
+  }
+}
+
+/**
+ * How long the main thread of a process has waited for a CPU: proc_pid_schedstat, second field, in ns.
+ * @param {number | undefined} pid @returns {number} ms, 0 where the system does not tell
+ */
+function queuedMs (pid) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6 || 0
+  } catch {
+    // ENOENT: another system, a kernel without it, or the process is gone.
+    return 0
+  }
+}

@@ -1,0 +1,98 @@
+import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+
+/** @typedef {ReturnType<typeof openStore>} Store */
+
+const EXTENSIONS = Object.freeze(/** @type {Record<string, string>} */ ({
+  'cpu-profile': 'cpuprofile', 'heap-snapshot': 'heapsnapshot', 'heap-statistics': 'json', report: 'report.json'
+}))
+
+/**
+ * The files of the diagnostics, each with a description beside it that outlives the master: `7.about.json` and
+ * `7-worker-3.cpuprofile`. Readable by their owner alone.
+ * @param {string} folder
+ * @param {{ maxFiles: number, maxBytes: number }} limits the newest file stays, however large
+ */
+export function openStore (folder, { maxFiles, maxBytes }) {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  /** @type {Map<number, any>} ascending by id */
+  const known = new Map(readAll(folder).map((item) => [item.id, item]))
+
+  return {
+    /** @returns {any[]} newest first */
+    list: () => [...known.values()].reverse(),
+    /** @param {number} id */
+    get: (id) => known.get(id) ?? null,
+    nextId: () => Math.max(0, ...known.keys()) + 1,
+
+    /** @param {any} item @returns {string} its file, which is there and empty */
+    create (item) {
+      const file = fileOf(item)
+      rmSync(file, { force: true })
+      closeSync(openSync(file, 'wx', 0o600))
+      keep(item)
+      return file
+    },
+
+    /** @param {any} item */
+    keep,
+    fileOf,
+
+    /** @param {any} item @returns {number} */
+    sizeOf (item) {
+      const stat = lstatSync(fileOf(item), { throwIfNoEntry: false })
+      return stat?.isFile() ? stat.size : 0
+    },
+
+    remove,
+
+    /** Lets the oldest go. */
+    prune () {
+      const done = [...known.values()].filter(({ state }) => state !== 'running')
+      let bytes = done.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+      while (done.length > maxFiles || (bytes > maxBytes && done.length > 1)) {
+        const oldest = done.shift()
+        bytes -= oldest.bytes ?? 0
+        remove(oldest)
+      }
+    }
+  }
+
+  /** @param {any} item */
+  function keep (item) {
+    known.set(item.id, item)
+    const about = aboutOf(item.id)
+    writeFileSync(`${about}.new`, JSON.stringify(item), { mode: 0o600 })
+    renameSync(`${about}.new`, about)
+  }
+
+  /** @param {any} item */
+  function remove (item) {
+    known.delete(item.id)
+    rmSync(fileOf(item), { force: true })
+    rmSync(aboutOf(item.id), { force: true })
+  }
+
+  /** @param {any} item */
+  function fileOf ({ id, worker, kind }) {
+    return path.join(folder, `${id}-worker-${worker}.${EXTENSIONS[kind]}`)
+  }
+
+  function aboutOf (/** @type {number} */ id) {
+    return path.join(folder, `${id}.about.json`)
+  }
+}
+
+/** @param {string} folder @returns {any[]} what earlier masters have left, by id */
+function readAll (folder) {
+  return readdirSync(folder).filter((name) => /^\d+\.about\.json$/.test(name)).flatMap((name) => {
+    try {
+      const item = JSON.parse(readFileSync(path.join(folder, name), 'utf8'))
+      if (!Number.isSafeInteger(item.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
+      return [item.state === 'running' ? { ...item, state: 'failed', error: 'the master ended before it was done' } : item]
+    } catch {
+      // Not one of ours, or cut short by a full disk.
+      return []
+    }
+  }).sort((a, b) => a.id - b.id)
+}

@@ -1,0 +1,114 @@
+import { drain, fork } from './worker.js'
+
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').Worker} Worker */
+/** @typedef {import('./state.js').Slot} Slot */
+
+/**
+ * The replacement of one worker that has lived, grown or answered long enough: the new one is ready before the old one
+ * drains. One at a time, from its fork to the old one's end; whatever an operator starts meanwhile comes first.
+ * `candidate`: starting; `draining`: the old one is on its way out; `waiting`: the new one failed, and it is tried again
+ * when the 'recycle' deadline has passed.
+ * @typedef {{ slot: number, worker: number, cause: string, message: string, state: 'starting' | 'draining' | 'waiting' }} Recycling
+ */
+
+/** Up to this share earlier than the limit says, so that workers of one age do not all go one after the other. */
+const JITTER = 0.1
+
+/** @param {number} limit @param {number} random in [0, 1) @returns {number} the limit of one worker, never above the one that was set */
+export function jittered (limit, random) {
+  return Math.max(1, Math.round(limit * (1 - JITTER * random)))
+}
+
+/** @param {Turn} turn @param {Worker} worker it has just become ready */
+export function watchAge (turn, worker) {
+  const maxAgeMs = turn.state.options.recycle?.maxAgeMs ?? 0
+  if (maxAgeMs > 0) turn.order({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: jittered(maxAgeMs, turn.random) })
+}
+
+/** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests', message: string }} reason */
+export function becomeDue (turn, worker, { cause, message }) {
+  if (worker.state === 'ready') worker.due ??= { cause, message }
+}
+
+/** @param {Turn} turn begins the next one, if nothing else is going on */
+export function recycleNext (turn) {
+  const { state } = turn
+  if (state.phase !== 'running' || state.rollout || state.upgrade || state.recycling) return
+  for (const slot of state.slots) {
+    const worker = state.workers[slot.serving ?? 0]
+    if (worker?.state !== 'ready' || !worker.due) continue
+    const { cause, message } = worker.due
+    state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
+    turn.tellOf('worker.recycling', worker, { cause, actor: 'system', message })
+    slot.candidate = fork(turn, slot, slot.release)
+    return
+  }
+}
+
+/** @param {Turn} turn @param {Slot} slot @returns {boolean} whether its candidate is there to recycle its worker */
+export function isRecycled ({ state }, slot) {
+  return state.recycling?.slot === slot.number && slot.candidate !== null
+}
+
+/** @param {Turn} turn @param {Slot} slot its candidate is ready and takes over */
+export function candidateTakesOver (turn, slot) {
+  const recycling = /** @type {Recycling} */ (turn.state.recycling)
+  const old = turn.state.workers[slot.serving ?? 0]
+  slot.serving = slot.candidate
+  slot.candidate = null
+  recycling.state = 'draining'
+  drain(turn, old, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
+}
+
+/** @param {Turn} turn @param {string} reason the candidate came to nothing: the old worker goes on, and it is tried again later */
+export function recyclingFailed (turn, reason) {
+  const recycling = /** @type {Recycling} */ (turn.state.recycling)
+  const worker = turn.state.workers[recycling.worker]
+  const ms = turn.state.options.restart.maxDelayMs
+  recycling.state = 'waiting'
+  turn.tellOf('worker.recycle-failed', worker, { cause: recycling.cause, actor: 'system', message: `worker ${worker.id} (slot ${worker.slot}) goes on, its replacement failed: ${reason}` })
+  turn.order({ type: 'set-deadline', deadline: 'recycle', id: 0, ms })
+}
+
+/**
+ * The worker that was to be recycled is lost before: what is starting for its slot takes its place.
+ * @param {Turn} turn @param {Slot} slot @param {Worker} dead @param {string} cause
+ * @returns {boolean} false: there is nothing that could
+ */
+export function inherit (turn, slot, dead, cause) {
+  if (turn.state.recycling?.slot !== slot.number || turn.state.recycling.worker !== dead.id) return false
+  const heir = slot.candidate
+  endRecycling(turn)
+  if (heir === null) return false
+  slot.serving = heir
+  slot.candidate = null
+  slot.restarts++
+  turn.tellOf('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs: 0, attempt: slot.record.attempt } })
+  return true
+}
+
+/** @param {Turn} turn @param {Worker} worker any that has exited */
+export function recycledGone (turn, worker) {
+  const { recycling } = turn.state
+  if (recycling?.worker === worker.id && recycling.state === 'draining') endRecycling(turn)
+}
+
+/**
+ * Makes way for what an operator wants.
+ * @param {Turn} turn @param {{ cause: string, actor: string }} intent
+ */
+export function callOff (turn, { cause, actor }) {
+  const { recycling } = turn.state
+  if (!recycling) return
+  const slot = turn.slot(recycling.slot)
+  const candidate = turn.state.workers[slot?.candidate ?? 0]
+  endRecycling(turn)
+  drain(turn, candidate, { cause, actor, rollout: null, message: 'the recycling it was started for is called off' })
+}
+
+/** @param {Turn} turn */
+export function endRecycling (turn) {
+  turn.state.recycling = null
+  turn.order({ type: 'clear-deadline', deadline: 'recycle', id: 0 })
+}

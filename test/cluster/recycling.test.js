@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { runCli, startDeck } from '../support/deck.js'
+import { hammer, openFreshConnections } from '../support/load.js'
+
+/** @param {import('../support/deck.js').Deck} deck @param {string} cause @param {number} count */
+async function untilRecycled (deck, cause, count) {
+  const seen = new Set()
+  while (seen.size < count) {
+    const { worker } = await deck.untilEvent(({ type, cause: its, worker }) => type === 'worker.exited' && its === cause && !seen.has(worker), `the end of a worker by ${cause}`)
+    seen.add(worker)
+  }
+}
+
+/** @param {any[]} events oldest first: no slot's worker is recycled before the last one's is gone */
+function assertOneAtATime (events) {
+  let open = null
+  for (const { type, worker } of events) {
+    if (type === 'worker.recycling') {
+      assert.equal(open, null, 'two at once')
+      open = worker
+    }
+    if (type === 'worker.exited' && worker === open) open = null
+  }
+}
+
+describe('recycling', { concurrency: true }, () => {
+  for (const { cause, flags } of [
+    { cause: 'max-requests', flags: ['--recycle-max-requests', '400'] },
+    { cause: 'max-age', flags: ['--recycle-max-age-ms', '1500'] }
+  ]) {
+    test(`workers that go by ${cause} drop no request, new before old, one at a time`, async (t) => {
+      const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...flags, '--drain-idle-grace-ms', '300'] })
+      await deck.until({ ready: 2 })
+      const url = await deck.appUrl()
+      const keptAlive = hammer(url)
+      const fresh = openFreshConnections(url, { perSecond: 100 })
+      await untilRecycled(deck, cause, 3)
+      const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
+      assert.deepEqual([kept.failures, opened.failures], [[], []])
+      assert.ok(kept.total > 400 && opened.total > 50)
+
+      const events = (await deck.history('limit=1000')).reverse()
+      assertOneAtATime(events)
+      const exits = events.filter(({ type }) => type === 'worker.exited')
+      assert.ok(exits.every((exit) => exit.cause === cause && exit.actor === 'system' && exit.release === 'r1'))
+      for (const { id, slot, worker } of exits) {
+        assert.ok(events.some((event) => event.type === 'worker.ready' && event.slot === slot && event.worker > worker && event.id < id), 'new before old')
+      }
+    })
+  }
+
+  test('a worker that holds too much memory for some seconds is replaced', async (t) => {
+    const deck = await startDeck(t, 'grows.js', { workers: 1, flags: ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--drain-idle-grace-ms', '100'] })
+    await deck.until({ ready: 1 })
+    await fetch(`${await deck.appUrl()}/grow`, { headers: { connection: 'close' } })
+    const exited = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the large worker')
+    assert.deepEqual([exited.cause, exited.actor, exited.worker], ['memory-limit', 'system', 1])
+    assert.match(exited.message, /holds \d+ bytes of memory \(option recycle\.maxRssBytes: 115343360\)/)
+    await deck.until({ ready: 1 })
+  })
+
+  test('an operator kills a worker, by API and by command line', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    await deck.until({ ready: 2 })
+    const { status, body } = await deck.api('/workers/1/kill', { method: 'POST' })
+    assert.deepEqual([status, body], [202, { worker: 1 }])
+    const first = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the end of worker 1')
+    assert.deepEqual([first.cause, first.signal, first.actor, first.release], ['operator', 'SIGKILL', 'api', 'r1'])
+    const cli = await runCli(['kill', '2', '--data-dir', deck.folder])
+    assert.deepEqual([cli.code, cli.stdout], [0, 'worker 2 is killed, the next one is started\n'])
+    const second = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2, 'the end of worker 2')
+    assert.deepEqual([second.cause, second.signal, second.actor], ['operator', 'SIGKILL', 'cli'])
+    await deck.until({ ready: 2 })
+    const unknown = await runCli(['kill', '99', '--data-dir', deck.folder])
+    assert.deepEqual([unknown.code, unknown.stderr], [1, 'clusterdeck: No worker 99 is alive\n'])
+  })
+})

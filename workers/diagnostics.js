@@ -1,0 +1,77 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+
+/** @typedef {Extract<import('./protocol.js').ToWorker, { type: 'diagnose' }>} Order */
+
+/**
+ * Writes what the master asks for into a file of the master's choice, and says when it is there.
+ * @param {import('./channel.js').Channel} channel
+ */
+export function answerDiagnostics (channel) {
+  channel.on('diagnose', async (/** @type {Order} */ order) => {
+    const { id } = order
+    try {
+      await WRITERS[order.kind](order)
+      channel.send({ type: 'diagnosed', id, error: null })
+    } catch (/** @type {any} */ error) {
+      channel.send({ type: 'diagnosed', id, error: String(error?.message ?? error).slice(0, 500) })
+    }
+  })
+}
+
+/** What each of them needs is loaded when it is asked for: most workers never are. */
+const WRITERS = {
+  async 'cpu-profile' (/** @type {Order} */ { file, durationMs }) {
+    const { Session } = await import('node:inspector/promises')
+    const session = new Session()
+    session.connect()
+    try {
+      await session.post('Profiler.enable')
+      await session.post('Profiler.start')
+      // A profile is no reason for a process to go on that would end.
+      await new Promise((resolve) => { setTimeout(resolve, durationMs).unref() })
+      const { profile } = await session.post('Profiler.stop')
+      write(file, profile)
+    } finally {
+      session.disconnect()
+    }
+  },
+
+  async 'heap-snapshot' (/** @type {Order} */ { file }) {
+    const { writeHeapSnapshot } = await import('node:v8')
+    writeHeapSnapshot(file)
+    chmodSync(file, 0o600)
+  },
+
+  async 'heap-statistics' (/** @type {Order} */ { file }) {
+    const v8 = await import('node:v8')
+    write(file, {
+      at: new Date().toISOString(),
+      pid: process.pid,
+      memoryUsage: process.memoryUsage(),
+      heapStatistics: v8.getHeapStatistics(),
+      heapSpaces: v8.getHeapSpaceStatistics(),
+      heapCode: v8.getHeapCodeStatistics(),
+      resourceUsage: process.resourceUsage()
+    })
+  },
+
+  async report (/** @type {Order} */ { file }) {
+    const report = /** @type {any} */ (process.report)
+    const before = report.excludeNetwork
+    // Names are looked up for every open connection, which stops the process; Node before 20.13 cannot leave that out.
+    if (before !== undefined) report.excludeNetwork = true
+    try {
+      const content = /** @type {any} */ (report.getReport())
+      delete content.environmentVariables
+      delete content.header?.networkInterfaces
+      write(file, content)
+    } finally {
+      if (before !== undefined) report.excludeNetwork = before
+    }
+  }
+}
+
+/** @param {string} file @param {unknown} content */
+function write (file, content) {
+  writeFileSync(file, JSON.stringify(content), { mode: 0o600 })
+}
