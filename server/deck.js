@@ -12,12 +12,14 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {import('./event-stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
+ * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, master, isKept }) {
+export function createDeck ({ config, supervisor, events, history, master, logs, isKept }) {
   return {
     events,
     history,
+    logs,
 
     snapshot () {
       return {

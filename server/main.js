@@ -12,6 +12,7 @@ import { createEventStream } from './event-stream.js'
 import { connectKeeper } from './keeper-link.js'
 import { createState } from './lifecycle/state.js'
 import { createLog } from './log.js'
+import { createLogs } from './logs/logs.js'
 import { createReaper } from './reaper.js'
 import { createRecorder } from './recorder.js'
 import { tellServiceManager } from './service-manager.js'
@@ -36,10 +37,11 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const keeper = await connectKeeper()
   const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
+  const log = createLog(dataDir.logFile)
+  const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
   const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
-  const log = createLog(dataDir.logFile)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
   const events = createEventStream({
@@ -65,7 +67,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const software = { version, nodeVersion: process.version }
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
-  const deck = createDeck({ config, supervisor, events, history, master, isKept: () => keeper.isKept })
+  const deck = createDeck({ config, supervisor, events, history, master, logs, isKept: () => keeper.isKept })
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
@@ -74,6 +76,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     throw error
   })
   place.hold(socket)
+  logs.start()
   if (lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...lost, message: `the master (pid ${lost.pid}) ended without stopping its workers` })
   // A disk that is full keeps nobody from serving: the next change tries again.
   attempt(() => signMemory(dataDir.memory))
@@ -125,7 +128,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
     const { ready, drain, stop, restart } = config
     const state = createState({ options: { ready, drain, stop, restart }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, onStartBlocked })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, onStartBlocked })
   }
 
   function announceStart () {
@@ -194,6 +197,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     const uptimeMs = Date.now() - startedAt.getTime()
     events.publish({ type: 'master.stopped', cause: 'upgrade', pid: process.pid, code: 0, uptimeMs })
     remember.handOver()
+    await logs.close({ handsOver: true })
     await recorder.close()
     history.close()
     dataDir.unlock()
@@ -209,6 +213,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     remember.stop()
+    await logs.close()
     await admin.close()
     await recorder.close()
     history.close()
