@@ -8,6 +8,7 @@ import { clusterResources } from './routes/cluster.js'
 import { eventFeedResources } from './routes/event-feed.js'
 import { eventResources } from './routes/events.js'
 import { healthRouter } from './routes/health.js'
+import { logResources } from './routes/logs.js'
 import { pagesRouter } from './routes/pages.js'
 import { rolloutResources } from './routes/rollouts.js'
 import { signInRouter } from './routes/sign-in.js'
@@ -64,6 +65,7 @@ export function createApp (parts) {
     ...rolloutResources(parts),
     ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...eventResources(parts),
+    ...logResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...signInLinkResources(parts)
   }))
   app.use(pagesRouter(parts))

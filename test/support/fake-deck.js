@@ -1,5 +1,7 @@
 import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/event-stream.js'
+import { createLogs } from '../../server/logs/logs.js'
+import { tempFolder } from './folder.js'
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
@@ -10,6 +12,7 @@ export function createFakeDeck ({ history }) {
   events.subscribe((event) => history.record(event))
   /** @type {any[]} every command that was dispatched, oldest first */
   const dispatched = []
+  const logs = fakeLogs()
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
   let state = fakeSnapshot(release)
 
@@ -35,6 +38,7 @@ export function createFakeDeck ({ history }) {
   return {
     events,
     history,
+    logs,
     dispatched,
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
     /** @param {any} changes merged over the snapshot */
@@ -72,6 +76,15 @@ export function createFakeDeck ({ history }) {
     events.publish({ type: 'rollout.started', rollout: 1, actor: command.actor, detail: structuredClone(state.rollout) })
     return structuredClone(state.rollout)
   }
+}
+
+/** Real files, which the workers of two slots could write; nothing rotates them. */
+function fakeLogs () {
+  const folder = tempFolder()
+  const options = /** @type {const} */ ({ maxBytes: 1e6, maxFiles: 5, mirror: 'off' })
+  const logs = createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr } })
+  for (const slot of [1, 2]) logs.open({ worker: slot, slot }).close()
+  return Object.assign(logs, { folder })
 }
 
 function fakeSnapshot (/** @type {any} */ release) {
