@@ -9,7 +9,6 @@ import { createRotation } from './rotation.js'
 /** @typedef {{ slot: number, from: Record<Stream, number>, to: Record<Stream, number> | null }} Mark what a worker may have written; `to` is null while it lives */
 
 const MAX_TAIL_BYTES = 64 * 1024
-const MAX_PAGE_BYTES = 256 * 1024
 const MAX_MARKS = 1000
 const LINE_END = 10
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
@@ -96,19 +95,19 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     },
 
     /**
-     * The last lines, of at most 256 KiB, without waiting for the disk.
-     * @param {{ slot: number, stream: Stream, lines: number }} which
-     * @returns {Promise<{ lines: string[], end: number }>} `end`: where a cursor goes on
+     * The last lines, without waiting for the disk.
+     * @param {{ slot: number, stream: Stream, lines: number, maxBytes: number }} which
+     * @returns {Promise<{ lines: string[], hasOpenLine: boolean, end: number }>} `end`: where a cursor goes on;
+     *   `hasOpenLine`: the last one has no end yet, and will be read again by it
      */
-    async page ({ slot, stream, lines }) {
-      const to = endOf(slot)[stream]
-      return { lines: await tail(folder, { slot, stream }, { lines, from: 0, to, maxBytes: MAX_PAGE_BYTES }), end: to }
+    async page ({ slot, stream, lines, maxBytes }) {
+      return await tail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
     },
 
     cursor,
 
-    /** @param {number} slot where its logs end now, or began for this master if `atStart` @param {boolean} [atStart] */
-    positions: (slot, atStart = false) => (atStart && slots.get(slot)) || endOf(slot)
+    /** @param {number} slot @returns {Record<Stream, number>} where its output of this master begins */
+    begin: (slot) => slots.get(slot) ?? endOf(slot)
   }
 
   /** @param {number} slot @param {Stream} stream @param {number} position */

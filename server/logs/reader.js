@@ -20,14 +20,16 @@ export function tailSync (folder, log, { lines, from, to, maxBytes }) {
 }
 
 /**
- * The same without waiting for the disk.
+ * The same without waiting for the disk; and whether the last line has no end yet, and where those end that have.
  * @param {string} folder @param {import('./log-files.js').Log} log
  * @param {{ lines: number, from: number, to: number, maxBytes: number }} range
  */
 export async function tail (folder, log, { lines, from, to, maxBytes }) {
   const start = Math.max(from, to - maxBytes)
   const bytes = await readRange(folder, log, Math.max(0, start - 1), to)
-  return lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
+  const found = lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
+  const openBytes = bytes.length - bytes.lastIndexOf(LINE_END) - 1
+  return { lines: found, hasOpenLine: found.length > 0 && openBytes > 0, end: to - openBytes }
 }
 
 /**
@@ -37,6 +39,8 @@ export async function tail (folder, log, { lines, from, to, maxBytes }) {
 export function createCursor (folder, log, position) {
   const file = liveFile(folder, log)
   let rest = Buffer.alloc(0)
+  /** in the middle of a line whose beginning was left out */
+  let isInside = false
 
   return {
     /** Where the next line begins. */
@@ -62,14 +66,18 @@ export function createCursor (folder, log, position) {
       const bytes = await readRange(folder, log, position, to)
       const lost = to - position - bytes.length
       position = to
-      return { lines: split(bytes), lost }
+      const whole = fromLineOn(bytes, lost > 0)
+      return { lines: split(whole), lost: lost + bytes.length - whole.length }
     },
 
     /** Leaves out all but the last so many bytes. @param {number} bytes @returns {number} how many were left out */
     skipTo (bytes) {
       const skipped = Math.max(0, this.lag() - bytes)
       position += skipped
-      if (skipped > 0) rest = Buffer.alloc(0)
+      if (skipped > 0) {
+        rest = Buffer.alloc(0)
+        isInside = true
+      }
       return skipped
     },
 
@@ -79,6 +87,15 @@ export function createCursor (folder, log, position) {
       rest = Buffer.alloc(0)
       return lines
     }
+  }
+
+  /** @param {Buffer} bytes @param {boolean} hasLost what came before them */
+  function fromLineOn (bytes, hasLost) {
+    if (hasLost) rest = Buffer.alloc(0)
+    if (!isInside) return bytes
+    const end = bytes.indexOf(LINE_END)
+    isInside = end < 0
+    return end < 0 ? Buffer.alloc(0) : bytes.subarray(end + 1)
   }
 
   /** @param {Buffer} bytes @returns {string[]} */

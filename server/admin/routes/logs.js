@@ -12,6 +12,10 @@ const STREAMS = /** @type {const} */ (['stdout', 'stderr'])
 const NDJSON_TYPE = 'application/x-ndjson'
 const DEFAULT_LINES = 100
 const MAX_LINES = 1000
+// Of one log, and of all together.
+const MIN_PAGE_BYTES = 4 * 1024
+const MAX_PAGE_BYTES = 256 * 1024
+const MAX_ANSWER_BYTES = 1024 * 1024
 const HEARTBEAT_MS = 15_000
 const TICK_MS = 100
 // What a live tail reads of one log in one tick; one that falls further behind than MAX_LAG_BYTES goes on near the end.
@@ -53,11 +57,10 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
         query: z.strictObject({ ...WHICH, lines: integerParam(0, MAX_LINES) }),
         produces: ['text/event-stream'],
         async handle ({ query, req, res }) {
-          const past = query.lines ? await lastLines(query) : []
-          if (query.slot) checkSlot(query.slot)
+          const past = await lastLines({ ...query, lines: query.lines || 1 })
           res.set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
           if (req.method === 'HEAD') res.end()
-          else follow(query, { req, res, past })
+          else follow(query, { req, res, past, isPastWanted: Boolean(query.lines) })
           return undefined
         }
       }
@@ -80,23 +83,24 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
    */
   async function lastLines (query) {
     if (query.slot) checkSlot(query.slot)
+    const all = wanted(query)
+    const maxBytes = Math.max(MIN_PAGE_BYTES, Math.min(MAX_PAGE_BYTES, Math.floor(MAX_ANSWER_BYTES / all.length)))
     const pages = []
-    for (const log of wanted(query)) {
-      const { lines, end } = await logs.page({ ...log, lines: query.lines ?? DEFAULT_LINES })
-      pages.push({ log, end, entries: lines.map((text) => ({ ...log, text })) })
+    for (const log of all) {
+      const { lines, end, hasOpenLine } = await logs.page({ ...log, lines: query.lines ?? DEFAULT_LINES, maxBytes })
+      pages.push({ log, end, hasOpenLine, entries: lines.map((text) => ({ ...log, text })) })
     }
     return pages
   }
 
   /**
    * @param {{ slot?: number, stream?: Stream }} query
-   * @param {{ req: import('express').Request, res: import('express').Response, past: Awaited<ReturnType<typeof lastLines>> }} connection
+   * @param {{ req: import('express').Request, res: import('express').Response, past: Awaited<ReturnType<typeof lastLines>>, isPastWanted: boolean }} connection
    */
-  function follow (query, { req, res, past }) {
+  function follow (query, { req, res, past, isPastWanted }) {
     /** @type {Map<string, { log: Log, cursor: ReturnType<typeof logs.cursor> }>} */
     const cursors = new Map()
     for (const { log, end } of past) open(log, end)
-    for (const log of wanted(query)) open(log, logs.positions(log.slot)[log.stream])
     let isReading = false
 
     const ticker = timers.setInterval(tick, TICK_MS)
@@ -109,7 +113,8 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
       closing.removeEventListener('abort', end)
     })
     write('retry: 3000\n\n')
-    for (const { entries } of past) entries.forEach(send)
+    // What has no end yet comes once it has.
+    for (const { entries, hasOpenLine } of isPastWanted ? past : []) entries.slice(0, hasOpenLine ? -1 : undefined).forEach(send)
     if (closing.aborted) end()
 
     /** @param {Log} log @param {number} position */
@@ -127,7 +132,7 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
       if (isReading || !isOpen() || res.writableLength > MAX_UNSENT_BYTES) return
       isReading = true
       // A slot that has come since is told from its beginning.
-      for (const log of wanted(query)) open(log, logs.positions(log.slot, true)[log.stream])
+      for (const log of wanted(query)) open(log, logs.begin(log.slot)[log.stream])
       try {
         for (const each of cursors.values()) await advance(each)
       } catch {
