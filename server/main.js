@@ -106,7 +106,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
   tellServiceManager({ events, supervisor, config, keeper })
   // As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
-  if (process.pid === 1) createReaper({ isOurs: supervisor.isWorker, onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
+  if (process.pid === 1) createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid), onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
   const startTime = performance.now()
   const stopWaiting = events.subscribe(announceStart)
   const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, software, since })

@@ -104,6 +104,9 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
       return await tail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
     },
 
+    /** @param {number} pid @returns {boolean} a child of this process that node waits for */
+    isArchiver: rotation.isArchiver,
+
     cursor,
 
     /** @param {number} slot @returns {Record<Stream, number>} where its output of this master begins */

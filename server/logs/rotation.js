@@ -18,6 +18,8 @@ const RETRY_MS = 10_000
 export function createRotation ({ folder, options: { maxBytes, maxFiles }, logs, onError }) {
   /** @type {Map<string, number>} where the live file begins */
   const starts = new Map()
+  /** @type {import('node:child_process').ChildProcess | null} */
+  let archiver = null
   /** @type {Promise<void> | null} */
   let running = null
   let isPaused = false
@@ -29,6 +31,9 @@ export function createRotation ({ folder, options: { maxBytes, maxFiles }, logs,
       run(listLogs(folder))
       timer = setInterval(look, POLL_MS).unref()
     },
+
+    /** @param {number} pid */
+    isArchiver: (pid) => archiver?.pid === pid,
 
     /** Waits for what is under way, so that the next master finds nothing half done. */
     async stop () {
@@ -52,12 +57,13 @@ export function createRotation ({ folder, options: { maxBytes, maxFiles }, logs,
   /** @param {import('./log-files.js').Log[]} large */
   function run (large) {
     if (large.length === 0) return
-    running = runArchiver({ folder, maxBytes, maxFiles, logs: large }).then((results) => {
+    archiver = startArchiver({ folder, maxBytes, maxFiles, logs: large })
+    running = resultsOf(archiver).then((results) => {
       for (const { slot, stream, start, error } of results) {
         if (error === null) starts.set(liveFile(folder, { slot, stream }), start)
         else fail(`slot ${slot}, ${stream}: ${error}`)
       }
-    }, (error) => fail(error.message)).finally(() => { running = null })
+    }, (error) => fail(error.message)).finally(() => { running = archiver = null })
   }
 
   /** @param {string} reason */
@@ -68,16 +74,20 @@ export function createRotation ({ folder, options: { maxBytes, maxFiles }, logs,
   }
 }
 
+/** @param {import('./archiver.js').Order} order */
+function startArchiver (order) {
+  // Without the environment: NODE_OPTIONS are the app's business.
+  return spawn(process.execPath, [ARCHIVER, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'ignore'], env: {} })
+}
+
 /**
- * @param {import('./archiver.js').Order} order
+ * @param {import('node:child_process').ChildProcess} child
  * @returns {Promise<(import('./log-files.js').Log & { start: number, error: string | null })[]>}
  */
-function runArchiver (order) {
+function resultsOf (child) {
   return new Promise((resolve, reject) => {
-    // Without the environment: NODE_OPTIONS are the app's business.
-    const child = spawn(process.execPath, [ARCHIVER, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'ignore'], env: {} })
     let text = ''
-    child.stdout.setEncoding('utf8').on('data', (chunk) => { text += chunk })
+    child.stdout?.setEncoding('utf8').on('data', (chunk) => { text += chunk })
     child.on('error', reject)
     child.on('close', (code, signal) => {
       try {

@@ -42,6 +42,7 @@ test('without anything set the defaults hold', async (t) => {
     orphanMs: 60_000,
     keeper: { giveUpAfter: 0 },
     restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
+    logs: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, mirror: 'auto' },
     history: { maxAgeMs: 30 * 24 * 60 * 60 * 1000, maxEvents: 1_000_000 }
   })
 })
@@ -55,7 +56,7 @@ test('flags come before the environment, that before the file, that before the d
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'] })
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'] })
   for (const option of OPTIONS) {
     const { cwd, load } = workingFolder(t)
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]

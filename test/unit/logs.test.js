@@ -74,11 +74,11 @@ test('an archiver that ends in the middle of its work is gone on with: nothing i
 test('archivers that are killed at any time, several at once, while somebody writes: every line once', async (t) => {
   const { folder, say, rotate, all } = setUp(t)
   const written = []
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < 6; round++) {
     written.push(...say(2000, `${round} ${'k'.repeat(60)}`))
     const children = [1, 2].map(() => spawn(process.execPath, [ARCHIVER, JSON.stringify({ folder, maxBytes: MAX_BYTES, maxFiles: 1000, logs: [LOG] })], { stdio: ['ignore', 'pipe', 'inherit'] }))
     const exits = children.map((child) => once(child, 'exit'))
-    const timer = setTimeout(() => children[0].kill('SIGKILL'), 40 + round * 5)
+    const timer = setTimeout(() => children[0].kill('SIGKILL'), 40 + round * 10)
     written.push(...say(500, `meanwhile ${round}`))
     await Promise.all(exits)
     clearTimeout(timer)
