@@ -68,6 +68,7 @@ test('an archiver that ends in the middle of its work is gone on with: nothing i
   writeFileSync(path.join(folder, `slot-1.stdout.000000000065000.log.${2 ** 22 + 1}.new`), 'half a li')
   await rotate({ maxFiles: 100 })
   assert.deepEqual(all(), written)
+  assert.ok(listParts(folder, LOG).length > 1, 'it goes on')
   assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith('.new')), [])
 })
 
