@@ -8,6 +8,7 @@ import * as commands from './cli/commands.js'
 import { diagnose, kill } from './cli/diagnose.js'
 import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
+import { logs } from './cli/logs.js'
 import { clean } from './cli/output.js'
 import { DeckError } from './errors.js'
 import { keep } from './keeper.js'
@@ -116,6 +117,11 @@ function addClientCommands (program, terminal) {
   const history = client('history', 'print what happened, newest first', commands.history)
     .option('--limit <n>', 'how many events, at most 1000', '50')
   for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
+  client('logs', 'print the last lines that the workers have written', logs)
+    .option('-f, --follow', 'go on with what they write from now on')
+    .option('--slot <n>', 'only this slot')
+    .option('--stream <name>', 'only stdout, or only stderr')
+    .option('--lines <n>', 'how many of each log, at most 1000', '100')
   client('open', 'print a link that signs a browser in once, and open it', commands.open)
   client('stop', 'stop the master and its workers, and wait until they are gone', commands.stop)
 }
@@ -143,6 +149,7 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
     timeoutMs,
     print: (text) => { stdout.write(`${text}\n`) },
     tell: (text) => { stderr.write(`${text}\n`) },
+    isTerminal: Boolean(stdout.isTTY),
     isInteractive: Boolean(stdout.isTTY && stderr.isTTY)
   }
 }

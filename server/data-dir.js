@@ -25,6 +25,7 @@ export function openDataDir (folder) {
 
   return {
     historyFile: file('history.db'),
+    logFolder: file('logs'),
     logFile: path.join(folder, 'logs', 'master.log'),
     crashFolder: file('crashes'),
     diagnosticsFolder: file('diagnostics'),

@@ -14,14 +14,16 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics'>} parts.vitals
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
+ * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, isKept }) {
+export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, isKept }) {
   return {
     events,
     history,
     vitals,
     diagnostics,
+    logs,
 
     snapshot () {
       return {

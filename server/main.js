@@ -14,6 +14,7 @@ import { createEventStream } from './event-stream.js'
 import { connectKeeper } from './keeper-link.js'
 import { createState } from './lifecycle/state.js'
 import { createLog } from './log.js'
+import { createLogs } from './logs/logs.js'
 import { createNotifier } from './notify/notifier.js'
 import { createReaper } from './reaper.js'
 import { createRecorder } from './recorder.js'
@@ -42,10 +43,11 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const dataDir = openDataDir(config.dataDir)
   const vitals = createVitals()
   vitals.start()
+  const log = createLog(dataDir.logFile)
+  const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
   const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
-  const log = createLog(dataDir.logFile)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
   const events = createEventStream({
@@ -74,7 +76,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const software = { version, nodeVersion: process.version }
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
-  const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, isKept: () => keeper.isKept })
+  const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, logs, isKept: () => keeper.isKept })
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
@@ -83,6 +85,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     throw error
   })
   place.hold(socket)
+  logs.start()
   if (lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...lost, message: `the master (pid ${lost.pid}) ended without stopping its workers` })
   // A disk that is full keeps nobody from serving: the next change tries again.
   attempt(() => signMemory(dataDir.memory))
@@ -118,7 +121,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
   tellServiceManager({ events, supervisor, config, keeper })
   // As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
-  if (process.pid === 1) createReaper({ isOurs: supervisor.isWorker, onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
+  if (process.pid === 1) createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid), onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
   const startTime = performance.now()
   const stopWaiting = events.subscribe(announceStart)
   const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, software, since })
@@ -140,7 +143,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
     const { ready, drain, stop, restart, watchdog, recycle } = config
     const state = createState({ options: { ready, drain, stop, restart, recycle }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, vitals, watch: { watchdog, recycle }, onStartBlocked })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, onStartBlocked })
   }
 
   function announceStart () {
@@ -212,6 +215,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     vitals.stop()
     diagnostics.close()
     notifier.close()
+    await logs.close({ handsOver: true })
     await recorder.close()
     history.close()
     dataDir.unlock()
@@ -228,6 +232,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     remember.stop()
     diagnostics.close()
+    await logs.close()
     await Promise.all([admin.close(), notifier.close()])
     vitals.stop()
     await recorder.close()

@@ -66,6 +66,11 @@ export const SCHEMA = z.strictObject({
   })).max(20).default([]).meta({
     kind: 'file', hint: 'list', expected: 'a list of { url: "https://…", secret: "at least 16 characters", events?: ["worker.*", "worker.exited:hung", …] }', description: 'webhooks; in the config file only'
   }),
+  logs: group({
+    maxBytes: integer(64 * 1024, 2 ** 40, 'how large a log file of a slot gets before its older lines are moved into another one').default(10 * 1024 * 1024),
+    maxFiles: integer(1, 1000, 'how many such files are kept of each slot and stream').default(5),
+    mirror: choice(['auto', 'on', 'off'], 'whether the output of the workers is repeated on that of the master; auto: if that is a terminal')
+  }),
   history: group({
     maxAgeMs: integer(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),
     maxEvents: integer(1000, 100_000_000, 'how many events are kept').default(1_000_000)

@@ -12,6 +12,10 @@ const SOCK_CLOEXEC = 0o2000000
 const MSG_DONTWAIT = 0x40
 const MSG_NOSIGNAL = 0x4000
 const SIGNAL_MASK = 0x7f
+// linux/falloc.h, unistd.h
+const FALLOC_FL_KEEP_SIZE = 1
+const FALLOC_FL_PUNCH_HOLE = 2
+const SEEK_DATA = 3
 
 /** @type {Posix | null | undefined} */
 let loaded
@@ -39,6 +43,8 @@ function bind (koffi) {
   const socket = libc.func('int socket(int domain, int type, int protocol)')
   const sendto = libc.func('long sendto(int fd, const void *data, size_t size, int flags, const void *address, unsigned int length)')
   const close = libc.func('int close(int fd)')
+  const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
+  const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)')
 
   return {
     /** @returns {boolean} whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
@@ -54,6 +60,15 @@ function bind (koffi) {
       const signal = status[0] & SIGNAL_MASK
       return signal === 0 ? { code: (status[0] >> 8) & 0xff, signal: null } : { code: null, signal: signalName(signal) }
     },
+
+    /**
+     * Gives a part of a file back to the file system; the rest stays at its offsets.
+     * @param {number} fd @param {number} from @param {number} to @returns {boolean} false: this file system cannot
+     */
+    punchHole: (fd, from, to) => fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) === 0,
+
+    /** @param {number} fd @returns {number} where its first block that is no hole begins; 0 where that cannot be told */
+    firstData: (fd) => Math.max(0, Number(lseek(fd, 0, SEEK_DATA))),
 
     /**
      * Sends one datagram to a Unix socket, or not at all; it never waits for a receiver whose queue is full.

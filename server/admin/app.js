@@ -9,6 +9,7 @@ import { diagnosticsResources } from './routes/diagnostics.js'
 import { eventFeedResources } from './routes/event-feed.js'
 import { eventResources } from './routes/events.js'
 import { healthRouter } from './routes/health.js'
+import { logResources } from './routes/logs.js'
 import { metricsRouter } from './routes/metrics.js'
 import { pagesRouter } from './routes/pages.js'
 import { rolloutResources } from './routes/rollouts.js'
@@ -69,6 +70,7 @@ export function createApp (parts) {
     ...diagnosticsResources(parts),
     ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...eventResources(parts),
+    ...logResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...signInLinkResources(parts),
     ...vitalsResources(parts)
   }))

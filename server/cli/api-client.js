@@ -27,7 +27,9 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
     /** @param {string} path @param {unknown} body */
     put: (path, body) => call('PUT', path, body),
     /** @param {string} path below /api/v1 @returns {Promise<Response>} its body is still to be read */
-    download
+    download,
+    /** Server-sent events, for as long as they come: no time is up. @param {string} path below /api/v1 */
+    stream
   }
 
   /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @returns {Promise<any>} */
@@ -57,6 +59,25 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
     }
   }
 
+  /** @param {string} path @returns {AsyncGenerator<{ event: string, data: any }>} */
+  async function * stream (path) {
+    try {
+      const response = await fetch(`${url}/api/v1${path}`, { redirect: 'error', headers: { ...headers, accept: 'text/event-stream' } })
+      if (!response.ok || !response.body) {
+        await readBody(response)
+        return
+      }
+      let rest = ''
+      for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+        const blocks = (rest + text).split('\n\n')
+        rest = blocks.pop() ?? ''
+        yield * blocks.flatMap(toMessage)
+      }
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+
   /** @param {Response} response */
   async function readBody (response) {
     const text = await response.text()
@@ -75,6 +96,13 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
     const reason = error?.cause?.code ?? error?.cause?.message ?? error?.message
     return new DeckError('no-master', `no master answers at ${url} (${reason})`, { cause: error })
   }
+}
+
+/** @param {string} block of a stream, WHATWG HTML, 9.2.6 */
+function toMessage (block) {
+  const field = (/** @type {string} */ name) => block.split('\n').find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+  const data = field('data')
+  return data === undefined ? [] : [{ event: field('event') ?? 'message', data: JSON.parse(data) }]
 }
 
 /** @param {number} timeoutMs */

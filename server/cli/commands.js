@@ -14,6 +14,7 @@ import { eventsText, rolloutText, statusText } from './output.js'
  * @property {number} timeoutMs
  * @property {(text: string) => void} print a result, to stdout
  * @property {(text: string) => void} tell progress, to stderr
+ * @property {boolean} isTerminal stdout is one
  * @property {boolean} isInteractive somebody sits at the terminal
  */
 

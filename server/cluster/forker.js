@@ -16,9 +16,9 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 /**
  * Starts workers through node:cluster.
  * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'orphanMs' | 'recycle'>} config
- * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean, random?: () => number }} options `outlives`: whether a worker is to outlive this master
+ * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean, logs: Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>, random?: () => number }} options `outlives`: whether a worker is to outlive this master
  */
-export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, orphanMs, recycle }, { crashFolder, orderFolder, outlives, random = Math.random }) {
+export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, orphanMs, recycle }, { crashFolder, orderFolder, outlives, logs, random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -29,7 +29,8 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
    */
   return function fork ({ worker: id, slot, release }, hooks) {
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], cwd })
+    const output = openOutput({ worker: id, slot })
+    cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], cwd, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const orderFile = path.join(orderFolder, name)
@@ -42,13 +43,37 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
-    const worker = cluster.fork({
+    const worker = forkInto(output, {
       CLUSTERDECK_SLOT: slot,
       CLUSTERDECK_RELEASE: release.id,
       ...NOT_FOR_APPS,
       NODE_APP_INSTANCE: slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(settings)
     })
-    return createWorkerHandle(worker, hooks, { crashFile, orderFile })
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile })
+
+    function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
+      logs.ended(id)
+      hooks.onExit(exit)
+    }
+  }
+
+  /** @param {{ worker: number, slot: number }} order @returns {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} */
+  function openOutput (order) {
+    try {
+      return logs.open(order)
+    } catch {
+      // ENOSPC, EMFILE, EROFS: an app without a log is better than none.
+      return { stdout: 'inherit', stderr: 'inherit', close () {} }
+    }
+  }
+
+  /** @param {ReturnType<typeof openOutput>} output @param {Record<string, unknown>} env */
+  function forkInto (output, env) {
+    try {
+      return cluster.fork(env)
+    } finally {
+      output.close()
+    }
   }
 }

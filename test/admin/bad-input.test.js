@@ -29,8 +29,10 @@ const ROUTES = [
   { path: '/events', allow: 'GET, HEAD' },
   { path: '/events/1', allow: 'GET, HEAD' },
   { path: '/events/stream', allow: 'GET, HEAD' },
-  { path: '/sign-in-links', allow: 'POST' },
-  { path: '/vitals', allow: 'GET, HEAD' }
+  { path: '/vitals', allow: 'GET, HEAD' },
+  { path: '/logs', allow: 'GET, HEAD' },
+  { path: '/logs/stream', allow: 'GET, HEAD' },
+  { path: '/sign-in-links', allow: 'POST' }
 ]
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 const READS = ROUTES.filter(({ allow }) => allow.includes('GET'))
@@ -107,6 +109,10 @@ const CASES = [
   ...['limit=0', 'limit=101', 'cursor=x', 'limit=5&limit=5'].map((query) => ({ method: 'GET', path: `/rollouts?${query}`, status: 400, code: 'invalid-query' })),
   ...['wait=', 'wait=30', 'wait=-1s', 'wait=6m', 'wait=300001ms', 'wait=1h', 'wait=30s&wait=30s', 'wait=NaN', 'wait=1e3s', 'wait=5%20s'].map((query) => ({ method: 'GET', path: `/rollouts/1?${query}`, status: 400, code: 'invalid-query', detail: /^wait: expected / })),
   ...['step=', 'step=5s', 'step=1S', 'step=60', 'step=1s&step=10s', 'since=garbage', 'since=-1', 'until=5', 'since=1m&until=2m', 'since=0s', 'slot=1', 'columns=', 'columns=rssBytes,', 'columns=rss', 'columns=__proto__', 'columns=constructor'].map((query) => ({ method: 'GET', path: `/vitals?${query}`, status: 400, code: 'invalid-query', detail: /^(step|since|until|slot|columns): expected .*, received / })),
+  ...['slot=0', 'slot=257', 'slot=x', 'slot=', 'slot=1&slot=2', 'stream=', 'stream=stdin', 'stream=..%2fstdout', 'stream=__proto__', 'lines=1001', 'lines=-1', 'lines=1.5', 'lines=x', 'line=5'].flatMap((query) => ['/logs', '/logs/stream']
+    .map((path) => ({ method: 'GET', path: `${path}?${query}`, status: 400, code: 'invalid-query', detail: /^(slot|stream|lines?): expected / }))),
+  { method: 'GET', path: '/logs?lines=0', status: 400, code: 'invalid-query', detail: /^lines: expected an integer from 1 to 1000, received "0"$/ },
+  ...['/logs?slot=9', '/logs/stream?slot=9', '/logs/stream?slot=9&lines=5'].map((path) => ({ method: 'GET', path, status: 404, code: 'not-found', detail: /^Slot 9 has no logs$/ })),
   ...['abc', '-1', '1.5', '1'.repeat(16)].map((id) => ({ method: 'GET', path: '/events/stream', headers: { 'Last-Event-ID': id }, status: 400, code: 'invalid-id' }))
 ]
 

@@ -2,6 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/event-stream.js'
 import { createVitals } from '../../server/vitals/vitals.js'
+import { createLogs } from '../../server/logs/logs.js'
+import { tempFolder } from './folder.js'
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
@@ -15,6 +17,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
   events.subscribe(vitals.count)
   /** @type {any[]} every command that was dispatched, oldest first */
   const dispatched = []
+  const logs = fakeLogs()
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
   let state = fakeSnapshot(release)
 
@@ -42,6 +45,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     events,
     history,
     vitals,
+    logs,
     dispatched,
     diagnostics: fakeDiagnostics(dispatched),
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
@@ -98,6 +102,15 @@ function fakeDiagnostics (dispatched) {
       if (id !== 1) throw new DeckError('not-found', `There are no diagnostics ${id}`)
     }
   }
+}
+
+/** Real files, which the workers of two slots could write; nothing rotates them. */
+function fakeLogs () {
+  const folder = tempFolder()
+  const options = /** @type {const} */ ({ maxBytes: 1e6, maxFiles: 5, mirror: 'off' })
+  const logs = createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr } })
+  for (const slot of [1, 2]) logs.open({ worker: slot, slot }).close()
+  return Object.assign(logs, { folder })
 }
 
 function fakeSnapshot (/** @type {any} */ release) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -316,3 +316,23 @@ function listen (t, server) {
 function json (res, status, body, type = 'application/json') {
   res.writeHead(status, { 'content-type': type, connection: 'close' }).end(JSON.stringify(body))
 }
+
+test('logs prints the last lines; on a terminal nothing in them moves its cursor', async (t) => {
+  const { cli, deck, url } = await setUp(t)
+  appendFileSync(join(deck.logs.folder, 'slot-2.stderr.log'), 'one\n\u001b[2J\u001b]0;title\u0007two\rthree\n')
+  assert.equal((await cli('logs --lines 1')).stdout, '2 stderr | \u001b[2J\u001b]0;title\u0007two\rthree\n')
+  assert.equal((await cli('logs --slot 2 --stream stderr')).stdout.split('\n')[0], 'one')
+  assert.deepEqual(JSON.parse((await cli('logs --json --slot 2 --lines 2')).stdout.split('\n')[0]), { slot: 2, stream: 'stderr', text: 'one' })
+  let shown = ''
+  const terminal = /** @type {any} */ ({ isTTY: true, write: (/** @type {string} */ text) => { shown += text } })
+  await run(['logs'], { stdout: terminal, stderr: terminal, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
+  assert.equal(shown, '2 stderr | one\n2 stderr | two three\n')
+})
+
+test('logs says what is wrong with its options', async (t) => {
+  const { cli } = await setUp(t)
+  assert.deepEqual(await cli('logs --lines 0'), { code: 2, stdout: '', stderr: 'clusterdeck: --lines: expected an integer from 1 to 1000, received "0"\n' })
+  assert.deepEqual(await cli('logs --stream stdin'), { code: 2, stdout: '', stderr: 'clusterdeck: stream: expected "stdout" or "stderr", received "stdin"\n' })
+  assert.deepEqual(await cli('logs --slot 9'), { code: 1, stdout: '', stderr: 'clusterdeck: Slot 9 has no logs\n' })
+  assert.deepEqual(await cli('logs -f --slot 9'), { code: 1, stdout: '', stderr: 'clusterdeck: Slot 9 has no logs\n' })
+})

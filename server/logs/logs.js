@@ -1,0 +1,148 @@
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
+import { createMirror } from './mirror.js'
+import { createCursor, tail, tailSync } from './reader.js'
+import { createRotation } from './rotation.js'
+
+/** @typedef {ReturnType<typeof createLogs>} Logs */
+/** @typedef {import('./log-files.js').Stream} Stream */
+/** @typedef {{ slot: number, from: Record<Stream, number>, to: Record<Stream, number> | null }} Mark what a worker may have written; `to` is null while it lives */
+
+const MAX_TAIL_BYTES = 64 * 1024
+const MAX_MARKS = 1000
+const LINE_END = 10
+const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
+
+/**
+ * The output of the workers: a file per slot and stream, which they inherit and write to themselves.
+ * @param {object} parts
+ * @param {string} parts.folder
+ * @param {import('../config.js').Config['logs']} parts.options
+ * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} parts.streams  the master's own
+ * @param {(reason: string) => void} [parts.onError]
+ */
+export function createLogs ({ folder, options, streams, onError = () => {} }) {
+  /** @type {Map<number, Mark>} by worker, oldest first */
+  const marks = new Map()
+  /** @type {Map<number, Record<Stream, number>>} where a slot's output of this master begins */
+  const slots = new Map()
+  const rotation = createRotation({ folder, options, onError, logs: () => [...slots.keys()].flatMap((slot) => STREAMS.map((stream) => ({ slot, stream }))) })
+  const isMirrored = options.mirror === 'on' || (options.mirror === 'auto' && Boolean(streams.stdout.isTTY))
+  const mirror = isMirrored ? createMirror({ folder, streams, cursor, slots: () => slots }) : null
+
+  return {
+    /**
+     * For the worker that is about to be forked.
+     * @param {{ worker: number, slot: number }} worker
+     * @returns {{ stdout: number, stderr: number, close: () => void }} descriptors, to be closed after the fork
+     * @throws where a file cannot be opened
+     */
+    open ({ worker, slot }) {
+      const stdout = openSync(liveFile(folder, { slot, stream: 'stdout' }), FLAGS, 0o600)
+      const stderr = openOr(() => closeSync(stdout), liveFile(folder, { slot, stream: 'stderr' }))
+      // A last line without an end would run into the first one of this worker.
+      if (![...marks.values()].some((mark) => mark.slot === slot && mark.to === null)) [stdout, stderr].forEach(endLine)
+      const from = { stdout: fstatSync(stdout).size, stderr: fstatSync(stderr).size }
+      marks.set(worker, { slot, from, to: null })
+      if (marks.size > MAX_MARKS) forgetOne()
+      if (!slots.has(slot)) slots.set(slot, from)
+      return {
+        stdout,
+        stderr,
+        close () {
+          closeSync(stdout)
+          closeSync(stderr)
+        }
+      }
+    },
+
+    /** @param {number} worker one that has ended: what comes now is its successor's */
+    ended (worker) {
+      const mark = marks.get(worker)
+      if (mark && !mark.to) mark.to = endOf(mark.slot)
+    },
+
+    /** From now on this master has the folder: it rotates, and mirrors. */
+    start () {
+      for (const { slot } of listLogs(folder)) if (!slots.has(slot)) slots.set(slot, endOf(slot))
+      rotation.start()
+      mirror?.start()
+    },
+
+    /** @param {{ handsOver?: boolean }} [how] */
+    async close ({ handsOver = false } = {}) {
+      await Promise.all([rotation.stop(), mirror?.stop({ handsOver })])
+    },
+
+    /** @returns {number[]} slots that have written */
+    slots: () => [...slots.keys()].sort((a, b) => a - b),
+
+    /**
+     * The last lines, read at once and from the last 64 KiB alone. Where two workers of a slot have run at the same
+     * time, as in a restart, lines of both may be among them.
+     * @param {{ slot: number, stream: Stream, lines: number, worker?: number }} which `worker`: only what was written in its time
+     * @returns {string[]} oldest first; none where they cannot be read
+     */
+    tail ({ slot, stream, lines, worker }) {
+      const mark = worker === undefined ? undefined : marks.get(worker)
+      const to = mark?.to?.[stream] ?? endOf(slot)[stream]
+      try {
+        return tailSync(folder, { slot, stream }, { lines, from: mark?.from[stream] ?? 0, to, maxBytes: MAX_TAIL_BYTES })
+      } catch (/** @type {any} */ error) {
+        onError(`the log of slot ${slot} could not be read: ${error.message}`)
+        return []
+      }
+    },
+
+    /**
+     * The last lines, without waiting for the disk.
+     * @param {{ slot: number, stream: Stream, lines: number, maxBytes: number }} which
+     * @returns {Promise<{ lines: string[], hasOpenLine: boolean, end: number }>} `end`: where a cursor goes on;
+     *   `hasOpenLine`: the last one has no end yet, and will be read again by it
+     */
+    async page ({ slot, stream, lines, maxBytes }) {
+      return await tail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
+    },
+
+    /** @param {number} pid @returns {boolean} a child of this process that node waits for */
+    isArchiver: rotation.isArchiver,
+
+    cursor,
+
+    /** @param {number} slot @returns {Record<Stream, number>} where its output of this master begins */
+    begin: (slot) => slots.get(slot) ?? endOf(slot)
+  }
+
+  /** @param {number} slot @param {Stream} stream @param {number} position */
+  function cursor (slot, stream, position) {
+    return createCursor(folder, { slot, stream }, position)
+  }
+
+  /** @param {number} slot @returns {Record<Stream, number>} */
+  function endOf (slot) {
+    return { stdout: sizeOf(liveFile(folder, { slot, stream: 'stdout' })) ?? 0, stderr: sizeOf(liveFile(folder, { slot, stream: 'stderr' })) ?? 0 }
+  }
+
+  function forgetOne () {
+    const [worker] = [...marks].find(([, { to }]) => to) ?? [...marks.keys()]
+    marks.delete(/** @type {number} */ (worker))
+  }
+}
+
+/** @param {() => void} undo @param {string} file */
+function openOr (undo, file) {
+  try {
+    return openSync(file, FLAGS, 0o600)
+  } catch (error) {
+    undo()
+    throw error
+  }
+}
+
+/** @param {number} fd */
+function endLine (fd) {
+  const { size } = fstatSync(fd)
+  const last = Buffer.alloc(1, LINE_END)
+  if (size > 0) readSync(fd, last, 0, 1, size - 1)
+  if (last[0] !== LINE_END && last[0] !== 0) writeSync(fd, '\n')
+}

@@ -1,0 +1,191 @@
+import { closeSync, openSync, readSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { liveFile, locate, sizeOf } from './log-files.js'
+
+const LINE_END = 10
+/** A read that falls into a hole that has just come is repeated, from the file that holds the bytes now. */
+const MAX_TRIES = 3
+
+/**
+ * The last lines of a log, over the borders of its files.
+ * @param {string} folder @param {import('./log-files.js').Log} log
+ * @param {{ lines: number, from: number, to: number, maxBytes: number }} range
+ * @returns {string[]} oldest first; a line that is larger than `maxBytes` is left out but for its end
+ */
+export function tailSync (folder, log, { lines, from, to, maxBytes }) {
+  const start = Math.max(from, to - maxBytes)
+  // One byte more tells whether the first line is whole.
+  const bytes = readRangeSync(folder, log, Math.max(0, start - 1), to)
+  return lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
+}
+
+/**
+ * The same without waiting for the disk; and whether the last line has no end yet, and where those end that have.
+ * @param {string} folder @param {import('./log-files.js').Log} log
+ * @param {{ lines: number, from: number, to: number, maxBytes: number }} range
+ */
+export async function tail (folder, log, { lines, from, to, maxBytes }) {
+  const start = Math.max(from, to - maxBytes)
+  const bytes = await readRange(folder, log, Math.max(0, start - 1), to)
+  const found = lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
+  const openBytes = bytes.length - bytes.lastIndexOf(LINE_END) - 1
+  return { lines: found, hasOpenLine: found.length > 0 && openBytes > 0, end: to - openBytes }
+}
+
+/**
+ * Reads on from where it has come to, at the reader's own pace: the files are the buffer.
+ * @param {string} folder @param {import('./log-files.js').Log} log @param {number} position
+ */
+export function createCursor (folder, log, position) {
+  const file = liveFile(folder, log)
+  let rest = Buffer.alloc(0)
+  /** in the middle of a line whose beginning was left out */
+  let isInside = false
+
+  return {
+    /** Where the next line begins. */
+    get position () { return position - rest.length },
+
+    /** @returns {number} bytes that are there to be read */
+    lag () {
+      const size = sizeOf(file) ?? 0
+      if (size < position) {
+        // Emptied by hand, or on a file system without holes.
+        position = 0
+        rest = Buffer.alloc(0)
+      }
+      return size - position
+    },
+
+    /**
+     * @param {number} maxBytes also of a line: a longer one comes in pieces
+     * @returns {Promise<{ lines: string[], lost: number }>} `lost`: bytes that were removed before they could be read
+     */
+    async read (maxBytes) {
+      const to = position + Math.min(this.lag(), maxBytes)
+      const bytes = await readRange(folder, log, position, to)
+      const lost = to - position - bytes.length
+      position = to
+      const whole = fromLineOn(bytes, lost > 0)
+      return { lines: split(whole), lost: lost + bytes.length - whole.length }
+    },
+
+    /** Leaves out all but the last so many bytes. @param {number} bytes @returns {number} how many were left out */
+    skipTo (bytes) {
+      const skipped = Math.max(0, this.lag() - bytes)
+      position += skipped
+      if (skipped > 0) {
+        rest = Buffer.alloc(0)
+        isInside = true
+      }
+      return skipped
+    },
+
+    /** @returns {string[]} what has no end of line yet */
+    flush () {
+      const lines = rest.length === 0 ? [] : [rest.toString()]
+      rest = Buffer.alloc(0)
+      return lines
+    }
+  }
+
+  /** @param {Buffer} bytes @param {boolean} hasLost what came before them */
+  function fromLineOn (bytes, hasLost) {
+    if (hasLost) rest = Buffer.alloc(0)
+    if (!isInside) return bytes
+    const end = bytes.indexOf(LINE_END)
+    isInside = end < 0
+    return end < 0 ? Buffer.alloc(0) : bytes.subarray(end + 1)
+  }
+
+  /** @param {Buffer} bytes @returns {string[]} */
+  function split (bytes) {
+    const all = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
+    const end = all.lastIndexOf(LINE_END)
+    const isTooLong = end < 0 && all.length >= MAX_LINE_BYTES
+    rest = isTooLong ? Buffer.alloc(0) : Buffer.from(all.subarray(end + 1))
+    return isTooLong ? [all.toString()] : end < 0 ? [] : toLines(all.subarray(0, end))
+  }
+}
+
+const MAX_LINE_BYTES = 256 * 1024
+
+/** @param {Buffer} bytes without the last end of line */
+function toLines (bytes) {
+  return bytes.toString().split('\n').map((line) => line.endsWith('\r') ? line.slice(0, -1) : line)
+}
+
+/** @param {Buffer} bytes @param {{ lines: number, isCut: boolean, hasOneMore: boolean }} how */
+function lastLines (bytes, { lines, isCut, hasOneMore }) {
+  const isWhole = !isCut || bytes[0] === LINE_END
+  let text = hasOneMore && bytes.length > 0 ? bytes.subarray(1) : bytes
+  if (!isWhole) {
+    const end = text.indexOf(LINE_END)
+    // One line alone, and its end is better than nothing.
+    if (end >= 0 && end < text.length - 1) text = text.subarray(end + 1)
+  }
+  if (text.length === 0) return []
+  return toLines(text.at(-1) === LINE_END ? text.subarray(0, -1) : text).slice(-lines)
+}
+
+/** @param {string} folder @param {import('./log-files.js').Log} log @param {number} from @param {number} to */
+function readRangeSync (folder, log, from, to) {
+  for (let tries = 1; ; tries++) {
+    const pieces = locate(folder, log, { from, to }).map((part) => {
+      try {
+        const fd = openSync(part.file, 'r')
+        try {
+          const buffer = Buffer.allocUnsafe(part.to - part.from)
+          return buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, part.from - part.start))
+        } finally {
+          closeSync(fd)
+        }
+      } catch (error) {
+        return passOver(error)
+      }
+    })
+    if (tries === MAX_TRIES || !pieces.some(isHole)) return join(pieces)
+  }
+}
+
+/** @param {string} folder @param {import('./log-files.js').Log} log @param {number} from @param {number} to */
+async function readRange (folder, log, from, to) {
+  for (let tries = 1; ; tries++) {
+    const pieces = await Promise.all(locate(folder, log, { from, to }).map(async (part) => {
+      try {
+        const handle = await open(part.file, 'r')
+        try {
+          const buffer = Buffer.allocUnsafe(part.to - part.from)
+          const { bytesRead } = await handle.read(buffer, 0, buffer.length, part.from - part.start)
+          return buffer.subarray(0, bytesRead)
+        } finally {
+          await handle.close()
+        }
+      } catch (error) {
+        return passOver(error)
+      }
+    }))
+    if (tries === MAX_TRIES || !pieces.some(isHole)) return join(pieces)
+  }
+}
+
+/** @param {any} error */
+function passOver (error) {
+  // It was the oldest one, and is gone.
+  if (error.code === 'ENOENT') return Buffer.alloc(0)
+  throw error
+}
+
+/** @param {Buffer} piece */
+function isHole (piece) {
+  return piece[0] === 0
+}
+
+/** @param {Buffer[]} pieces */
+function join (pieces) {
+  return Buffer.concat(pieces.map((piece) => {
+    if (!isHole(piece)) return piece
+    const start = piece.findIndex((byte) => byte !== 0)
+    return start < 0 ? Buffer.alloc(0) : piece.subarray(start)
+  }))
+}

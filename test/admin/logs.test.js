@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { appendFileSync } from 'node:fs'
+import http from 'node:http'
+import { test } from 'node:test'
+import { liveFile } from '../../server/logs/log-files.js'
+import { startAdmin, TOKEN } from '../support/admin.js'
+
+const TICK_MS = 100
+const HOSTILE = '<script>alert(1)</script>\u001b[2J\r data: {"x":1}'
+
+test('gives the last lines of each log, as JSON or as a line of JSON each', async (t) => {
+  const admin = await startAdmin(t)
+  say(admin, 1, 'stdout', ['a', 'b', HOSTILE])
+  say(admin, 1, 'stderr', ['oops'])
+  say(admin, 2, 'stdout', ['c'])
+  const all = await admin.api('get', '/api/v1/logs?lines=2')
+  assert.deepEqual(all.body.items, [
+    { slot: 1, stream: 'stdout', text: 'b' }, { slot: 1, stream: 'stdout', text: HOSTILE }, { slot: 1, stream: 'stderr', text: 'oops' }, { slot: 2, stream: 'stdout', text: 'c' }
+  ])
+  const one = await admin.api('get', '/api/v1/logs?slot=1&stream=stdout').set('Accept', 'application/x-ndjson').buffer(true).parse(asText)
+  assert.equal(one.headers['content-type'], 'application/x-ndjson; charset=utf-8')
+  assert.deepEqual(String(one.body).split('\n').slice(0, -1).map((line) => JSON.parse(line).text), ['a', 'b', HOSTILE])
+  assert.deepEqual((await admin.api('get', '/api/v1/logs?slot=2&stream=stderr')).body, { items: [] })
+})
+
+test('gives a bounded answer, whatever has been written', async (t) => {
+  const admin = await startAdmin(t)
+  for (const slot of [1, 2]) say(admin, slot, 'stdout', [...Array.from({ length: 50_000 }, (_, index) => `${index} ${'x'.repeat(100)}`), 'y'.repeat(2_000_000), 'last'])
+  const { body, text } = await admin.api('get', '/api/v1/logs?lines=1000')
+  assert.ok(text.length < 1_200_000)
+  assert.equal(body.items.at(-1).text, 'last')
+})
+
+test('tells what is written as it is written, each line once and whole, also of a slot that comes later', async (t) => {
+  const admin = await startAdmin(t)
+  say(admin, 1, 'stdout', ['old', 'older'])
+  appendFileSync(liveFile(admin.deck.logs.folder, { slot: 1, stream: 'stdout' }), 'half ')
+  const feed = await openFeed(t, admin, '?lines=2')
+  say(admin, 1, 'stdout', ['and half', HOSTILE])
+  say(admin, 2, 'stderr', ['second'])
+  assert.deepEqual(await feed.next(4), [
+    ['message', { slot: 1, stream: 'stdout', text: 'older' }],
+    ['message', { slot: 1, stream: 'stdout', text: 'half and half' }],
+    ['message', { slot: 1, stream: 'stdout', text: HOSTILE }],
+    ['message', { slot: 2, stream: 'stderr', text: 'second' }]
+  ], 'what has no end yet comes with its end, and once')
+  admin.deck.logs.open({ worker: 3, slot: 3 }).close()
+  say(admin, 3, 'stdout', ['third'])
+  assert.deepEqual(await feed.next(1), [['message', { slot: 3, stream: 'stdout', text: 'third' }]])
+})
+
+test('tells only what was asked for', async (t) => {
+  const admin = await startAdmin(t)
+  const feed = await openFeed(t, admin, '?slot=2&stream=stderr')
+  say(admin, 1, 'stderr', ['no'])
+  say(admin, 2, 'stdout', ['no'])
+  say(admin, 2, 'stderr', ['yes'])
+  assert.deepEqual(await feed.next(1), [['message', { slot: 2, stream: 'stderr', text: 'yes' }]])
+})
+
+test('leaves out what comes too fast, says so, and goes on with a whole line', async (t) => {
+  const admin = await startAdmin(t)
+  const feed = await openFeed(t, admin, '?slot=1&stream=stdout')
+  say(admin, 1, 'stdout', Array.from({ length: 20_000 }, (_, index) => `${index} ${'x'.repeat(60)}`))
+  const [[event, { bytes }], [, { text }]] = await feed.next(2)
+  assert.equal(event, 'dropped')
+  assert.ok(bytes > 500_000)
+  assert.match(text, /^\d+ x{60}$/)
+})
+
+test('keeps nothing for a reader that does not read', async (t) => {
+  const admin = await startAdmin(t)
+  const feed = await openFeed(t, admin, '?slot=1&stream=stdout')
+  feed.stopReading()
+  for (let round = 0; round < 400; round++) {
+    say(admin, 1, 'stdout', [`${'z'.repeat(100)}\n`.repeat(4000)])
+    admin.clock.advance(TICK_MS)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  feed.goOnReading()
+  await feed.next(1)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  // What the sockets hold, and little more: 160 MB were written, of which 26 MB would have been read.
+  assert.ok(feed.text().length < 10e6, `${feed.text().length} characters were kept for it`)
+})
+
+test('ends when the port closes, and when the session does', async (t) => {
+  const admin = await startAdmin(t)
+  const Cookie = await admin.signIn()
+  const guest = await openFeed(t, admin, '', { Cookie })
+  const script = await openFeed(t, admin)
+  admin.admin.revokeSessions()
+  say(admin, 1, 'stdout', ['not for everybody'])
+  admin.clock.advance(TICK_MS)
+  await guest.ended
+  assert.doesNotMatch(guest.text(), /not for everybody/)
+  await Promise.all([admin.admin.close(), script.ended])
+  assert.equal(admin.clock.pending(), 0)
+})
+
+/** @param {import('../support/admin.js').Admin} admin @param {number} slot @param {'stdout' | 'stderr'} stream @param {string[]} lines */
+function say (admin, slot, stream, lines) {
+  appendFileSync(liveFile(admin.deck.logs.folder, { slot, stream }), lines.map((line) => `${line}\n`).join(''))
+}
+
+/**
+ * @param {import('node:test').TestContext} t @param {import('../support/admin.js').Admin} admin
+ * @param {string} [query] @param {Record<string, string>} [headers]
+ */
+async function openFeed (t, admin, query = '', headers = { Authorization: `Bearer ${TOKEN}` }) {
+  const req = http.get(`${admin.url}/api/v1/logs/stream${query}`, { agent: false, headers })
+  t.after(() => req.destroy())
+  req.on('error', () => {})
+  const [res] = /** @type {[http.IncomingMessage]} */ (await once(req, 'response'))
+  assert.equal(res.headers['content-type'], 'text/event-stream; charset=utf-8')
+  let text = ''
+  let told = 0
+  res.setEncoding('utf8').on('data', (chunk) => { text += chunk }).on('error', () => {})
+  const ended = once(res, 'close')
+  // ECONNRESET, when the test ends before the answer does.
+  ended.catch(() => {})
+  const messages = () => text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block) => {
+    const lines = block.split('\n')
+    return [lines.length > 1 ? lines[0].slice('event: '.length) : 'message', JSON.parse(/** @type {string} */ (lines.at(-1)).slice('data: '.length))]
+  })
+  while (!text.startsWith('retry: 3000\n\n')) await once(res, 'data')
+
+  return {
+    ended,
+    text: () => text,
+    stopReading: () => res.pause(),
+    goOnReading: () => res.resume(),
+    /** Lets time go by until so many more have come. @param {number} count @returns {Promise<any[]>} */
+    async next (count) {
+      while (messages().length < told + count) {
+        admin.clock.advance(TICK_MS)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+      told += count
+      return messages().slice(told - count, told)
+    }
+  }
+}
+
+/** @param {any} res @param {(error: Error | null, body: string) => void} done */
+function asText (res, done) {
+  let text = ''
+  res.setEncoding('utf8').on('data', (/** @type {string} */ chunk) => { text += chunk }).on('end', () => done(null, text))
+}

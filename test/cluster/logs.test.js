@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { runCli, startDeck } from '../support/deck.js'
+import { checkLines } from '../support/log-lines.js'
+
+const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
+const MEGABYTE = 1024 * 1024
+// The connections of fetch() stay open, and no drain need wait for them.
+const env = { CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '50' }
+
+describe('the output of the workers', () => {
+  test('20 MB at full speed through rotation, while the master is killed: every line once, in order, none torn', async (t) => {
+    const deck = await startDeck(t, 'writes-lines.js', {
+      env,
+      args: [String(10 * MEGABYTE)],
+      flags: ['--logs-max-bytes', String(MEGABYTE), '--logs-max-files', '1000', '--ready-signal', 'online']
+    })
+    const { workers } = await deck.until({ ready: 2 })
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === workers[1].id, 'the end of the workers that were left')
+    await until(() => finished(deck).filter(({ cpuMs }) => cpuMs !== null).length >= 2)
+    assert.equal((await deck.stop()).code, 0)
+    for (const slot of [1, 2]) {
+      const { bytes, files, writers } = checkLines(path.join(deck.folder, 'logs'), slot)
+      t.diagnostic(`slot ${slot}: ${bytes} bytes in ${files} files, by ${writers.size} processes`)
+      assert.ok(files > 8)
+      assert.equal(writers.size, 2)
+    }
+  })
+
+  test('goes to a file of the slot that its owner alone can read, and not to the master\'s own, if that is no terminal', async (t) => {
+    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1 })
+    const url = await urlOf(deck)
+    await fetch(`${url}/say?text=from+the+app`)
+    await fetch(`${url}/child?text=from+its+child`)
+    assert.equal(read(deck, 'stdout'), 'from the app\nfrom its child\n')
+    assert.equal(statSync(path.join(deck.folder, 'logs', 'slot-1.stdout.log')).mode & 0o777, 0o600)
+    await deck.stop()
+    assert.doesNotMatch(deck.output.stdout, /from the app/)
+  })
+
+  test('is repeated there when that is asked for, to its last line', async (t) => {
+    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1, flags: ['--logs-mirror', 'on'] })
+    const url = await urlOf(deck)
+    await fetch(`${url}/throw?text=the+last+word`).catch(() => {})
+    await deck.untilEvent(({ type }) => type === 'worker.exited', 'the exit')
+    await deck.until({ ready: 1 })
+    await fetch(`${await urlOf(deck)}/say?text=from+the+app`)
+    await deck.stop()
+    assert.match(deck.output.stdout, /^from the app$/m)
+    assert.match(deck.output.stderr, /^Error: the last word$/m)
+  })
+
+  test('is whole when the app exits right after a large line, or is killed', async (t) => {
+    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1 })
+    await fetch(`${await urlOf(deck)}/large?bytes=3000000`).catch(() => {})
+    const { code } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the exit')
+    assert.equal(code, 3)
+    await deck.until({ ready: 1 })
+    const url = await urlOf(deck)
+    const pid = Number(await (await fetch(`${url}/say?text=before+the+kill`)).text())
+    process.kill(pid, 'SIGKILL')
+    assert.equal(read(deck, 'stdout'), `${'x'.repeat(3_000_000)} end\nbefore the kill\n`)
+  })
+
+  test('arrives while there is no master, and the next one goes on with the same files', async (t) => {
+    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1, flags: ['--no-keeper'] })
+    const url = await urlOf(deck)
+    await fetch(`${url}/say?text=with+a+master`)
+    deck.signal('SIGKILL')
+    await deck.exited
+    await fetch(`${url}/say?text=without`)
+    const next = await startDeck(t, 'talks-and-dies.js', { env, workers: 1, dataDir: deck.folder, flags: ['--no-keeper'] })
+    await next.until({ ready: 1 })
+    await fetch(`${await urlOf(next)}/say?text=with+the+next`)
+    assert.deepEqual((await next.api('/logs?slot=1&stream=stdout')).body.items.map((/** @type {any} */ { text }) => text), ['with a master', 'without', 'with the next'])
+  })
+
+  test('goes through an upgrade in place without a line lost or told twice', async (t) => {
+    const deck = await startDeck(t, 'writes-lines.js', {
+      env,
+      workers: 1,
+      args: [String(4 * MEGABYTE)],
+      flags: ['--logs-max-bytes', '65536', '--logs-max-files', '1000', '--logs-mirror', 'on', '--ready-signal', 'online']
+    })
+    const { workers: [{ id }] } = await deck.until({ ready: 1 })
+    const { code, stderr } = await runCli(['upgrade', '--wait', '--data-dir', deck.folder], { cwd: path.dirname(deck.folder) })
+    assert.equal(code, 0, stderr)
+    await deck.nextMaster()
+    await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the old worker')
+    await until(() => checkLines(path.join(deck.folder, 'logs'), 1).writers.size === 2)
+    await deck.stop()
+    const { writers } = checkLines(path.join(deck.folder, 'logs'), 1)
+    const mirrored = deck.output.stdout.split('\n').filter((line) => /^\d+ \d+ [a-z]*\.$/.test(line))
+    assert.equal(mirrored.length, [...writers.values()].reduce((sum, { lines }) => sum + lines, 0))
+    assert.equal(new Set(mirrored).size, mirrored.length)
+  })
+
+  test('is followed by the command line, over the death of a master', async (t) => {
+    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1 })
+    await fetch(`${await urlOf(deck)}/say?text=before`)
+    const child = spawn(process.execPath, [CLI, 'logs', '-f', '--data-dir', deck.folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.after(() => child.kill('SIGKILL'))
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+    assert.equal((await lines.next()).value, '1 stdout | before')
+    await fetch(`${await urlOf(deck)}/say?text=now`)
+    assert.equal((await lines.next()).value, '1 stdout | now')
+    await deck.loseMaster()
+    await deck.until({ ready: 1 })
+    const url = await urlOf(deck)
+    const timer = setInterval(() => fetch(`${url}/say?text=again`), 50)
+    assert.equal((await lines.next()).value, '1 stdout | again')
+    clearInterval(timer)
+    const exit = once(child, 'exit')
+    child.kill('SIGTERM')
+    await exit
+  })
+})
+
+/** @param {import('../support/deck.js').Deck} deck */
+async function urlOf (deck) {
+  const { app: { addresses } } = await deck.untilStatus((status) => status.readyWorkers === 1 && status.app.addresses.length > 0, 'a worker that listens')
+  return String(addresses.at(-1))
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {string} stream */
+function read ({ folder }, stream) {
+  return readFileSync(path.join(folder, 'logs', `slot-1.${stream}.log`), 'utf8')
+}
+
+/** The processes that have written in any slot. @param {import('../support/deck.js').Deck} deck */
+function finished ({ folder }) {
+  return [1, 2].flatMap((slot) => [...checkLines(path.join(folder, 'logs'), slot).writers.values()])
+}
+
+/** @param {() => boolean} isSo */
+async function until (isSo) {
+  for (let tries = 0; ; tries++) {
+    try {
+      if (isSo()) return
+    } catch (error) {
+      // While it is written a line may be seen half, and a part move; what stays so is wrong.
+      if (tries > 100) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
