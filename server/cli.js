@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Command, Option } from 'commander'
 import { createApiClient } from './cli/api-client.js'
 import * as commands from './cli/commands.js'
+import { crashes } from './cli/crashes.js'
 import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
 import { clean } from './cli/output.js'
@@ -110,6 +111,11 @@ function addClientCommands (program, terminal) {
   const history = client('history', 'print what happened, newest first', commands.history)
     .option('--limit <n>', 'how many events, at most 1000', '50')
   for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
+  client('crashes [id]', 'print what workers died of, in groups; with an id: that group and its newest crash', crashes)
+    .option('--state <state>', 'only open, resolved or muted ones')
+    .option('--q <words>', 'only with these words in a message or a stack')
+    .option('--release <value>', 'only those of this release')
+    .option('--since <value>', 'only what has crashed since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
   client('open', 'print a link that signs a browser in once, and open it', commands.open)
   client('stop', 'stop the master and its workers, and wait until they are gone', commands.stop)
 }

@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs'
+import { createCrashDesk } from './crashes/desk.js'
 import { DeckError } from './errors.js'
 import { resolveRelease } from './releases/resolve.js'
 
@@ -18,6 +19,7 @@ export function createDeck ({ config, supervisor, events, history, master, isKep
   return {
     events,
     history,
+    crashes: createCrashDesk({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {
       return {

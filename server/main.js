@@ -7,6 +7,7 @@ import { createForker } from './cluster/forker.js'
 import { listenForSignals } from './cluster/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { openDataDir } from './data-dir.js'
+import { createCrashRecorder } from './crashes/recorder.js'
 import { createDeck } from './deck.js'
 import { createEventStream } from './event-stream.js'
 import { connectKeeper } from './keeper-link.js'
@@ -36,6 +37,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const keeper = await connectKeeper()
   const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
+  const crashRecorder = createCrashRecorder()
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
   const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
@@ -48,6 +50,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
+  crashRecorder.open({ store: history.crashes, events })
   const terminal = createTerminal({ stdout })
   // EPIPE, as for the terminal.
   stderr.on('error', () => {})
@@ -123,9 +126,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
   /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
-    const { ready, drain, stop, restart } = config
-    const state = createState({ options: { ready, drain, stop, restart }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, onStartBlocked })
+    const { ready, drain, stop, restart, crash } = config
+    const state = createState({ options: { ready, drain, stop, restart, crash }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives }), events, keeper, crashes: crashRecorder, onStartBlocked })
   }
 
   function announceStart () {

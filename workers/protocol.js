@@ -21,10 +21,12 @@
  *   | { type: 'listening', address: string }
  *   | { type: 'ready' }
  *   | { type: 'drained' }
+ *   | { type: 'crashing', errorName: string, errorMessage: string }
  *   | { type: 'vitals', rssBytes: number, cpuPercent: number }} ToMaster
  *
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
+ * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
  * `cpuPercent`: of one CPU, over the time since the last heartbeat.
  */
 
@@ -40,7 +42,7 @@
 /**
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind.
- * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, orphan: OrphanSettings }} BootSettings
+ * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings }} BootSettings
  *
  * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
  * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number }} OrphanSettings

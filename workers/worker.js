@@ -3,24 +3,28 @@ import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { createDrain } from './drain.js'
 import { deferInterrupt } from './interrupt.js'
+import { createLastWords } from './last-words.js'
 import { shareSockets, watchServers } from './listen.js'
 import { outliveMaster } from './orphan.js'
+import { watchRequests } from './requests.js'
 import { sendVitals } from './vitals.js'
 
 /**
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings }) {
+export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings }) {
   const channel = openChannel()
-  const drain = createDrain({ onDrained: () => orphan.endAlone() || channel.send({ type: 'drained' }) })
+  const drain = createDrain({ onDrained: () => lastWords.isDying() || orphan.endAlone() || channel.send({ type: 'drained' }) })
   const hasSockets = dispatch === 'shared'
+  const requests = watchRequests()
+  const lastWords = createLastWords({ ...crash, requests, drain, channel })
   let isReady = false
   let hasListened = false
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || hasListened })
 
   if (cluster.worker) cluster.worker.id = worker
-  recordCrashes(crashFile)
+  recordCrashes(crashFile, { requests, lastWords })
   deferInterrupt(drain)
   watchServers({ onListen: drain.watch, onListening: announce })
   if (hasSockets) shareSockets({ channel, isDraining: drain.isDraining })

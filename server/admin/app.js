@@ -5,6 +5,7 @@ import { createApi } from './endpoint.js'
 import { sendProblem, toDeckError } from './problem.js'
 import { assetsRouter } from './routes/assets.js'
 import { clusterResources } from './routes/cluster.js'
+import { crashResources } from './routes/crashes.js'
 import { eventFeedResources } from './routes/event-feed.js'
 import { eventResources } from './routes/events.js'
 import { healthRouter } from './routes/health.js'
@@ -62,6 +63,7 @@ export function createApp (parts) {
   app.use('/api/v1', createApi({
     ...clusterResources(parts),
     ...rolloutResources(parts),
+    ...crashResources(parts),
     ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...eventResources(parts),
     ...signInLinkResources(parts)

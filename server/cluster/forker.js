@@ -14,10 +14,10 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
- * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'orphanMs'>} config
+ * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs'>} config
  * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean }} options `outlives`: whether a worker is to outlive this master
  */
-export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, orphanMs }, { crashFolder, orderFolder, outlives }) {
+export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, crash, orphanMs }, { crashFolder, orderFolder, outlives }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -38,6 +38,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       dispatch,
       readySignal: ready.signal,
       crashFile,
+      crash,
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = cluster.fork({

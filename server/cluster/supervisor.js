@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { constants } from 'node:os'
+import { takeCrashNote } from '../crashes/note.js'
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
 import { snapshot } from '../lifecycle/snapshot.js'
@@ -8,7 +9,6 @@ import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
 import { createSockets } from './sockets.js'
-import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
 
@@ -27,16 +27,19 @@ const BLOCKED_RETRY_MS = 20
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
+ * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}
+  fork, events, keeper, now = () => performance.now(), time = Date.now, random = Math.random, crashes = NO_CRASHES, onStartBlocked = () => {}
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
   const handles = new Map()
   /** @type {Map<number, { rssBytes: number, cpuPercent: number, at: string }>} */
   const vitals = new Map()
+  /** What is known of the end of a worker until its exit is on record. @type {Map<number, any>} */
+  const evidence = new Map()
   const addresses = createAddresses()
   /** @type {any[]} */
   const inbox = []
@@ -87,6 +90,7 @@ export function createSupervisor (initialState, {
       if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
     },
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
+    crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ { rssBytes, cpuPercent }) {
       vitals.set(worker, { rssBytes, cpuPercent, at: new Date(time()).toISOString() })
@@ -230,7 +234,7 @@ export function createSupervisor (initialState, {
     try {
       const result = reduce(state, { ...input, at: now(), time: time(), random: random() })
       state = result.state
-      for (const event of result.events) events.publish(event)
+      for (const event of result.events) events.publish(event.type === 'worker.exited' ? recordCrash(event) : event)
       for (const command of result.commands) attempt(command)
       return result.refusal
     } finally {
@@ -261,20 +265,36 @@ export function createSupervisor (initialState, {
     if (!identity || !isAlive(identity)) {
       const { code = null, signal = null } = exits.findLast(({ pid }) => pid === worker.pid) ?? {}
       if (identity) rmSync(identity.orderFile, { force: true })
-      return { ...worker, exit: { code, signal, error: identity && takeCrashNote(identity.crashFile, code) } }
+      return { ...worker, exit: investigate(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
     const { deadlineMs } = initialState.options.drain
     handles.set(worker.id, createOrphanHandle(identity, { deadlineMs, onExit: (exit) => exited(worker.id, exit) }))
     return { ...worker, exit: null }
   }
 
+  /** @param {{ id: number, slot: number, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any }} exit */
+  function investigate ({ id, slot, pid }, exit) {
+    const found = crashes.examine({ slot, worker: id, pid, code: exit.code, signal: exit.signal })
+    evidence.set(id, { note: exit.error, ...found })
+    return { ...exit, isOutOfMemory: found.memoryKind !== null }
+  }
+
+  /** @param {any} event `worker.exited` */
+  function recordCrash (event) {
+    const found = evidence.get(event.worker)
+    evidence.delete(event.worker)
+    return found ? crashes.record(event, { ...found, root: state.releases[event.release]?.path ?? null }) : event
+  }
+
   /** @param {number} worker @param {any} exit */
   function exited (worker, exit) {
+    const known = state.workers[worker]
+    const end = known ? investigate(known, exit) : exit
     handles.delete(worker)
     vitals.delete(worker)
     addresses.forget(worker)
     sockets.forget(worker)
-    receive({ type: 'worker-exited', worker, ...exit })
+    receive({ type: 'worker-exited', worker, ...end })
   }
 
   /** @param {Extract<Command, { type: 'fork' }>} order */
@@ -295,6 +315,14 @@ export function createSupervisor (initialState, {
       exited(worker, { code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
     }
   }
+}
+
+/** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */
+const NO_CRASHES = { examine: () => ({ memoryKind: null, stderr: [] }), record: (event) => event }
+
+/** @param {unknown} text of the app's own */
+function clip (text) {
+  return String(text).slice(0, 1000)
 }
 
 /** @typedef {import('../lifecycle/state.js').Command} Command */

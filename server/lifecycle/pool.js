@@ -1,3 +1,4 @@
+import { beginCrash } from './crashing.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
 import { createSlot } from './state.js'
@@ -94,6 +95,12 @@ const HANDLERS = {
 
   'worker-drained': ofWorker((turn, worker) => {
     if (worker.state === 'draining') terminate(turn, worker)
+  }),
+
+  'worker-crashing': ofWorker((turn, worker, error) => {
+    const role = roleOf(turn, worker)
+    const loss = beginCrash(turn, worker, error)
+    if (loss) lose(turn, worker, role, loss.cause, loss.reason)
   }),
 
   'worker-exited': ofWorker((turn, worker, exit) => {

@@ -21,6 +21,12 @@ const ROUTES = [
   { path: '/stop', allow: 'POST' },
   { path: '/rollouts', allow: 'GET, HEAD, POST' },
   { path: '/rollouts/1', allow: 'GET, HEAD' },
+  { path: '/crashes', allow: 'GET, HEAD' },
+  { path: '/crashes/1', allow: 'GET, HEAD' },
+  { path: '/crashes/1/occurrences/1', allow: 'GET, HEAD' },
+  { path: '/crashes/1/resolve', allow: 'POST' },
+  { path: '/crashes/1/mute', allow: 'POST' },
+  { path: '/crashes/1/reopen', allow: 'POST' },
   { path: '/events', allow: 'GET, HEAD' },
   { path: '/events/1', allow: 'GET, HEAD' },
   { path: '/events/stream', allow: 'GET, HEAD' },
@@ -43,11 +49,17 @@ const CASES = [
   { method: 'POST', path: '/workers/99/restart', status: 404, code: 'not-found', detail: /worker 99/ },
   { method: 'GET', path: '/rollouts/99', status: 404, code: 'not-found' },
   { method: 'GET', path: '/events/99999', status: 404, code: 'not-found' },
+  { method: 'GET', path: '/crashes/99', status: 404, code: 'not-found', detail: /crash group 99/ },
+  { method: 'GET', path: '/crashes/99/occurrences/1', status: 404, code: 'not-found' },
+  { method: 'POST', path: '/crashes/99/resolve', status: 404, code: 'not-found', detail: /crash group 99/ },
   ...['abc', '0', '-1', '1.5', '1e3', '01', '+1', '%31%00', '1'.repeat(16), 'null', '__proto__', "1'--"].flatMap((id) => [
     { method: 'GET', path: `/workers/${id}` },
     { method: 'POST', path: `/workers/${id}/restart` },
     { method: 'GET', path: `/rollouts/${id}` },
-    { method: 'GET', path: `/events/${id}` }
+    { method: 'GET', path: `/events/${id}` },
+    { method: 'GET', path: `/crashes/${id}` },
+    { method: 'GET', path: `/crashes/1/occurrences/${id}` },
+    { method: 'POST', path: `/crashes/${id}/mute` }
   ]).map((call) => ({ ...call, status: 400, code: 'invalid-id', detail: /^id: expected a positive integer, received "/ })),
   { method: 'GET', path: '/workers/%ZZ', status: 400, code: 'bad-request' },
 
@@ -94,6 +106,7 @@ const CASES = [
   { method: 'GET', path: '/events?limit=0', headers: { Accept: 'text/csv' }, status: 400, code: 'invalid-query' },
   ...['limit=0', 'limit=101', 'cursor=x', 'limit=5&limit=5'].map((query) => ({ method: 'GET', path: `/rollouts?${query}`, status: 400, code: 'invalid-query' })),
   ...['wait=', 'wait=30', 'wait=-1s', 'wait=6m', 'wait=300001ms', 'wait=1h', 'wait=30s&wait=30s', 'wait=NaN', 'wait=1e3s', 'wait=5%20s'].map((query) => ({ method: 'GET', path: `/rollouts/1?${query}`, status: 400, code: 'invalid-query', detail: /^wait: expected / })),
+  ...['state=closed', 'state=', 'q=', `q=${'x'.repeat(101)}`, 'release=%2Fetc', 'since=garbage', 'limit=0', 'limit=101', 'cursor=x', 'cursor=AAAA', 'q=a&q=b'].map((query) => ({ method: 'GET', path: `/crashes?${query}`, status: 400, code: 'invalid-query', detail: /^[^:]*: expected .*, received / })),
   ...['abc', '-1', '1.5', '1'.repeat(16)].map((id) => ({ method: 'GET', path: '/events/stream', headers: { 'Last-Event-ID': id }, status: 400, code: 'invalid-id' }))
 ]
 

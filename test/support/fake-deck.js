@@ -1,3 +1,4 @@
+import { createCrashDesk } from '../../server/crashes/desk.js'
 import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/event-stream.js'
 
@@ -35,6 +36,7 @@ export function createFakeDeck ({ history }) {
   return {
     events,
     history,
+    crashes: createCrashDesk({ store: history.crashes, events, release: () => state.release.id }),
     dispatched,
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
     /** @param {any} changes merged over the snapshot */
