@@ -111,7 +111,7 @@ function addClientCommands (program, terminal) {
   const history = client('history', 'print what happened, newest first', commands.history)
     .option('--limit <n>', 'how many events, at most 1000', '50')
   for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
-  client('crashes [id]', 'print what workers died of, in groups; with an id: that group and its newest crash', crashes)
+  client('crashes [id]', 'print the groups of crashes, or one of them', crashes)
     .option('--state <state>', 'only open, resolved or muted ones')
     .option('--q <words>', 'only with these words in a message or a stack')
     .option('--release <value>', 'only those of this release')
