@@ -80,6 +80,21 @@ for (const [app, url, flags = []] of /** @type {[string, string, string[]?][]} *
 }
 
 
+test('a rejection that only warns is no crash', async () => {
+  for (const mode of ['warn', 'none']) {
+    const port = await freePort()
+    const crashFile = path.join(FOLDER, `${port}.json`)
+    const child = spawn(process.execPath, [`--unhandled-rejections=${mode}`, '--import', AROUND, COMMONJS], { env: { ...process.env, PORT: String(port), CRASH_FILE: crashFile, GRACE_MS: '40' }, stdio: 'ignore' })
+    assert.match(await request(port, '/', child), /^200/)
+    const unanswered = http.get({ port, path: '/reject', agent: false }).on('error', () => {})
+    await once(unanswered, 'finish')
+    assert.match(await request(port, '/', child), /^200/)
+    assert.equal(existsSync(crashFile), false)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+})
+
 test('a second exception, or an exit, ends the grace at once, with the end of the first', async () => {
   for (const url of ['/second', '/exits-meanwhile']) {
     const { code, stderr, note } = await die(ES_MODULE, url, { graceMs: 15_000 })
