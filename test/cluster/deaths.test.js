@@ -81,6 +81,13 @@ for (const death of AT_BOOT) {
   })
 }
 
+test('the table of deaths: heap', { todo: 'V8 says it on stderr alone, whose tail comes with the logs' }, async (t) => {
+  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1, flags: ['--exec-argv', '--max-old-space-size=24'] })
+  const [{ id }] = (await deck.until({ ready: 1 })).workers
+  await ask(`${await deck.appUrl()}/heap`)
+  await check(t, deck, { name: 'heap out of memory', cause: 'out-of-memory', kind: 'heap-out-of-memory', code: null, signal: 'SIGABRT' }, id)
+})
+
 test('the table of deaths: what the master means to end leaves no crash', async (t) => {
   const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
   const [{ id }] = (await deck.until({ ready: 1 })).workers

@@ -79,7 +79,6 @@ for (const [app, url, flags = []] of /** @type {[string, string, string[]?][]} *
   })
 }
 
-
 test('a rejection that only warns is no crash', async () => {
   for (const mode of ['warn', 'none']) {
     const port = await freePort()
