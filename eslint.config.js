@@ -44,7 +44,7 @@ const LAYERS = [
     forbidden: [String.raw`/(admin|db|views)/`, String.raw`/(main|cli|recorder)\.js$`, '^(express|socket\\.io|better-sqlite3)']
   },
   {
-    files: ['server/{recorder,event-stream,errors,config,config-file,options,cpu-count,nearest}.js', 'server/releases/**/*.js', 'server/vitals/**/*.js'],
+    files: ['server/{recorder,event-stream,errors,config,config-file,options,cpu-count,nearest}.js', 'server/releases/**/*.js', 'server/vitals/**/*.js', 'server/crashes/**/*.js'],
     because: 'this layer lies below main and beside admin and cluster',
     forbidden: [String.raw`/(admin|cluster|cli)/`, String.raw`/(main|cli)\.js$`]
   },

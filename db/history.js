@@ -1,4 +1,5 @@
 import { DeckError } from '../server/errors.js'
+import { createCrashGroups } from './crash-groups.js'
 import { createEventPages } from './event-pages.js'
 import { createEvents } from './events.js'
 import { createHighWater } from './high-water.js'
@@ -12,6 +13,7 @@ import { createWorkerLives } from './worker-lives.js'
 /** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
 /** @typedef {import('./event-pages.js').EventQuery} EventQuery */
 /** @typedef {ReturnType<typeof openHistory>} History */
+/** @typedef {ReturnType<typeof createCrashGroups>} CrashGroups */
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -72,6 +74,24 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
     /** @param {{ limit?: number, cursor?: string | null }} [query] */
     rollouts: (query) => reading(() => tables.rollouts.page(query)),
 
+    /** What the workers died of. `record` and `setState` throw what SQLite says. */
+    crashes: {
+      /** @type {CrashGroups['record']} */
+      record: (fingerprint, record, facts) => tables.crashes.record(fingerprint, record, facts),
+      /** @type {CrashGroups['setState']} */
+      setState: (id, change) => tables.crashes.setState(id, change),
+      /** @type {CrashGroups['page']} */
+      page: (query) => reading(() => tables.crashes.page(query)),
+      /** @type {CrashGroups['find']} */
+      find: (id) => reading(() => tables.crashes.find(id)),
+      /** @type {CrashGroups['newest']} */
+      newest: (group) => reading(() => tables.crashes.newest(group)),
+      /** @type {CrashGroups['occurrences']} */
+      occurrences: (group) => reading(() => tables.crashes.occurrences(group)),
+      /** @type {CrashGroups['occurrence']} */
+      occurrence: (group, id) => reading(() => tables.crashes.occurrence(group, id))
+    },
+
     /** @type {import('./sessions.js').Sessions} */
     sessions: {
       create: (session) => tables.sessions.create(session),
@@ -112,6 +132,7 @@ function openTables ({ file, now, clock, retention }, before) {
   const { db, movedAside } = openDatabase(file, { now })
   const events = createEvents(db)
   const rollouts = createRollouts(db, { clock })
+  const crashes = createCrashGroups(db)
   const highWater = createHighWater(db)
   if (before) highWater.adopt(before)
 
@@ -129,13 +150,14 @@ function openTables ({ file, now, clock, retention }, before) {
     movedAside,
     events,
     rollouts,
+    crashes,
     highWater,
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
     page: createEventPages(db, { clock }).page,
     sessions: createSessions(db),
     workerLives: createWorkerLives(db),
     vitals: createVitalsStore(db),
-    sweep: createRetention(db, { retention, now, clock }).sweep,
+    sweep: createRetention(db, { retention, now, clock, sweepCrashes: crashes.sweep }).sweep,
     close: () => { db.close() }
   }
 }

@@ -10,9 +10,9 @@ const ROWS_PER_STATEMENT = 50
 /**
  * Forgets what is too old or too much, oldest first, a slice at a time.
  * @param {import('./open.js').Db} db
- * @param {{ retention: Retention, now: () => number, clock: () => number }} parts `clock`: monotonic ms
+ * @param {{ retention: Retention, now: () => number, clock: () => number, sweepCrashes: (what: { before: number, rows: number }) => number }} parts `clock`: monotonic ms
  */
-export function createRetention (db, { retention, now, clock }) {
+export function createRetention (db, { retention, now, clock, sweepCrashes }) {
   const newestEvent = db.prepare('SELECT max(id) FROM events').pluck()
   const oldestEvent = db.prepare('SELECT min(id) FROM events').pluck()
   // Ids are dense, so the newest id says how many there are; counting a million rows would hold the loop.
@@ -37,6 +37,7 @@ export function createRetention (db, { retention, now, clock }) {
       const kinds = [
         ...deleteVitals,
         (/** @type {number} */ rows) => deleteSessions.run({ now: now(), rows }).changes,
+        (/** @type {number} */ rows) => sweepCrashes({ before, rows }),
         (/** @type {number} */ rows) => deleteRollouts.run({ before, rows }).changes,
         (/** @type {number} */ rows) => deleteEvents.run({ before, rows, surplus: Number(newestEvent.get() ?? 0) - retention.maxEvents }).changes
       ]

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Command, Option } from 'commander'
 import { createApiClient } from './cli/api-client.js'
 import * as commands from './cli/commands.js'
+import { crashes } from './cli/crashes.js'
 import { diagnose, kill } from './cli/diagnose.js'
 import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
@@ -122,6 +123,11 @@ function addClientCommands (program, terminal) {
     .option('--slot <n>', 'only this slot')
     .option('--stream <name>', 'only stdout, or only stderr')
     .option('--lines <n>', 'how many of each log, at most 1000', '100')
+  client('crashes [id]', 'print the groups of crashes, or one of them', crashes)
+    .option('--state <state>', 'only open, resolved or muted ones')
+    .option('--q <words>', 'only with these words in a message or a stack')
+    .option('--release <value>', 'only those of this release')
+    .option('--since <value>', 'only what has crashed since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
   client('open', 'print a link that signs a browser in once, and open it', commands.open)
   client('stop', 'stop the master and its workers, and wait until they are gone', commands.stop)
 }

@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs'
+import { createCrashDesk } from './crashes/desk.js'
 import { DeckError } from './errors.js'
 import { resolveRelease } from './releases/resolve.js'
 
@@ -24,6 +25,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     vitals,
     diagnostics,
     logs,
+    crashes: createCrashDesk({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {
       return {

@@ -7,6 +7,7 @@ import { createForker } from './cluster/forker.js'
 import { listenForSignals } from './cluster/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { openDataDir } from './data-dir.js'
+import { createCrashRecorder } from './crashes/recorder.js'
 import { createDeck } from './deck.js'
 import { createDiagnostics } from './diagnostics/diagnostics.js'
 import { openStore } from './diagnostics/store.js'
@@ -45,6 +46,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   vitals.start()
   const log = createLog(dataDir.logFile)
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
+  const crashRecorder = createCrashRecorder({ logs, vitals })
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
   const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
@@ -57,6 +59,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
   const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
+  crashRecorder.open({ store: history.crashes, events })
   const terminal = createTerminal({ stdout })
   // EPIPE, as for the terminal.
   stderr.on('error', () => {})
@@ -141,9 +144,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
   /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
-    const { ready, drain, stop, restart, watchdog, recycle } = config
-    const state = createState({ options: { ready, drain, stop, restart, recycle }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, onStartBlocked })
+    const { ready, drain, stop, crash, restart, watchdog, recycle } = config
+    const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, onStartBlocked })
   }
 
   function announceStart () {

@@ -33,6 +33,9 @@ export const SCHEMA = z.strictObject({
   stop: group({
     termGraceMs: milliseconds('how long a worker has after SIGTERM before it is killed').default(5000)
   }),
+  crash: group({
+    graceMs: milliseconds('how long a worker that is about to end by an exception may go on answering what it has; then the rest gets a 500. 0: it ends at once').default(1000)
+  }),
   orphanMs: milliseconds('how long a worker goes on that has lost its master and is not taken over by the next one').default(60_000),
   keeper: group({
     giveUpAfter: integer(0, 10_000, 'the keeper ends once its master has died this often in a row; 0: never').default(0)

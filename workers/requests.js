@@ -5,6 +5,7 @@ import { ABORTED, statusClass, STATUS_CLASSES } from './protocol.js'
 const CONNECTION = Symbol('clusterdeck.connection')
 
 /** @typedef {{ method: string, path: string, ageMs: number, response: any }} InFlight  `response`: null for HTTP/2 */
+/** @typedef {ReturnType<typeof watchRequests>} Requests */
 
 /**
  * Counts every HTTP request of this process through Node's own diagnostics channels, and knows those that are not

@@ -5,6 +5,7 @@ import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
 import { deferInterrupt } from './interrupt.js'
+import { createLastWords } from './last-words.js'
 import { shareSockets, watchServers } from './listen.js'
 import { outliveMaster } from './orphan.js'
 import { watchRequests } from './requests.js'
@@ -14,23 +15,24 @@ import { sendVitals } from './vitals.js'
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, dispatch, readySignal, crashFile, orphan: orphanSettings, maxRequests }) {
+export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests }) {
   const channel = openChannel()
-  const drain = createDrain({ onDrained: () => orphan.endAlone() || sayDrained() })
+  const drain = createDrain({ onDrained: () => lastWords.isDying() || orphan.endAlone() || sayDrained() })
   const hasSockets = dispatch === 'shared'
+  const requests = watchRequests()
+  const lastWords = createLastWords({ ...crash, requests, drain, channel })
   let isReady = false
   let hasListened = false
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || hasListened })
 
   if (cluster.worker) cluster.worker.id = worker
-  recordCrashes(crashFile)
+  recordCrashes(crashFile, { requests, lastWords })
   deferInterrupt(drain)
   watchServers({ onListen: drain.watch, onListening: announce })
   if (hasSockets) shareSockets({ channel, isDraining: drain.isDraining })
   channel.on('drain', drain.start)
   channel.on('outlive', orphan.outlive)
   channel.send({ type: 'hello' })
-  const requests = watchRequests()
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
   tellState(channel, { maxRequests })
   answerDiagnostics(channel)

@@ -5,6 +5,7 @@ import { createApi } from './endpoint.js'
 import { sendProblem, toDeckError } from './problem.js'
 import { assetsRouter } from './routes/assets.js'
 import { clusterResources } from './routes/cluster.js'
+import { crashResources } from './routes/crashes.js'
 import { diagnosticsResources } from './routes/diagnostics.js'
 import { eventFeedResources } from './routes/event-feed.js'
 import { eventResources } from './routes/events.js'
@@ -67,6 +68,7 @@ export function createApp (parts) {
   app.use('/api/v1', createApi({
     ...clusterResources(parts),
     ...rolloutResources(parts),
+    ...crashResources(parts),
     ...diagnosticsResources(parts),
     ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
     ...eventResources(parts),

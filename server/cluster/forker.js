@@ -15,10 +15,10 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
- * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'orphanMs' | 'recycle'>} config
+ * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle'>} config
  * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean, logs: Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>, random?: () => number }} options `outlives`: whether a worker is to outlive this master
  */
-export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, orphanMs, recycle }, { crashFolder, orderFolder, outlives, logs, random = Math.random }) {
+export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, crash, orphanMs, recycle }, { crashFolder, orderFolder, outlives, logs, random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -41,6 +41,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       readySignal: ready.signal,
       crashFile,
       maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
+      crash,
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { takeCrashNote } from '../crashes/note.js'
 import { isAlive, signalProcess } from '../process-identity.js'
-import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createOrphanHandle>} OrphanHandle */
 /** @typedef {import('../process-identity.js').ProcessIdentity & import('./worker-handle.js').WorkerFiles} OrphanIdentity */

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { constants } from 'node:os'
+import { takeCrashNote } from '../crashes/note.js'
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
 import { snapshot } from '../lifecycle/snapshot.js'
@@ -9,7 +10,6 @@ import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
 import { createSockets } from './sockets.js'
 import { createWatchdog } from './watchdog.js'
-import { takeCrashNote } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
 
@@ -30,14 +30,17 @@ const BLOCKED_RETRY_MS = 20
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
+ * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS
+  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS, crashes = NO_CRASHES
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
   const handles = new Map()
+  /** What is known of the end of a worker until its exit is on record. @type {Map<number, any>} */
+  const evidence = new Map()
   const addresses = createAddresses()
   /** @type {(worker: number, reply: { id: number, error: string | null }) => void} */
   let diagnosed = () => {}
@@ -99,6 +102,7 @@ export function createSupervisor (initialState, {
     },
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
     diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
+    crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ body) {
       if (state.workers[worker]) vitals.accept(worker, state.workers[worker].slot, body)
@@ -251,7 +255,7 @@ export function createSupervisor (initialState, {
     try {
       const result = reduce(state, { ...input, at: now(), time: time(), random: random() })
       state = result.state
-      for (const event of result.events) events.publish(event)
+      for (const event of result.events) events.publish(event.type === 'worker.exited' ? recordCrash(event) : event)
       for (const command of result.commands) attempt(command)
       return result.refusal
     } finally {
@@ -283,21 +287,37 @@ export function createSupervisor (initialState, {
     if (!identity || !isAlive(identity)) {
       const { code = null, signal = null } = exits.findLast(({ pid }) => pid === worker.pid) ?? {}
       if (identity) rmSync(identity.orderFile, { force: true })
-      return { ...worker, exit: { code, signal, error: identity && takeCrashNote(identity.crashFile, code) } }
+      return { ...worker, exit: investigate(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
     const { deadlineMs } = initialState.options.drain
     handles.set(worker.id, createOrphanHandle(identity, { deadlineMs, onExit: (exit) => exited(worker.id, exit) }))
     return { ...worker, exit: null }
   }
 
+  /** @param {{ id: number, slot: number, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any }} exit */
+  function investigate ({ id, slot, pid }, exit) {
+    const found = crashes.examine({ slot, worker: id, pid, code: exit.code, signal: exit.signal })
+    evidence.set(id, { note: exit.error, ...found })
+    return { ...exit, isOutOfMemory: found.memoryKind !== null }
+  }
+
+  /** @param {any} event `worker.exited` */
+  function recordCrash (event) {
+    const found = evidence.get(event.worker)
+    evidence.delete(event.worker)
+    return found ? crashes.record(event, { ...found, root: state.releases[event.release]?.path ?? null }) : event
+  }
+
   /** @param {number} worker @param {any} exit */
   function exited (worker, exit) {
+    const known = state.workers[worker]
+    const error = exit.error ?? watchdog.takeNote(worker)
+    const end = known ? investigate(known, { ...exit, error }) : exit
     handles.delete(worker)
     vitals.left(worker)
     addresses.forget(worker)
     sockets.forget(worker)
-    const note = watchdog.takeNote(worker)
-    receive({ type: 'worker-exited', worker, ...exit, error: exit.error ?? note })
+    receive({ type: 'worker-exited', worker, ...end })
   }
 
   /** @param {Extract<Command, { type: 'fork' }>} order */
@@ -322,6 +342,13 @@ export function createSupervisor (initialState, {
 
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
+/** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */
+const NO_CRASHES = { examine: () => ({ memoryKind: null, stderr: [] }), record: (event) => event }
+
+/** @param {unknown} text of the app's own */
+function clip (text) {
+  return String(text).slice(0, 1000)
+}
 
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 /** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */

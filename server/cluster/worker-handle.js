@@ -1,11 +1,8 @@
-import { readFileSync, rmSync } from 'node:fs'
 import { envelope, unwrap } from '../../workers/protocol.js'
+import { takeCrashNote } from '../crashes/note.js'
 import { identify } from '../process-identity.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
-
-/** An app's own handler may log the error and end the process a little later. */
-const NOTE_VALID_MS = 30_000
 
 /**
  * The master's view of one worker process: what can be told to it, and what is heard from it.
@@ -77,15 +74,3 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
 }
 
 /** @typedef {{ crashFile: string, orderFile: string }} WorkerFiles what it may leave behind, and where it is told to go once its master is dead */
-
-/** @param {string} file @param {number | null} code @returns {import('../lifecycle/state.js').CrashNote | null} the error that ended the process, if it left one */
-export function takeCrashNote (file, code) {
-  try {
-    const { at, errorName, errorMessage, stack } = JSON.parse(readFileSync(file, 'utf8'))
-    rmSync(file, { force: true })
-    return code !== 0 && Date.now() - at < NOTE_VALID_MS ? { errorName, errorMessage, stack } : null
-  } catch {
-    // ENOENT: it did not end by an error. A note cut short by a full disk is no note.
-    return null
-  }
-}

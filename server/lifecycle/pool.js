@@ -1,3 +1,4 @@
+import { beginCrash } from './crashing.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
@@ -139,6 +140,12 @@ const HANDLERS = {
   'stack-captured': ofWorker(killStuck),
 
   'worker-due': ofWorker(becomeDue),
+
+  'worker-crashing': ofWorker((turn, worker, error) => {
+    const role = roleOf(turn, worker)
+    const loss = beginCrash(turn, worker, error)
+    if (loss) lose(turn, worker, role, loss.cause, loss.reason)
+  }),
 
   'worker-exited': ofWorker((turn, worker, exit) => {
     const role = roleOf(turn, worker)

@@ -5,6 +5,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number }} ready
  * @property {{ idleGraceMs: number, deadlineMs: number }} drain
  * @property {{ termGraceMs: number }} stop
+ * @property {{ graceMs: number }} crash
  * @property {import('./restart-policy.js').RestartPolicy} restart
  * @property {{ maxAgeMs: number }} [recycle]  0: never
  */
@@ -13,7 +14,8 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Why the master means a worker to end; recorded before anything is done about it.
- * @typedef {{ cause: string, actor: string, rollout: number | null, message?: string }} Intent
+ * `actor`: null where nobody means it and it goes by itself.
+ * @typedef {{ cause: string, actor: string | null, rollout: number | null, message?: string }} Intent
  */
 
 /**
@@ -131,7 +133,8 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-answered', worker: number }
  *   | { type: 'stack-captured', worker: number }
  *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests', message: string }
- *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null }
+ *   | { type: 'worker-crashing', worker: number, errorName: string, errorMessage: string }
+ *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean }
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote

@@ -20,11 +20,12 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 /**
  * Why a worker ended. What the master had in mind counts first, then what the process tells.
  * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null }} worker
- * @param {{ code: number | null, signal: string | null, error?: unknown }} exit  code and signal are both null where nobody saw it end
+ * @param {{ code: number | null, signal: string | null, error?: unknown, isOutOfMemory?: boolean }} exit  code and signal are both null where nobody saw it end
  * @returns {string} a cause of the history
  */
-export function causeOfExit ({ state, intent, orphan }, { code, signal, error }) {
+export function causeOfExit ({ state, intent, orphan }, { code, signal, error, isOutOfMemory }) {
   if (intent) return intent.cause
+  if (isOutOfMemory) return 'out-of-memory'
   // Exit code 0 is how one ends that has lost its master and is not taken over in time.
   if (orphan && !code && signal === null && !error) return orphan
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'

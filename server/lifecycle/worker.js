@@ -38,18 +38,19 @@ export function becomeReady (turn, worker) {
  * Sends a worker on its way: it drains, whatever it was doing, because one that is not ready may still be serving.
  * @param {Turn} turn @param {Worker | undefined} worker nothing happens to one that is already going
  * @param {import('./state.js').Intent} intent
+ * @param {{ isTold?: boolean, deadlineMs?: number }} [how] `isTold`: it drains already
  */
-export function drain (turn, worker, intent) {
+export function drain (turn, worker, intent, { isTold = false, deadlineMs = turn.state.options.drain.deadlineMs } = {}) {
   if (!worker || !canMove(worker.state, 'draining')) return
   leaveSlot(turn, worker)
   worker.state = 'draining'
   worker.intent = intent
-  const { idleGraceMs, deadlineMs } = turn.state.options.drain
+  const { idleGraceMs } = turn.state.options.drain
   turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
   turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
   turn.order({ type: 'clear-deadline', deadline: 'steady', id: worker.id })
   turn.order({ type: 'clear-deadline', deadline: 'age', id: worker.id })
-  turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
+  if (!isTold) turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
   turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
 }
 
@@ -64,7 +65,7 @@ export function terminate (turn, worker) {
 /**
  * Takes note of an exit.
  * @param {Turn} turn @param {Worker} worker
- * @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit
+ * @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean }} exit
  * @returns {string} its cause
  */
 export function bury (turn, worker, exit) {
@@ -145,6 +146,7 @@ function exitMessage (worker, { code, signal, error }) {
   const how = signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known'
   const when = worker.state === 'starting' ? ' before it was ready' : ''
   const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
-  const intent = worker.intent?.message ? ` (${worker.intent.message})` : ''
+  // What an exception is about to do is told once.
+  const intent = worker.intent?.message && !error ? ` (${worker.intent.message})` : ''
   return `worker ${worker.id} (slot ${worker.slot}) ${how}${when}${why}${intent}`
 }

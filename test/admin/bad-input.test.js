@@ -26,6 +26,12 @@ const ROUTES = [
   { path: '/stop', allow: 'POST' },
   { path: '/rollouts', allow: 'GET, HEAD, POST' },
   { path: '/rollouts/1', allow: 'GET, HEAD' },
+  { path: '/crashes', allow: 'GET, HEAD' },
+  { path: '/crashes/1', allow: 'GET, HEAD' },
+  { path: '/crashes/1/occurrences/1', allow: 'GET, HEAD' },
+  { path: '/crashes/1/resolve', allow: 'POST' },
+  { path: '/crashes/1/mute', allow: 'POST' },
+  { path: '/crashes/1/reopen', allow: 'POST' },
   { path: '/events', allow: 'GET, HEAD' },
   { path: '/events/1', allow: 'GET, HEAD' },
   { path: '/events/stream', allow: 'GET, HEAD' },
@@ -55,11 +61,17 @@ const CASES = [
   { method: 'GET', path: '/diagnostics/99/file', status: 404, code: 'not-found' },
   { method: 'GET', path: '/rollouts/99', status: 404, code: 'not-found' },
   { method: 'GET', path: '/events/99999', status: 404, code: 'not-found' },
+  { method: 'GET', path: '/crashes/99', status: 404, code: 'not-found', detail: /crash group 99/ },
+  { method: 'GET', path: '/crashes/99/occurrences/1', status: 404, code: 'not-found' },
+  { method: 'POST', path: '/crashes/99/resolve', status: 404, code: 'not-found', detail: /crash group 99/ },
   ...['abc', '0', '-1', '1.5', '1e3', '01', '+1', '%31%00', '1'.repeat(16), 'null', '__proto__', "1'--"].flatMap((id) => [
     { method: 'GET', path: `/workers/${id}` },
     { method: 'POST', path: `/workers/${id}/restart` },
     { method: 'GET', path: `/rollouts/${id}` },
-    { method: 'GET', path: `/events/${id}` }
+    { method: 'GET', path: `/events/${id}` },
+    { method: 'GET', path: `/crashes/${id}` },
+    { method: 'GET', path: `/crashes/1/occurrences/${id}` },
+    { method: 'POST', path: `/crashes/${id}/mute` }
   ]).map((call) => ({ ...call, status: 400, code: 'invalid-id', detail: /^id: expected a positive integer, received "/ })),
   { method: 'GET', path: '/workers/%ZZ', status: 400, code: 'bad-request' },
 
@@ -113,6 +125,7 @@ const CASES = [
     .map((path) => ({ method: 'GET', path: `${path}?${query}`, status: 400, code: 'invalid-query', detail: /^(slot|stream|lines?): expected / }))),
   { method: 'GET', path: '/logs?lines=0', status: 400, code: 'invalid-query', detail: /^lines: expected an integer from 1 to 1000, received "0"$/ },
   ...['/logs?slot=9', '/logs/stream?slot=9', '/logs/stream?slot=9&lines=5'].map((path) => ({ method: 'GET', path, status: 404, code: 'not-found', detail: /^Slot 9 has no logs$/ })),
+  ...['state=closed', 'state=', 'q=', `q=${'x'.repeat(101)}`, 'release=%2Fetc', 'since=garbage', 'limit=0', 'limit=101', 'cursor=x', 'cursor=AAAA', 'q=a&q=b'].map((query) => ({ method: 'GET', path: `/crashes?${query}`, status: 400, code: 'invalid-query', detail: /^[^:]*: expected .*, received / })),
   ...['abc', '-1', '1.5', '1'.repeat(16)].map((id) => ({ method: 'GET', path: '/events/stream', headers: { 'Last-Event-ID': id }, status: 400, code: 'invalid-id' }))
 ]
 
@@ -145,7 +158,8 @@ test('lists every flaw of a body with its path, what was expected and what was r
 })
 
 test('tells strangers nothing but to sign in, whatever they ask for', async (t) => {
-  const admin = await startAdmin(t)
+  // There are more cases than a stranger may ask for in a minute.
+  const admin = await startAdmin(t, { limits: { strangerRequests: 6000 } })
   for (const { method, path, body, headers = {} } of [...CASES, ...ROUTES.flatMap(({ path, allow }) => allow.split(', ').map((method) => ({ method, path, body: undefined, headers: {} })))]) {
     const answer = await rawRequest(admin, { method, path: API + path, headers: withLength(headers, body), body })
     assert.equal(answer.status, 401, `${method} ${path}`)

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
-import http from 'node:http'
+import { closeSync, openSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { hang } from '../support/hang.js'
 
 const WATCH = ['--watchdog-timeout-ms', '2000']
 
@@ -16,17 +15,6 @@ const HANGS = /** @type {[string, string | null][]} */ ([
   ['wait', 'waitForever'],
   ['native', null]
 ])
-
-/**
- * Lets one worker hang; nobody waits for its answer, which never comes.
- * @param {string} url @param {string} folder where the worker says that it begins @param {string} how @returns {Promise<number>} its pid
- */
-async function hang (url, folder, how) {
-  http.get(`${url}/${how}`, { agent: false }, (response) => response.resume()).on('error', () => {})
-  const file = path.join(folder, how)
-  while (!existsSync(file) || readFileSync(file, 'utf8') === '') await wait(10)
-  return Number(readFileSync(file, 'utf8'))
-}
 
 describe('the watchdog', { concurrency: true }, () => {
   test('ends whatever hangs, with the place where it is stuck, after its replacement has been started', async (t) => {

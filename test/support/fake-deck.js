@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { createCrashDesk } from '../../server/crashes/desk.js'
 import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/event-stream.js'
 import { createVitals } from '../../server/vitals/vitals.js'
@@ -46,6 +47,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     history,
     vitals,
     logs,
+    crashes: createCrashDesk({ store: history.crashes, events, release: () => state.release.id }),
     dispatched,
     diagnostics: fakeDiagnostics(dispatched),
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),

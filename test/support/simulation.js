@@ -5,6 +5,7 @@ export const OPTIONS = Object.freeze({
   ready: { signal: /** @type {const} */ ('listening'), timeoutMs: 30_000 },
   drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
   stop: { termGraceMs: 5000 },
+  crash: { graceMs: 1000 },
   restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } }
 })
 
@@ -98,6 +99,8 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
           if (process.isKilled || process.isTerminated) simulation.exit(process.id, { code: 0 })
           else if (worker.state === 'unresponsive') simulation.feed({ type: 'stack-captured', worker: process.id })
           else if (process.isDraining) simulation.feed({ type: 'worker-drained', worker: process.id })
+          // It drains without having been told: an exception is ending it.
+          else if (worker.state === 'draining') simulation.exit(process.id, { code: 1 })
           else if (worker.state === 'starting' && isHealthy(process)) simulation.feed({ type: 'worker-ready', worker: process.id })
           else if (worker.state === 'starting') simulation.exit(process.id, { code: 1 })
           else continue

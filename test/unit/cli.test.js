@@ -272,7 +272,7 @@ for (const [line, message] of /** @type {[string, RegExp][]} */ ([
     assert.equal(stdout, '')
     assert.match(stderr, message)
     assert.equal(code, 2)
-    assert.doesNotMatch(stderr, /\n +at /)
+    assert.doesNotMatch(stderr, /\n +at .*:\d/)
   })
 }
 

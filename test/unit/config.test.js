@@ -39,6 +39,7 @@ test('without anything set the defaults hold', async (t) => {
     ready: { signal: 'listening', timeoutMs: 30_000 },
     drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
     stop: { termGraceMs: 5000 },
+    crash: { graceMs: 1000 },
     orphanMs: 60_000,
     keeper: { giveUpAfter: 0 },
     restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },

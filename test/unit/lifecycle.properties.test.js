@@ -12,6 +12,7 @@ const pick = (/** @type {number[]} */ list, /** @type {number} */ n) => list[n %
 const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} */ ({
   ready: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-ready', worker })),
   drained: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-drained', worker })),
+  crashing: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'boom' })),
   crash: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 1 })),
   exit: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 0 })),
   kill: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { signal: 'SIGKILL' })),

@@ -44,7 +44,9 @@ test('the end that its keeper has seen is told as it was, with the error that it
   handle.kill()
   await once(child, 'exit')
   handle.leave({ code: null, signal: 'SIGKILL' })
-  assert.deepEqual(exits, [{ code: null, signal: 'SIGKILL', error }])
+  const [{ error: { errorName, errorMessage, stack }, ...how }] = exits
+  assert.deepEqual(how, { code: null, signal: 'SIGKILL' })
+  assert.deepEqual({ errorName, errorMessage, stack }, error)
   assert.equal(existsSync(crashFile), false)
 })
 

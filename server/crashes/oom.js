@@ -1,0 +1,79 @@
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
+
+const HEAP_LIMIT = /FATAL ERROR: .*(heap out of memory|invalid size error|Committing semi space failed|Reached heap limit)/i
+const MAX_KERNEL_LINES = 20_000
+
+/**
+ * Tells deaths by lack of memory from others. Looks at nothing until a worker dies.
+ * @param {{ read?: (file: string) => string, killedByKernel?: (pid: number) => boolean | null }} [parts]
+ */
+export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8'), killedByKernel = inKernelLog } = {}) {
+  const counters = counterFiles(read)
+  let before = counts()
+
+  /**
+   * @param {{ pid: number | null, code: number | null, signal: string | null, stderr: string[] }} exit `stderr`: its last lines
+   * @returns {'heap-out-of-memory' | 'kernel-out-of-memory' | null}
+   */
+  return function lackedMemory ({ pid, code, signal, stderr }) {
+    // V8 aborts; within a shell or a container that comes as a code.
+    if ((signal === 'SIGABRT' || code === 134) && stderr.some((line) => HEAP_LIMIT.test(line.slice(0, 500)))) return 'heap-out-of-memory'
+    if (signal !== 'SIGKILL' && code !== 137) return null
+    const after = counts()
+    const { group, system } = { group: after.group > before.group, system: after.system > before.system }
+    before = after
+    if (group) return 'kernel-out-of-memory'
+    // Somebody in this system was killed: only the kernel's log says who.
+    return system && pid !== null && killedByKernel(pid) ? 'kernel-out-of-memory' : null
+  }
+
+  function counts () {
+    return { group: counters.reduce((sum, file) => sum + countIn(file), 0), system: countIn('/proc/vmstat') }
+  }
+
+  /** @param {string} file @returns {number} how many were killed so far; 0 where that is not told */
+  function countIn (file) {
+    try {
+      return Number(/^oom_kill (\d+)$/m.exec(read(file))?.[1] ?? 0)
+    } catch {
+      return 0
+    }
+  }
+}
+
+/** Of the control group that this process and its workers are in, version 2 or 1. @param {(file: string) => string} read @returns {string[]} */
+function counterFiles (read) {
+  try {
+    return read('/proc/self/cgroup').split('\n').flatMap((line) => {
+      const [, controllers, folder] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
+      if (controllers === '') return [`/sys/fs/cgroup${folder === '/' ? '' : folder}/memory.events`]
+      return controllers?.split(',').includes('memory') ? [`/sys/fs/cgroup/memory${folder === '/' ? '' : folder}/memory.oom_control`] : []
+    })
+  } catch {
+    return []
+  }
+}
+
+/** @param {number} pid @returns {boolean | null} null: the log may not be read */
+function inKernelLog (pid) {
+  let log
+  try {
+    log = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch {
+    // EACCES, ENOENT: for others than root it often is closed.
+    return null
+  }
+  const pattern = new RegExp(`Killed process ${pid} `)
+  const record = Buffer.alloc(8192)
+  try {
+    for (let lines = 0; lines < MAX_KERNEL_LINES; lines++) {
+      if (pattern.test(record.toString('latin1', 0, readSync(log, record)))) return true
+    }
+    return false
+  } catch {
+    // EAGAIN: that was all.
+    return false
+  } finally {
+    closeSync(log)
+  }
+}

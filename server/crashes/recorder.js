@@ -1,0 +1,126 @@
+import { createOutOfMemory } from './oom.js'
+import { fingerprintOf } from './fingerprint.js'
+import { CRASH_CAUSES, culpritOf, toRecord } from './record.js'
+import { createSourceMaps } from './source-maps.js'
+
+/** @typedef {ReturnType<typeof createCrashRecorder>} CrashRecorder */
+/** @typedef {{ store: Pick<import('../../db/history.js').History['crashes'], 'record'>, events: Pick<import('../event-stream.js').EventStream, 'publish'> }} Outlets */
+
+const STDERR_LINES = 50
+/** While the database is away; what comes then is in the history without its crash record. */
+const MAX_WAITING = 100
+
+/**
+ * Writes a record of every worker that ended without being asked to, in the turn in which that becomes known, and sorts
+ * it into its group. It never throws: a database that fails must not stop supervision.
+ * @param {object} [parts]
+ * @param {{ tail: (what: { slot: number, stream: 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
+ * @param {{ lastMinute: (worker: number) => unknown[] }} [parts.vitals]
+ * @param {ReturnType<typeof createOutOfMemory>} [parts.lackedMemory]
+ * @param {() => number} [parts.now]
+ * @param {(work: () => void) => void} [parts.soon]
+ */
+export function createCrashRecorder ({
+  logs = { tail: () => [] }, vitals = { lastMinute: () => [] }, lackedMemory = createOutOfMemory(), now = Date.now, soon = queueMicrotask
+} = {}) {
+  const original = createSourceMaps()
+  /** @type {Outlets | null} */
+  let opened = null
+  /** @type {import('./record.js').CrashRecord[]} */
+  let waiting = []
+
+  return {
+    /**
+     * From now on records are written; before, the history may be another master's.
+     * @param {Outlets} parts
+     */
+    open (parts) {
+      opened = parts
+      attempt(writeWaiting, undefined)
+    },
+
+    /**
+     * What the process itself cannot tell of its end.
+     * @param {{ slot: number, worker: number, pid: number | null, code: number | null, signal: string | null }} exit
+     * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[] }}
+     */
+    examine ({ slot, worker, pid, code, signal }) {
+      if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr: tail(slot, worker) }
+      const stderr = tail(slot, worker)
+      return { memoryKind: attempt(() => lackedMemory({ pid, code, signal, stderr }), null), stderr }
+    },
+
+    /**
+     * @template {Record<string, any>} T
+     * @param {T} event `worker.exited`, about to be published
+     * @param {{ note: import('../../workers/crash-note.js').CrashNote | null, memoryKind: any, stderr: string[], root: string | null }} evidence
+     * @returns {T} with `detail.crash` and `detail.crashGroup`, where a record was made
+     */
+    record (event, evidence) {
+      if (!CRASH_CAUSES.includes(event.cause)) return event
+      const vitalSigns = attempt(() => vitals.lastMinute(event.worker), [])
+      const record = attempt(() => toRecord(event, { ...evidence, vitals: vitalSigns, at: now(), original }), null)
+      const stored = record && store(record)
+      if (!stored) return event
+      return { ...event, detail: { ...event.detail, crash: stored.crash, crashGroup: stored.group } }
+    }
+  }
+
+  /** @param {import('./record.js').CrashRecord} record */
+  function store (record) {
+    if (!opened) return wait(record)
+    try {
+      writeWaiting()
+      return write(record)
+    } catch {
+      // The recorder of events meets the same fault with the event itself, and says so.
+      return wait(record)
+    }
+  }
+
+  function wait (/** @type {import('./record.js').CrashRecord} */ record) {
+    if (waiting.length < MAX_WAITING) waiting.push(record)
+    return null
+  }
+
+  function writeWaiting () {
+    while (waiting.length > 0) {
+      write(waiting[0])
+      waiting = waiting.slice(1)
+    }
+  }
+
+  /** @param {import('./record.js').CrashRecord} record */
+  function write (record) {
+    const { store, events } = /** @type {Outlets} */ (opened)
+    const culprit = culpritOf(record)
+    const stored = store.record(fingerprintOf(record), record, { culprit })
+    const type = stored.isNew ? 'crash.group-new' : stored.hasReturned ? 'crash.group-returned' : null
+    // After the event of the exit itself, which is what it follows from.
+    if (type) soon(() => events.publish({ type, ...newsOf(record, stored, culprit) }))
+    return stored
+  }
+
+  /** @param {number} slot @param {number} worker */
+  function tail (slot, worker) {
+    return attempt(() => logs.tail({ slot, stream: 'stderr', lines: STDERR_LINES, worker }), [])
+  }
+}
+
+/** @param {import('./record.js').CrashRecord} record @param {{ crash: number, group: number, count: number }} stored @param {string | null} culprit */
+function newsOf ({ cause, slot, worker, pid, release, rollout, kind, errorName, errorMessage, code, signal }, { crash, group, count }, culprit) {
+  const what = errorName === null ? errorMessage ?? kind : `${errorName}: ${errorMessage}`
+  return {
+    cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message: `${what}${culprit ? `, in ${culprit}` : ''}`, detail: { crash, crashGroup: group, kind, errorName, culprit, count }
+  }
+}
+
+/** @template T @template U @param {() => T} work @param {U} otherwise @returns {T | U} */
+function attempt (work, otherwise) {
+  try {
+    return work()
+  } catch {
+    // What other parts cannot tell is left out of the record.
+    return otherwise
+  }
+}

@@ -1,0 +1,81 @@
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { SourceMap } from 'node:module'
+import path from 'node:path'
+import { toFrame } from './stack-frames.js'
+
+/** @typedef {import('./stack-frames.js').Frame} Frame */
+
+// Parsed in the master's own loop, so no larger; a release's maps are read once.
+const MAX_BYTES = 2 * 1024 * 1024
+const MAX_KEPT = 8
+const MAX_FRAMES = 20
+
+/**
+ * Frames as they were written, where a release brings the maps of what it was built from: inline, or in a file named by
+ * its last `sourceMappingURL`. Nothing outside of the release's folder is read, and a map that is broken is none.
+ */
+export function createSourceMaps () {
+  /** @type {Map<string, SourceMap | null>} by file and time of change, least recently used first */
+  const maps = new Map()
+
+  /** @param {Frame[]} frames @param {string | null} root the release's folder @returns {Frame[]} */
+  return function original (frames, root) {
+    if (root === null) return frames
+    return frames.map((frame, index) => index < MAX_FRAMES && frame.isInApp ? mapped(frame, root) : frame)
+  }
+
+  /** @param {Frame} frame @param {string} root @returns {Frame} */
+  function mapped (frame, root) {
+    try {
+      const { line, column } = frame
+      if (frame.file === null || line === null || column === null) return frame
+      const file = inside(root, path.resolve(root, frame.file))
+      const entry = /** @type {any} */ (mapOf(file, root)?.findEntry(line - 1, column - 1))
+      if (typeof entry?.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return frame
+      const source = entry.originalSource.replace(/^file:\/\//, '').slice(0, 1000)
+      const place = { function: frame.function, file: path.resolve(path.dirname(file), source), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
+      return { ...toFrame(place, root), isInApp: true }
+    } catch {
+      return frame
+    }
+  }
+
+  /** @param {string} file @param {string} root @returns {SourceMap | null} */
+  function mapOf (file, root) {
+    const key = `${file} ${statSync(file).mtimeMs}`
+    const known = maps.get(key)
+    const map = known === undefined ? load(file, root) : known
+    maps.delete(key)
+    maps.set(key, map)
+    if (maps.size > MAX_KEPT) maps.delete(/** @type {string} */ (maps.keys().next().value))
+    return map
+  }
+}
+
+/** @param {string} file @param {string} root @returns {SourceMap | null} */
+function load (file, root) {
+  try {
+    const source = readBounded(file)
+    const url = /\n\/\/[#@] sourceMappingURL=(\S+)\s*$/.exec(source.slice(source.lastIndexOf('\n//')))?.[1]
+    if (url === undefined) return null
+    const inline = /^data:application\/json(?:;charset=[\w-]+)?;base64,(.*)$/.exec(url)
+    const text = inline ? Buffer.from(inline[1], 'base64').toString() : readBounded(inside(root, path.resolve(path.dirname(file), decodeURIComponent(url))))
+    return new SourceMap(JSON.parse(text))
+  } catch {
+    return null
+  }
+}
+
+/** @param {string} root @param {string} file @returns {string} @throws where it lies outside, also by a link */
+function inside (root, file) {
+  const real = realpathSync(file)
+  if (!real.startsWith(realpathSync(root) + path.sep)) throw new Error('outside of the release')
+  return real
+}
+
+/** @param {string} file */
+function readBounded (file) {
+  const stats = statSync(file)
+  if (!stats.isFile() || stats.size > MAX_BYTES) throw new Error('no file of a size that is read')
+  return readFileSync(file, 'utf8')
+}

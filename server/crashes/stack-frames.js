@@ -1,0 +1,77 @@
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const MAX_LINES = 200
+const MAX_FRAMES = 50
+const MAX_LINE_CHARS = 2000
+const OWN_FOLDER = fileURLToPath(new URL('../../workers/', import.meta.url))
+
+/**
+ * One line of a stack. `file`: an absolute path, relative to the release if it lies below it, or `node:…`.
+ * @typedef {object} Frame
+ * @property {string | null} function
+ * @property {string | null} file
+ * @property {number | null} line
+ * @property {number | null} column
+ * @property {boolean} isInApp  neither Node's, nor of node_modules, nor of clusterdeck
+ */
+
+/**
+ * Reads V8's text form of a stack, innermost frame first. Lines that are no frames are passed over.
+ * @param {string | null | undefined} stack
+ * @param {{ root: string | null }} options `root`: the release's folder
+ * @returns {Frame[]}
+ */
+export function parseStack (stack, { root }) {
+  if (!stack) return []
+  const lines = stack.split('\n', MAX_LINES).map((line) => line.slice(0, MAX_LINE_CHARS))
+  const places = lines.map(parseLine).filter((place) => place !== null)
+  const syntax = parseSyntax(lines)
+  return [...(syntax ? [syntax] : []), ...places].slice(0, MAX_FRAMES).map((place) => toFrame(place, root))
+}
+
+/** @param {{ function: string | null, file: string | null, line: number | null, column: number | null }} place @param {string | null} root @returns {Frame} */
+export function toFrame (place, root) {
+  const file = place.file === null ? null : localPath(place.file)
+  const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') && !file.startsWith(OWN_FOLDER)
+  return { ...place, file: file !== null && root !== null ? relativeTo(root, file) : file, isInApp }
+}
+
+/** @param {string} text */
+function parseLine (text) {
+  const line = text.trim()
+  if (!line.startsWith('at ')) return null
+  const call = line.slice(3).replace(/^async /, '')
+  const open = call.endsWith(')') ? call.lastIndexOf(' (') : -1
+  const place = parsePlace(open === -1 ? call : call.slice(open + 2, -1))
+  const name = open === -1 ? null : call.slice(0, open).replace(/ \[as [^\]]*\]$/, '')
+  if (place === null) return { function: name ?? call, file: null, line: null, column: null }
+  return { function: name, ...place }
+}
+
+/** @param {string} text `file:line:column` */
+function parsePlace (text) {
+  const [, file, line, column] = /^([^()]+):(\d{1,9}):(\d{1,9})$/.exec(text) ?? []
+  return file === undefined ? null : { file, line: Number(line), column: Number(column) }
+}
+
+/** A file that cannot be parsed calls nothing: it is named on the first line alone. @param {string[]} lines */
+function parseSyntax ([first]) {
+  const [, file, line] = /^((?:file:\/\/)?\/[^()]*):(\d{1,9})$/.exec(first) ?? []
+  return file === undefined ? null : { function: null, file, line: Number(line), column: null }
+}
+
+/** @param {string} file */
+function localPath (file) {
+  if (!file.startsWith('file:')) return file
+  try {
+    return fileURLToPath(file.replace(/[?#].*$/, ''))
+  } catch {
+    return file
+  }
+}
+
+/** @param {string} root @param {string} file */
+function relativeTo (root, file) {
+  return file.startsWith(root + path.sep) ? file.slice(root.length + 1) : file
+}

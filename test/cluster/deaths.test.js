@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import net from 'node:net'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { hang } from '../support/hang.js'
+
+/**
+ * The table of deaths: what the history and the crash record say of each, checked one by one.
+ * @typedef {object} Death
+ * @property {string} name
+ * @property {string} cause
+ * @property {string} [kind]  of the crash record; without one there must be none
+ * @property {number | null} code
+ * @property {string | null} signal
+ * @property {string | null} [errorName]
+ * @property {string} [top]  function of the topmost frame in the app, or its file where it has none
+ * @property {string | null} [actor]
+ */
+
+/** @type {string[]} */
+const told = []
+after(() => console.log(`table of deaths: ${told.length} right of ${told.length + wrong.length}${wrong.length > 0 ? `; wrong: ${wrong.join(', ')}` : ''}`))
+/** @type {string[]} */
+const wrong = []
+
+/** @type {(Death & { path: string })[]} */
+const BY_REQUEST = [
+  { name: 'throw in a timer', path: '/throw-in-timer', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'RangeError', top: 'throwsError' },
+  { name: 'throw in a request', path: '/throw-in-request', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'RangeError', top: 'throwsError' },
+  { name: 'string thrown', path: '/throw-string', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'string' },
+  { name: 'error with cause', path: '/throw-with-cause', cause: 'crash', kind: 'exception', code: 1, signal: null, errorName: 'Error', top: 'throwsWithCause' },
+  { name: 'rejection unhandled', path: '/reject', cause: 'crash', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'RangeError', top: '/reject' },
+  { name: 'process.exit(0)', path: '/exit-0', cause: 'crash', kind: 'exit-code', code: 0, signal: null },
+  { name: 'process.exit(42)', path: '/exit-42', cause: 'crash', kind: 'exit-code', code: 42, signal: null },
+  { name: 'process.abort()', path: '/abort', cause: 'crash', kind: 'signal', code: null, signal: 'SIGABRT' },
+  { name: 'SIGKILL', path: '/kill', cause: 'killed', kind: 'signal', code: null, signal: 'SIGKILL' },
+  { name: 'SIGSEGV', path: '/segv', cause: 'crash', kind: 'signal', code: null, signal: 'SIGSEGV' },
+  { name: 'SIGTERM from outside', path: '/term', cause: 'killed', kind: 'signal', code: null, signal: 'SIGTERM' }
+]
+
+test('the table of deaths: workers that serve', async (t) => {
+  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50'] })
+  let { id } = (await deck.until({ ready: 1 })).workers[0]
+  for (const death of BY_REQUEST) {
+    await ask(`${await deck.appUrl()}${death.path}`)
+    await check(t, deck, death, id)
+    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id, 'the replacement'))
+  }
+  await t.test('its groups are as many as there are faults', async () => {
+    const { body } = await deck.api('/crashes')
+    assert.deepEqual(body.items.map((/** @type {any} */ { count }) => count), BY_REQUEST.map(() => 1))
+  })
+})
+
+// That an ES module could not be loaded is a rejected promise to Node.
+/** @type {(Death & { app: string, source?: string, flags?: string[] })[]} */
+const AT_BOOT = [
+  { name: 'throw at load', app: 'throws-at-load.js', cause: 'boot-failure', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'TypeError', top: 'throws-at-load.js' },
+  { name: 'syntax error at load', app: 'broken.js', source: 'const broken = ;\n', cause: 'boot-failure', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'SyntaxError', top: 'broken.js' },
+  { name: 'exit before listening', app: 'exits-before-listening.js', cause: 'boot-failure', kind: 'exit-code', code: 3, signal: null },
+  { name: 'address in use', app: 'listens-on-a-taken-port.js', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'Error', top: 'listens-on-a-taken-port.js' },
+  { name: 'never ready', app: 'never-listens.js', flags: ['--ready-timeout-ms', '300'], cause: 'boot-failure', kind: 'boot-failure', code: 0, signal: null, actor: 'system' }
+]
+
+for (const death of AT_BOOT) {
+  test(`the table of deaths: ${death.name}`, async (t) => {
+    const taken = net.createServer().listen(0)
+    await once(taken, 'listening')
+    t.after(() => taken.close())
+    let app = death.app
+    if (death.source) {
+      app = path.join(tempFolder(), death.app)
+      await writeFile(app, death.source)
+    }
+    const deck = await startDeck(t, app, { workers: 1, flags: death.flags, env: { TAKEN_PORT: String(/** @type {net.AddressInfo} */ (taken.address()).port) } })
+    await check(t, deck, death, 1)
+  })
+}
+
+test('the table of deaths: heap', async (t) => {
+  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1, flags: ['--exec-argv', '--max-old-space-size=24'] })
+  const [{ id }] = (await deck.until({ ready: 1 })).workers
+  await ask(`${await deck.appUrl()}/heap`)
+  await check(t, deck, { name: 'heap out of memory', cause: 'out-of-memory', kind: 'heap-out-of-memory', code: null, signal: 'SIGABRT' }, id)
+})
+
+/** @type {[how: string, name: string, top: string][]} */
+const HANGS = [
+  ['loop', 'endless loop', 'spinForever'],
+  ['regex', 'endless loop in a native regex', 'matchForever'],
+  ['wait', 'deadlocked Atomics.wait', 'waitForever']
+]
+
+test('the table of deaths: those who hang', async (t) => {
+  const folder = tempFolder()
+  const deck = await startDeck(t, 'hangs.js', { workers: HANGS.length, flags: ['--watchdog-timeout-ms', '2000'], env: { FOLDER: folder } })
+  const { workers } = await deck.until({ ready: HANGS.length })
+  const url = await deck.appUrl()
+  /** @type {number[]} */
+  const pids = []
+  for (const [how] of HANGS) pids.push(await hang(url, folder, how))
+  for (const [index, [, name, top]] of HANGS.entries()) {
+    const { id: worker } = workers.find((/** @type {any} */ { pid }) => pid === pids[index])
+    await check(t, deck, { name, cause: 'hung', kind: 'hung', code: null, signal: 'SIGKILL', errorName: 'Unresponsive', top, actor: 'system' }, worker)
+  }
+})
+
+test('the table of deaths: those who reach a limit, and one that an operator kills', async (t) => {
+  const limits = ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--recycle-max-requests', '20', '--drain-idle-grace-ms', '100']
+  const deck = await startDeck(t, 'grows.js', { workers: 1, flags: limits })
+  await deck.until({ ready: 1 })
+  const url = await deck.appUrl()
+  await deck.api('/workers/1/kill', { method: 'POST' })
+  await check(t, deck, { name: 'operator', cause: 'operator', kind: undefined, code: null, signal: 'SIGKILL', actor: 'api' }, 1)
+  await deck.until({ ready: 1 })
+  const recycled = { code: 0, signal: null, actor: 'system' }
+  for (let n = 0; n < 20; n++) await ask(url)
+  await check(t, deck, { name: 'max requests', cause: 'max-requests', ...recycled }, 2)
+  await ask(`${url}/grow`)
+  await check(t, deck, { name: 'memory limit', cause: 'memory-limit', ...recycled }, 3)
+})
+
+test('the table of deaths: one that has served long enough', async (t) => {
+  const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--recycle-max-age-ms', '1000'] })
+  await check(t, deck, { name: 'max age', cause: 'max-age', code: 0, signal: null, actor: 'system' }, 1)
+})
+
+test('the table of deaths: one whose master has died', async (t) => {
+  const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+  const [{ id }] = (await deck.until({ ready: 1 })).workers
+  await deck.loseMaster()
+  await check(t, deck, { name: 'master lost', cause: 'master-lost', code: 0, signal: null, actor: 'system' }, id)
+})
+
+test('the table of deaths: what the master means to end leaves no crash', async (t) => {
+  const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+  const [{ id }] = (await deck.until({ ready: 1 })).workers
+  const planned = { code: 0, signal: null }
+  await deck.rollout('deploy')
+  await check(t, deck, { name: 'deploy', cause: 'deploy', actor: 'api', ...planned }, id)
+  await deck.rollout('restart')
+  await check(t, deck, { name: 'restart', cause: 'restart', actor: 'api', ...planned }, id + 1)
+  await deck.api('/scale', { method: 'PUT', body: '{"workers":2}' })
+  await deck.until({ ready: 2 })
+  await deck.api('/scale', { method: 'PUT', body: '{"workers":1}' })
+  await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: 'api', ...planned }, id + 3)
+  const [left] = (await deck.until({ ready: 1 })).workers
+  await deck.stop()
+  const next = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
+  await check(t, next, { name: 'shutdown', cause: 'shutdown', actor: 'signal', ...planned }, left.id)
+})
+
+/** @param {import('node:test').TestContext} t @param {import('../support/deck.js').Deck} deck @param {Death} death @param {number} worker */
+function check (t, deck, death, worker) {
+  return t.test(death.name, async () => {
+    wrong.push(death.name)
+    const [exit] = await exitsOf(deck, worker)
+    const { name, cause, kind, code, signal, errorName = null, top, actor = null } = death
+    assert.deepEqual({ cause: exit.cause, code: exit.code, signal: exit.signal, actor: exit.actor }, { cause, code, signal, actor })
+    assert.match(String(exit.release), /^r\d$/)
+    if (kind === undefined) assert.equal(exit.detail?.crash, undefined)
+    else await checkRecord(deck, exit, { kind, errorName, top })
+    wrong.splice(wrong.indexOf(name), 1)
+    told.push(name)
+  })
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {any} exit @param {{ kind: string, errorName: string | null, top: string | undefined }} expected */
+async function checkRecord (deck, exit, { kind, errorName, top }) {
+  const { crash, crashGroup } = exit.detail
+  const { body: record } = await deck.api(`/crashes/${crashGroup}/occurrences/${crash}`)
+  const facts = (/** @type {any} */ { cause, code, signal, release, slot, worker, pid, uptimeMs }) => ({ cause, code, signal, release, slot, worker, pid, uptimeMs })
+  assert.deepEqual(facts(record), facts(exit))
+  assert.deepEqual({ kind: record.kind, errorName: record.errorName }, { kind, errorName })
+  assert.equal(record.nodeVersion, process.version)
+  // What Node itself says of its end, on the file of that slot.
+  if (kind === 'exception' || kind === 'unhandled-rejection') assert.ok(record.stderr.join('\n').includes(record.errorMessage), record.stderr.join('\n'))
+  const frame = record.frames.find((/** @type {any} */ { isInApp }) => isInApp)
+  const shown = frame && [frame.function, frame.file]
+  if (top === undefined) assert.equal(frame, undefined)
+  else assert.ok(shown?.some((/** @type {string | null} */ part) => part?.split(/[ .]/).includes(top) || part === top || part?.endsWith(top)), `${top} among ${JSON.stringify(shown)}`)
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {number} id */
+async function exitsOf (deck, id) {
+  const isExit = (/** @type {any} */ { type, worker }) => type === 'worker.exited' && worker === id
+  const [known] = await deck.history(`type=worker.exited&worker=${id}&limit=1`)
+  return [known ?? await deck.untilEvent(isExit, `the exit of worker ${id}`)]
+}
+
+/** @param {string} url @returns {Promise<number | string>} status or what went wrong */
+function ask (url) {
+  return new Promise((resolve) => {
+    http.get(url, { agent: false }, (response) => response.resume().on('end', () => resolve(response.statusCode ?? 0)).on('error', ({ message }) => resolve(message)))
+      .on('error', (/** @type {any} */ error) => resolve(error.code))
+  })
+}
+
+test('of 20 requests in flight when one throws, 19 are answered, that one gets a 500, and none is reset', async (t) => {
+  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1 })
+  const [{ id, pid }] = (await deck.until({ ready: 1 })).workers
+  const url = await deck.appUrl()
+  const slow = Array.from({ length: 19 }, (_, n) => ask(`${url}/slow?ms=${300 + n * 10}`))
+  // All of them are with the worker once a later one is answered: connections are accepted in order.
+  assert.equal(await ask(url), 200)
+  const [blamed, ...others] = await Promise.all([ask(`${url}/throw-in-request`), ...slow])
+  assert.deepEqual(others, Array(19).fill(200))
+  assert.equal(blamed, 500)
+  const [exit] = await exitsOf(deck, id)
+  assert.deepEqual([exit.code, exit.cause, exit.pid], [1, 'crash', pid])
+  const { body: record } = await deck.api(`/crashes/${exit.detail.crashGroup}/occurrences/${exit.detail.crash}`)
+  assert.equal(record.requests.length, 20)
+  assert.deepEqual([record.requests.at(-1).method, record.requests.at(-1).path], ['GET', '/throw-in-request'])
+  const events = (await deck.history('limit=50')).map(({ type, worker }) => `${type} ${worker}`)
+  assert.ok(events.indexOf(`worker.forked ${id + 1}`) > events.indexOf(`worker.exited ${id}`), 'the replacement is started before the end')
+})

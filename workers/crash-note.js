@@ -1,0 +1,96 @@
+import { inspect } from 'node:util'
+
+const MAX_TEXT_CHARS = 16_384
+const MAX_NAME_CHARS = 200
+const MAX_CAUSES = 8
+const MAX_CAUSE_STACK_CHARS = 4096
+const MAX_REQUESTS = 100
+const MAX_PATH_CHARS = 500
+
+/**
+ * What a dying worker leaves of its end. All of it is bounded, whatever was thrown.
+ * @typedef {object} CrashNote
+ * @property {number} at  ms since the epoch
+ * @property {'exception' | 'unhandled-rejection'} kind
+ * @property {string} errorName
+ * @property {string} errorMessage
+ * @property {string | null} stack  null: what was thrown is no error
+ * @property {ErrorLink[]} causes  outermost first, of an AggregateError its errors; `depth` 1 belongs to the error itself
+ * @property {{ method: string, path: string, ageMs: number }[]} requests  in flight, oldest first
+ * @property {number} uptimeMs
+ * @property {string} nodeVersion
+ * @property {Record<string, number>} memory  of process.memoryUsage(), in bytes
+ *
+ * @typedef {{ depth: number, errorName: string, errorMessage: string, stack: string | null }} ErrorLink
+ */
+
+/**
+ * @param {unknown} error anything may be thrown, and its getters may throw again
+ * @param {string} origin as Node tells it
+ * @param {{ method: string, path: string, ageMs: number }[]} requests
+ * @returns {CrashNote}
+ */
+export function describeCrash (error, origin, requests) {
+  const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage()
+  return {
+    at: Date.now(),
+    kind: origin === 'unhandledRejection' ? 'unhandled-rejection' : 'exception',
+    ...describe(error, MAX_TEXT_CHARS),
+    causes: causesOf(error),
+    requests: requests.slice(0, MAX_REQUESTS).map(({ method, path, ageMs }) => ({ method: clip(method, 20), path: clip(path, MAX_PATH_CHARS), ageMs: Math.round(ageMs) })),
+    uptimeMs: Math.round(process.uptime() * 1000),
+    nodeVersion: process.version,
+    memory: { rssBytes: rss, heapTotalBytes: heapTotal, heapUsedBytes: heapUsed, externalBytes: external, arrayBuffersBytes: arrayBuffers }
+  }
+}
+
+/** @param {unknown} error @param {number} maxStackChars */
+function describe (error, maxStackChars) {
+  try {
+    if (error instanceof Error) {
+      return {
+        errorName: clip(error.name, MAX_NAME_CHARS),
+        errorMessage: clip(error.message, MAX_TEXT_CHARS),
+        stack: typeof error.stack === 'string' ? clip(error.stack, maxStackChars) : null
+      }
+    }
+    return { errorName: error === null ? 'null' : typeof error, errorMessage: clip(typeof error === 'string' ? error : inspect(error, { depth: 2 }), MAX_TEXT_CHARS), stack: null }
+  } catch {
+    return { errorName: 'unknown', errorMessage: 'the thrown value could not be read', stack: null }
+  }
+}
+
+/** @param {unknown} error @returns {ErrorLink[]} breadth first, each error once */
+function causesOf (error) {
+  /** @type {ErrorLink[]} */
+  const links = []
+  const seen = new Set([error])
+  /** @type {{ error: unknown, depth: number }[]} */
+  const waiting = [{ error, depth: 0 }]
+  while (waiting.length > 0 && links.length < MAX_CAUSES) {
+    const { error: one, depth } = /** @type {{ error: unknown, depth: number }} */ (waiting.shift())
+    if (depth > 0) links.push({ depth, ...describe(one, MAX_CAUSE_STACK_CHARS) })
+    for (const next of belowOf(one)) {
+      if (seen.has(next) || waiting.length >= MAX_CAUSES) continue
+      seen.add(next)
+      waiting.push({ error: next, depth: depth + 1 })
+    }
+  }
+  return links
+}
+
+/** @param {any} error @returns {unknown[]} */
+function belowOf (error) {
+  try {
+    if (!(error instanceof Error)) return []
+    const errors = /** @type {any} */ (error).errors
+    return [...('cause' in error ? [error.cause] : []), ...(Array.isArray(errors) ? errors.slice(0, MAX_CAUSES) : [])]
+  } catch {
+    return []
+  }
+}
+
+/** @param {unknown} text @param {number} maxChars */
+function clip (text, maxChars) {
+  return String(text).slice(0, maxChars)
+}
