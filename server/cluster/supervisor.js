@@ -31,10 +31,13 @@ const BLOCKED_RETRY_MS = 20
  * @param {() => number} [shell.random]
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
+ * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<any>} [shell.prepare]  makes the release of a deploy
+ * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} [shell.judge]
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS, crashes = NO_CRASHES
+  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS, crashes = NO_CRASHES,
+  prepare = async () => { throw new Error('nobody prepares releases here') }, judge = NO_JUDGE
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -75,6 +78,9 @@ export function createSupervisor (initialState, {
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
     'close-sockets': () => sockets.close(),
     'expire-unused-sockets': () => sockets.expireUnused(),
+    'prepare-release': (order) => { prepareRelease(order) },
+    'begin-judging': () => judge.begin(),
+    judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
     'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),
     'cancel-next': () => keeper?.send({ type: 'cancel' }),
     finish: () => {
@@ -105,7 +111,9 @@ export function createSupervisor (initialState, {
     crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ body) {
-      if (state.workers[worker]) vitals.accept(worker, state.workers[worker].slot, body)
+      if (!state.workers[worker]) return
+      vitals.accept(worker, state.workers[worker].slot, body)
+      if (state.rollout) judge.accept(worker, body)
     }
   }
 
@@ -320,6 +328,15 @@ export function createSupervisor (initialState, {
     receive({ type: 'worker-exited', worker, ...end })
   }
 
+  /** @param {Extract<Command, { type: 'prepare-release' }>} order */
+  async function prepareRelease ({ rollout, source, note, actor }) {
+    try {
+      receive({ type: 'release-prepared', rollout, release: await prepare(source, { note, actor }) })
+    } catch (/** @type {any} */ error) {
+      receive({ type: 'release-not-prepared', rollout, reason: error.message })
+    }
+  }
+
   /** @param {Extract<Command, { type: 'fork' }>} order */
   function start (order) {
     const { worker } = order
@@ -340,6 +357,8 @@ export function createSupervisor (initialState, {
   }
 }
 
+/** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
+const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('nobody judges here') } }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

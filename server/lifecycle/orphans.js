@@ -16,6 +16,7 @@ export function adoptOrphan (turn, { exit, intent, state, orphan, ...known }) {
     forkedAt: turn.at - Math.max(0, Date.parse(turn.isoTime()) - Date.parse(known.startedAt)),
     // One that was starting ends with its master.
     intent: intent ?? (state === 'starting' ? withoutMaster(orphan) : null),
+    readyTimeoutMs: turn.state.options.ready.timeoutMs,
     orphan
   }
   turn.state.workers[worker.id] = worker

@@ -2,8 +2,10 @@ import { beginCrash } from './crashing.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
-import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
+import { liftGuard } from './guard.js'
+import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout.js'
 import { createSlot } from './state.js'
+import { refuseSteering, STEERING } from './steering.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { becomeReady, bury, cancelRetry, drain, forgive, forkServing, leaveSlot, replace, terminate } from './worker.js'
@@ -52,6 +54,14 @@ const HANDLERS = {
     startRollout(turn, input)
   },
 
+  'release-prepared': releasePrepared,
+
+  'release-not-prepared': releaseNotPrepared,
+
+  judged,
+
+  ...STEERING,
+
   'restart-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string }} */ { worker, actor }) {
     callOff(turn, { cause: 'restart', actor })
     startRollout(turn, { kind: 'restart', slots: [turn.state.workers[worker].slot], actor })
@@ -66,7 +76,7 @@ const HANDLERS = {
     worker.intent = { cause: 'operator', actor, rollout: null }
     turn.tellOf('worker.killed', worker, { cause: 'operator', actor })
     turn.order({ type: 'kill', worker: id })
-    for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age'])) turn.order({ type: 'clear-deadline', deadline, id })
+    for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])) turn.order({ type: 'clear-deadline', deadline, id })
     lose(turn, worker, role, 'operator', `worker ${id} (slot ${worker.slot}) was killed by an operator`)
   },
 
@@ -160,18 +170,21 @@ const HANDLERS = {
     if (deadline === 'retry') return retry(turn, id)
     if (deadline === 'upgrade') return upgradeTooSlow(turn)
     if (deadline === 'recycle') return endRecycling(turn)
+    if (deadline === 'progress') return noProgress(turn)
+    if (deadline === 'guard') return liftGuard(turn)
+    if (deadline === 'canary' || deadline === 'judge') return askJudge(turn, deadline)
     const worker = turn.state.workers[id]
     // A deadline that passed in the very turn in which it was met.
     if (worker) DEADLINES[deadline](turn, worker)
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle'>, (turn: Turn, worker: Worker) => void>} */
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker) => void>} */
 const DEADLINES = {
   ready (turn, worker) {
     if (worker.state !== 'starting') return
-    const { timeoutMs } = turn.state.options.ready
-    const message = `worker ${worker.id} (slot ${worker.slot}) was not ready within ${timeoutMs} ms (option ready.timeoutMs)`
+    const option = worker.readyTimeoutMs === turn.state.options.ready.timeoutMs ? 'ready.timeoutMs' : 'rollout.limits.readyTimeoutMs'
+    const message = `worker ${worker.id} (slot ${worker.slot}) was not ready within ${worker.readyTimeoutMs} ms (option ${option})`
     const role = roleOf(turn, worker)
     drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
     lose(turn, worker, role, 'boot-failure', message)
@@ -187,6 +200,7 @@ const DEADLINES = {
     if (slot?.serving === worker.id) forgive(turn, slot)
   },
   stack: killStuck,
+  soak: soaked,
   age (turn, worker) {
     const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (turn.state.options.recycle)
     becomeDue(turn, worker, { cause: 'max-age', message: `worker ${worker.id} (slot ${worker.slot}) has reached its age (option recycle.maxAgeMs: ${maxAgeMs})` })
@@ -199,7 +213,9 @@ function refuse (state, input) {
   if (state.phase === 'stopping' || state.phase === 'stopped') return { code: 'stopping', message: 'the master is stopping' }
   if (input.type === 'stop') return null
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
-  if (state.rollout) {
+  if (input.type in STEERING) return refuseSteering(state, /** @type {any} */ (input))
+  // It joins in.
+  if (state.rollout && input.type !== 'scale') {
     const { id, kind } = state.rollout
     return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
   }
@@ -211,7 +227,7 @@ function refuse (state, input) {
   return null
 }
 
-const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop']
+const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop', ...Object.keys(STEERING)]
 
 /** @param {PoolState} state @param {number} id */
 function isServing (state, id) {
@@ -221,17 +237,24 @@ function isServing (state, id) {
 /** @param {Turn} turn @param {number} size @param {string} actor */
 function resize (turn, size, actor) {
   const { state } = turn
-  for (const slot of state.slots.splice(size)) {
+  const { rollout } = state
+  const removed = state.slots.splice(size)
+  const added = []
+  for (const slot of removed) {
     cancelRetry(turn, slot)
     if (state.recycling?.slot === slot.number) endRecycling(turn)
     if (slot.candidate !== null) drain(turn, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
     if (slot.serving !== null) drain(turn, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
   }
   while (state.slots.length < size) {
-    const slot = createSlot(state.slots.length + 1, state.release.id)
+    // What a rollback leaves is not to be started once more; a new release first has to show that it works.
+    const isGoingTo = rollout?.kind === 'rollback' && rollout.state !== 'aborting'
+    const slot = createSlot(state.slots.length + 1, (isGoingTo && rollout.to) || state.release.id)
     state.slots.push(slot)
+    added.push(slot.number)
     forkServing(turn, slot)
   }
+  resized(turn, { added, removed: removed.map(({ number }) => number) })
 }
 
 /** @param {Turn} turn @param {Worker} worker @returns {'serving' | 'candidate' | null} what its slot has it for */
@@ -245,7 +268,7 @@ function roleOf (turn, worker) {
 function lose (turn, worker, role, cause, reason) {
   const slot = turn.slot(worker.slot)
   if (!slot || role === null || turn.state.phase === 'stopping') return
-  if (role === 'candidate') return turn.state.recycling ? recyclingFailed(turn, reason) : candidateLost(turn, worker, reason)
+  if (role === 'candidate') return turn.state.recycling ? recyclingFailed(turn, reason) : candidateLost(turn, worker, cause, reason)
   servingLost(turn, worker, cause, reason)
   if (inherit(turn, slot, worker, cause)) return
   if (cause === 'operator') forkServing(turn, slot)
@@ -267,11 +290,21 @@ function settle (turn) {
   }
   if (state.phase !== 'stopping') drainOrphans(turn, ({ slot }) => state.phase === 'running' || isReady(state, turn.slot(slot)))
   drainReplaced(turn)
+  rollBackGuarded(turn)
   recycleNext(turn)
   if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
     state.phase = 'stopped'
     turn.order({ type: 'finish' })
   }
+}
+
+/** @param {Turn} turn the release that was deployed last has begun to crash again and again */
+function rollBackGuarded (turn) {
+  const { guard, rollout, upgrade, phase, releases } = turn.state
+  if (!guard?.isTripped || rollout || upgrade || phase !== 'running') return
+  const note = `${guard.release} crashes again and again after rollout ${guard.rollout}`
+  callOff(turn, { cause: 'rollback', actor: 'guard' })
+  startRollout(turn, { kind: 'rollback', release: releases[guard.from], note, actor: 'guard' })
 }
 
 /** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot */

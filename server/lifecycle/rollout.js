@@ -1,91 +1,153 @@
-import { cancelRetry, drain, forgive, fork } from './worker.js'
+import { giveUp, goBack, revert } from './going-back.js'
+import { liftGuard } from './guard.js'
+import { addVerdict, clearClocks, countReplaced, find, finish, mustFind, noteProgress, running, stageOf, tellRollout } from './rollout-record.js'
+import { begin, candidateBecameReady, promote, UNDER_WAY } from './rollout-steps.js'
+import { strategyOf } from './strategy.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Rollout} Rollout */
 /** @typedef {import('./state.js').RolloutStep} RolloutStep */
 /** @typedef {import('./state.js').Worker} Worker */
 
+/** Ends that say nothing of the release. */
+const OUTSIDE_CAUSES = ['killed', 'operator', 'scale-down', 'memory-limit', 'max-age', 'max-requests']
+const JUDGE_EVERY_MS = 5000
+
 /**
- * Begins a rollout: restart (same release, every new worker before any old one goes) or deploy (slot by slot).
+ * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
+ * rollback (one that was deployed before).
  * @param {Turn} turn
- * @param {{ kind: 'restart' | 'deploy', release?: Omit<import('./state.js').Release, 'id' | 'createdAt'>, slots?: number[], note?: string | null, actor: string }} input
- *   `slots`: only these
+ * @param {{ kind: 'restart' | 'deploy' | 'rollback', release?: any, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string }} input
+ *   `slots`: only these; `source`: what is to be prepared
  */
-export function startRollout (turn, { kind, release, slots, note = null, actor }) {
+export function startRollout (turn, { kind, release, source = {}, slots, note = null, strategy: wish, actor }) {
   const { state } = turn
-  const from = state.release.id
-  const to = kind === 'deploy' && release ? addRelease(turn, release, actor) : from
-  const chosen = state.slots.filter(({ number }) => !slots || slots.includes(number))
+  const chosen = slots ?? state.slots.map(({ number }) => number)
+  const strategy = strategyOf(kind, chosen.length, state.options.rollout, wish)
+  liftGuard(turn)
   state.rollout = {
     id: state.nextRollout++,
     kind,
-    state: 'rolling',
-    from,
-    to,
+    state: 'preparing',
+    pausedIn: null,
+    isHeld: false,
+    isAborted: false,
+    from: state.release.id,
+    to: kind === 'restart' ? state.release.id : null,
     actor,
     note,
-    surge: kind === 'deploy' ? 1 : chosen.length,
+    strategy,
+    crashes: 0,
+    verdicts: [],
+    canaryEndsAt: null,
+    progressDueAt: null,
+    progressLeftMs: null,
+    hasReplaced: false,
     startedAt: turn.isoTime(),
     finishedAt: null,
     done: false,
     reason: null,
     progress: { total: chosen.length, replaced: 0 },
-    steps: chosen.map(({ number, release: own }) => ({
-      slot: number, state: 'pending', oldWorker: null, newWorker: null, from: own, startedAt: null, finishedAt: null
-    }))
+    steps: []
   }
+  if (kind === 'deploy' && !release) {
+    tellRollout(turn, 'rollout.started')
+    turn.order({ type: 'prepare-release', rollout: state.rollout.id, source, note, actor })
+    return
+  }
+  if (release) state.rollout.to = addRelease(turn, release, actor)
+  state.rollout.steps = toSteps(turn, chosen, strategy)
+  state.rollout.state = strategy.canary ? 'canary' : 'rolling'
   tellRollout(turn, 'rollout.started')
+  watch(turn)
   advance(turn)
 }
 
-/** @param {Turn} turn @param {Worker} worker a candidate that has become ready */
+/** @param {Turn} turn @param {{ rollout: number, release: any }} input its release is there */
+export function releasePrepared (turn, { rollout: id, release }) {
+  const rollout = turn.state.rollout
+  // It was called off meanwhile.
+  if (rollout?.id !== id || stageOf(rollout) !== 'preparing') return
+  rollout.to = addRelease(turn, release, rollout.actor)
+  rollout.steps = toSteps(turn, turn.state.slots.map(({ number }) => number), rollout.strategy)
+  countReplaced(rollout)
+  const next = rollout.strategy.canary ? 'canary' : 'rolling'
+  if (rollout.pausedIn) rollout.pausedIn = next
+  else rollout.state = next
+  tellRollout(turn, 'rollout.step', { message: `release ${rollout.to} is prepared` })
+  watch(turn)
+  advance(turn)
+}
+
+/** @param {Turn} turn @param {{ rollout: number, reason: string }} input */
+export function releaseNotPrepared (turn, { rollout: id, reason }) {
+  if (turn.state.rollout?.id !== id || stageOf(turn.state.rollout) !== 'preparing') return
+  cutShort(turn, reason)
+}
+
+/** @param {Turn} turn @param {Worker} worker */
 export function candidateReady (turn, worker) {
   const { rollout, step } = find(turn, worker)
-  if (rollout.state === 'rolling') step.state = 'ready'
-  else promote(turn, rollout, step)
-  tellRollout(turn, 'rollout.step', step)
+  if (step.state === 'reverting') promote(turn, rollout, step)
+  else candidateBecameReady(turn, worker)
+  advance(turn)
+}
+
+/** @param {Turn} turn @param {Worker} worker it has been ready for long enough */
+export function soaked (turn, worker) {
+  const step = turn.state.rollout?.steps.find(({ newWorker, state }) => newWorker === worker.id && state === 'soaking')
+  if (!step) return
+  step.state = 'ready'
   advance(turn)
 }
 
 /**
- * A candidate that died or was not ready in time ends the rollout; one that should have brought an old release back
- * leaves its slot as it is, because what serves there is better than nothing.
- * @param {Turn} turn @param {Worker} worker @param {string} reason
+ * A candidate that died or was not ready in time speaks against its release; one that should have brought an old release
+ * back leaves its slot as it is, because what serves there is better than nothing.
+ * @param {Turn} turn @param {Worker} worker @param {string} cause @param {string} reason
  */
-export function candidateLost (turn, worker, reason) {
+export function candidateLost (turn, worker, cause, reason) {
   const { rollout, step, slot } = find(turn, worker)
-  step.state = 'failed'
-  step.finishedAt = turn.isoTime()
-  if (rollout.state === 'rolling') return fail(turn, reason)
-  const serving = slot.serving === null ? null : turn.state.workers[slot.serving]
-  slot.release = serving?.release ?? slot.release
-  tellRollout(turn, 'rollout.step', step)
-  advance(turn)
+  // Killed from outside, one that should bring the old release back is tried again.
+  if (step.state === 'reverting' && OUTSIDE_CAUSES.includes(cause)) return advance(turn)
+  if (step.state === 'reverting') {
+    const serving = slot.serving === null ? null : turn.state.workers[slot.serving]
+    slot.release = serving?.release ?? slot.release
+    endStep(turn, step, 'failed')
+    return advance(turn)
+  }
+  if (!isBlamed(rollout, cause)) {
+    step.state = 'pending'
+    tellRollout(turn, 'rollout.step', { step })
+    return advance(turn)
+  }
+  endStep(turn, step, 'failed')
+  giveUp(turn, reason)
 }
 
 /**
- * A worker that already serves the new release crashed while the rollout still runs: the release is not to be trusted.
+ * A worker that already serves the new release died while the rollout still runs.
  * @param {Turn} turn @param {Worker} worker @param {string} cause @param {string} reason
  */
 export function servingLost (turn, worker, cause, reason) {
   const rollout = turn.state.rollout
-  if (rollout?.state !== 'rolling' || rollout.kind !== 'deploy' || cause === 'killed' || cause === 'operator') return
-  const step = rollout.steps.find(({ newWorker }) => newWorker === worker.id)
-  if (!step) return
-  step.state = 'failed'
-  step.finishedAt = turn.isoTime()
-  const slot = turn.slot(step.slot)
-  if (slot) slot.release = step.from
-  fail(turn, reason)
+  if (!rollout || rollout.kind !== 'deploy' || rollout.state === 'aborting' || worker.release !== rollout.to) return
+  const step = rollout.steps.find(({ slot, state }) => slot === worker.slot && (state === 'draining' || state === 'done'))
+  if (!step || rollout.isHeld || !isBlamed(rollout, cause)) return
+  if (rollout.strategy.onFailure === 'rollback') {
+    const slot = turn.slot(step.slot)
+    if (slot) slot.release = step.from
+    step.state = 'failed'
+    step.finishedAt = turn.isoTime()
+  }
+  giveUp(turn, reason)
 }
 
 /** @param {Turn} turn @param {Worker} worker any that has exited: a step ends with its old worker */
 export function oldWorkerGone (turn, worker) {
   const step = turn.state.rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && state === 'draining')
   if (!step) return
-  step.state = 'done'
-  step.finishedAt = turn.isoTime()
-  tellRollout(turn, 'rollout.step', step)
+  endStep(turn, step, 'done')
   advance(turn)
 }
 
@@ -97,138 +159,153 @@ export function cutShort (turn, reason) {
   finish(turn, 'failed')
 }
 
-/** @param {Turn} turn */
-function advance (turn) {
+/** @param {Turn} turn @param {{ rollout: number, verdict: import('./state.js').Verdict }} input what the judge has found */
+export function judged (turn, { rollout: id, verdict }) {
+  const rollout = turn.state.rollout
+  // It has gone on meanwhile without waiting for this.
+  if (rollout?.id !== id || !['canary', 'rolling'].includes(stageOf(rollout)) || rollout.isHeld) return
+  const isTrialOver = verdict.isFinal && stageOf(rollout) === 'canary'
+  if (verdict.isFinal || verdict.passed === false) {
+    addVerdict(rollout, verdict)
+    tellRollout(turn, 'rollout.judged', { message: verdict.message })
+  }
+  if (verdict.passed === false) return giveUp(turn, verdict.message)
+  if (isTrialOver) endTrial(turn)
+}
+
+/** @param {Turn} turn the canaries have passed, or need no judgement any more */
+export function endTrial (turn) {
+  const rollout = running(turn)
+  turn.order({ type: 'clear-deadline', deadline: 'canary', id: 0 })
+  rollout.canaryEndsAt = null
+  if (rollout.pausedIn) rollout.pausedIn = 'rolling'
+  else rollout.state = 'rolling'
+  noteProgress(turn)
+  advance(turn)
+}
+
+/**
+ * The wanted number of workers has changed while it runs: what is gone needs no step any more, and what has come gets one.
+ * @param {Turn} turn @param {{ added: number[], removed: number[] }} slots
+ */
+export function resized (turn, { added, removed }) {
+  const { rollout } = turn.state
+  if (!rollout || stageOf(rollout) === 'preparing') return
+  rollout.steps = rollout.steps.filter(({ slot }) => !removed.includes(slot))
+  const joins = rollout.kind === 'deploy' && rollout.state !== 'aborting'
+  if (joins) rollout.steps.push(...toSteps(turn, added, { ...rollout.strategy, canary: null }))
+  countReplaced(rollout)
+  advance(turn)
+}
+
+/** @param {Turn} turn it has come no further for too long */
+export function noProgress (turn) {
+  const { rollout } = turn.state
+  if (!rollout) return
+  const reason = `it has come no further for ${rollout.strategy.progressDeadlineMs} ms (option rollout.progressDeadlineMs)`
+  if (rollout.state === 'aborting') cutShort(turn, reason)
+  else if (rollout.state !== 'paused') giveUp(turn, reason)
+}
+
+/** @param {Turn} turn @param {'canary' | 'judge'} deadline */
+export function askJudge (turn, deadline) {
+  const { rollout, workers } = turn.state
+  if (!rollout || !['canary', 'rolling'].includes(stageOf(rollout)) || rollout.isHeld) return
+  const isFinal = deadline === 'canary'
+  if (!isFinal) turn.order({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
+  // A person has the last word: the trial ends when they let it go on.
+  else if (rollout.state === 'paused') return
+  // A release may be deployed once more: then only the worker itself tells which is new.
+  const isNew = (/** @type {Worker} */ { release, slot, id }) => release === rollout.to && rollout.steps.some((step) => step.slot === slot && (step.from !== rollout.to || step.newWorker === id))
+  const ready = Object.values(workers).filter(({ state }) => state === 'ready')
+  const fresh = ready.filter(isNew).map(({ id }) => id)
+  const old = ready.filter((worker) => !isNew(worker) && !worker.orphan).map(({ id }) => id)
+  turn.order({ type: 'judge', rollout: rollout.id, isFinal, fresh, old, limits: rollout.strategy.limits })
+}
+
+/** @param {Turn} turn whatever can go on does */
+export function advance (turn) {
   const { rollout } = turn.state
   if (rollout?.state === 'rolling') roll(turn, rollout)
-  else if (rollout?.state === 'aborting') revert(turn, rollout)
+  else if (rollout?.state === 'canary') tryOut(turn, rollout)
+  else if (rollout?.state === 'aborting') revert(turn)
 }
 
 /** @param {Turn} turn @param {Rollout} rollout */
 function roll (turn, rollout) {
-  const inState = (/** @type {string[]} */ ...states) => rollout.steps.filter(({ state }) => states.includes(state))
-  if (inState('starting').length > 0) return
-  for (const step of inState('ready')) {
-    promote(turn, rollout, step)
-    tellRollout(turn, 'rollout.step', step)
-  }
-  const batch = inState('pending').slice(0, rollout.surge)
-  for (const step of batch) begin(turn, step, rollout.to, 'starting')
+  const inState = (/** @type {readonly string[]} */ ...states) => rollout.steps.filter(({ state }) => states.includes(state))
+  const isTogether = rollout.kind === 'restart'
+  if (isTogether && inState('starting').length > 0) return
+  for (const step of inState('ready')) promote(turn, rollout, step)
+  const room = rollout.strategy.surge - inState(...UNDER_WAY).length
+  for (const step of inState('pending').slice(0, Math.max(0, room))) begin(turn, rollout, step, mustFind(rollout.to), 'starting')
   if (inState('done').length === rollout.steps.length) finish(turn, 'succeeded')
 }
 
-/** @param {Turn} turn @param {Rollout} rollout what was already replaced goes back, one slot at a time */
-function revert (turn, rollout) {
-  const steps = rollout.steps.filter(({ state }) => state === 'reverting')
-  if (steps.some((step) => turn.slot(step.slot)?.candidate != null)) return
-  const [next] = steps
-  if (next) begin(turn, next, next.from, 'reverting')
-  else finish(turn, 'failed')
+/** @param {Turn} turn @param {Rollout} rollout the canaries serve beside all old workers, and none of those goes yet */
+function tryOut (turn, rollout) {
+  const canaries = rollout.steps.filter(({ isCanary }) => isCanary)
+  for (const step of canaries.filter(({ state }) => state === 'pending')) begin(turn, rollout, step, mustFind(rollout.to), 'starting')
+  if (rollout.canaryEndsAt !== null || canaries.some(({ state }) => state !== 'ready')) return
+  const { durationMs } = mustFind(rollout.strategy.canary)
+  // It waits on purpose from here on.
+  clearClocks(turn)
+  rollout.canaryEndsAt = turn.isoTime(durationMs)
+  turn.order({ type: 'set-deadline', deadline: 'canary', id: 0, ms: durationMs })
+  watch(turn)
+  tellRollout(turn, 'rollout.step', { message: `${canaries.length} of ${rollout.steps.length} on trial for ${durationMs} ms` })
 }
 
-/** @param {Turn} turn @param {RolloutStep} step @param {string} release @param {'starting' | 'reverting'} state */
-function begin (turn, step, release, state) {
-  const slot = mustFind(turn.slot(step.slot))
+/** @param {Turn} turn from now on new workers and old ones are compared */
+function watch (turn) {
+  if (running(turn).kind !== 'deploy') return
+  turn.order({ type: 'begin-judging' })
+  turn.order({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
+}
+
+/** @param {Rollout} rollout @param {string} cause @returns {boolean} whether this death is one too many */
+function isBlamed (rollout, cause) {
+  if (OUTSIDE_CAUSES.includes(cause)) return false
+  rollout.crashes++
+  return rollout.crashes > rollout.strategy.limits.crashes
+}
+
+/** @param {Turn} turn @param {RolloutStep} step @param {'done' | 'failed'} state */
+function endStep (turn, step, state) {
   step.state = state
-  step.startedAt ??= turn.isoTime()
-  step.oldWorker = slot.serving
-  slot.candidate = fork(turn, slot, release)
-  step.newWorker = slot.candidate
-  tellRollout(turn, 'rollout.step', step)
+  step.finishedAt = turn.isoTime()
+  noteProgress(turn)
+  tellRollout(turn, 'rollout.step', { step })
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step the candidate takes the slot over, its predecessor drains */
-function promote (turn, rollout, step) {
-  const slot = mustFind(turn.slot(step.slot))
-  const isReverting = step.state === 'reverting'
-  const old = slot.serving === null ? undefined : turn.state.workers[slot.serving]
-  const target = isReverting ? step.from : rollout.to
-  cancelRetry(turn, slot)
-  if (slot.release !== target) forgive(turn, slot)
-  slot.serving = slot.candidate
-  slot.candidate = null
-  slot.release = target
-  step.oldWorker = old?.id ?? null
-  step.state = isReverting ? 'reverted' : old ? 'draining' : 'done'
-  if (step.state !== 'draining') step.finishedAt = turn.isoTime()
-  countReplaced(rollout)
-  drain(turn, old, { cause: isReverting ? 'rollback' : rollout.kind, actor: rollout.actor, rollout: rollout.id })
+/** @param {Turn} turn @param {number[]} numbers @param {import('./strategy.js').Strategy} strategy @returns {RolloutStep[]} */
+function toSteps ({ state }, numbers, { canary }) {
+  return state.slots.filter(({ number }) => numbers.includes(number)).map(({ number, release }, index) => ({
+    slot: number, state: 'pending', oldWorker: null, newWorker: null, from: release, isCanary: index < (canary?.workers ?? 0), startedAt: null, finishedAt: null
+  }))
 }
 
-/** @param {Turn} turn @param {string} reason */
-function fail (turn, reason) {
-  const rollout = mustFind(turn.state.rollout)
-  rollout.state = 'aborting'
-  rollout.reason = reason
-  for (const step of rollout.steps) undo(turn, rollout, step)
-  countReplaced(rollout)
-  tellRollout(turn, 'rollout.step', rollout.steps.find(({ state }) => state === 'failed'))
-  advance(turn)
-}
-
-/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step */
-function undo (turn, rollout, step) {
-  const slot = mustFind(turn.slot(step.slot))
-  if (step.state === 'starting' || step.state === 'ready') {
-    const candidate = slot.candidate === null ? undefined : turn.state.workers[slot.candidate]
-    drain(turn, candidate, { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: 'the rollout failed' })
-    step.state = 'reverted'
-    step.finishedAt = turn.isoTime()
-  } else if ((step.state === 'draining' || step.state === 'done') && step.from !== rollout.to) {
-    slot.release = step.from
-    const serving = slot.serving === null ? undefined : turn.state.workers[slot.serving]
-    // A slot without a worker comes back on its old release by itself.
-    step.state = serving ? 'reverting' : 'reverted'
-  }
-}
-
-/** @param {Turn} turn @param {'succeeded' | 'failed'} outcome */
-function finish (turn, outcome) {
-  const rollout = mustFind(turn.state.rollout)
-  rollout.state = outcome
-  rollout.done = true
-  rollout.finishedAt = turn.isoTime()
-  if (outcome === 'succeeded') turn.state.release = turn.state.releases[rollout.to]
-  tellRollout(turn, `rollout.${outcome}`)
-  turn.state.rollout = null
-}
-
-/** @param {Turn} turn @param {string} type @param {RolloutStep} [step] */
-function tellRollout (turn, type, step) {
-  const rollout = mustFind(turn.state.rollout)
-  turn.tell(type, {
-    rollout: rollout.id,
-    release: rollout.to,
-    cause: rollout.kind,
-    actor: rollout.actor,
-    slot: step?.slot ?? null,
-    worker: step?.newWorker ?? null,
-    message: type === 'rollout.step' && step ? `slot ${step.slot}: ${step.state}` : rollout.reason ?? rollout.note,
-    detail: structuredClone(rollout)
-  })
-}
-
-/** @param {Turn} turn @param {Omit<import('./state.js').Release, 'id' | 'createdAt'>} release @param {string} actor */
-function addRelease (turn, release, actor) {
-  const id = `r${turn.state.nextRelease++}`
-  turn.state.releases[id] = { id, createdAt: turn.isoTime(), ...release }
-  turn.tell('release.created', { release: id, actor, detail: turn.state.releases[id] })
+/** @param {Turn} turn @param {any} release one with an id was made before, or elsewhere @param {string} actor */
+function addRelease (turn, { isKnown = false, ...release }, actor) {
+  const { state } = turn
+  const id = release.id ?? `r${state.nextRelease++}`
+  const isNew = !state.releases[id] && !isKnown
+  forgetUnused(turn, id)
+  state.releases[id] = { createdAt: turn.isoTime(), ...release, id }
+  state.nextRelease = Math.max(state.nextRelease, Number(id.slice(1)) + 1)
+  if (isNew) turn.tell('release.created', { release: id, actor, detail: state.releases[id] })
   return id
 }
 
-/** @param {Rollout} rollout */
-function countReplaced (rollout) {
-  rollout.progress.replaced = rollout.steps.filter(({ state }) => state === 'draining' || state === 'done').length
+/** @param {Turn} turn @param {string} next */
+function forgetUnused ({ state }, next) {
+  const used = new Set([next, state.release.id, state.rollout?.from, state.guard?.from, ...state.slots.map(({ release }) => release), ...Object.values(state.workers).map(({ release }) => release)])
+  for (const id of Object.keys(state.releases)) if (!used.has(id)) delete state.releases[id]
 }
 
-/** @param {Turn} turn @param {Worker} worker */
-function find (turn, worker) {
-  const rollout = mustFind(turn.state.rollout)
-  return { rollout, step: mustFind(rollout.steps.find(({ slot }) => slot === worker.slot)), slot: mustFind(turn.slot(worker.slot)) }
-}
-
-/** @template T @param {T | null | undefined} value @returns {T} */
-function mustFind (value) {
-  if (value == null) throw new Error('a rollout without its parts: the reducer is broken')
-  return value
+/** @param {Turn} turn @param {{ reason: string, actor: string }} why */
+export function abort (turn, why) {
+  const rollout = running(turn)
+  rollout.isAborted = true
+  goBack(turn, why)
 }

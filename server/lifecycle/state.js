@@ -8,6 +8,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ graceMs: number }} crash
  * @property {import('./restart-policy.js').RestartPolicy} restart
  * @property {{ maxAgeMs: number }} [recycle]  0: never
+ * @property {import('./strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
  */
 
 /** @typedef {{ id: string, entry: string, path: string, createdAt: string }} Release */
@@ -29,6 +30,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} startedAt  wall time, ISO 8601
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
+ * @property {number} readyTimeoutMs
  * @property {{ cause: string, message: string } | null} [due]  why it is to be recycled as soon as nothing else goes on
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
  */
@@ -59,7 +61,7 @@ import { blankRecord } from './restart-policy.js'
  * @typedef {{ startedAt: string, actor: string, note: string | null, execPath: string | null, firstWorker: number, reason: string | null }} Upgrade
  */
 
-/** @typedef {'pending' | 'starting' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
+/** @typedef {'pending' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
 
 /**
  * @typedef {object} RolloutStep
@@ -68,6 +70,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {number | null} oldWorker
  * @property {number | null} newWorker
  * @property {string} from  the release to which this slot goes back
+ * @property {boolean} isCanary  is replaced first, and on trial
  * @property {string | null} startedAt
  * @property {string | null} finishedAt
  */
@@ -75,19 +78,35 @@ import { blankRecord } from './restart-policy.js'
 /**
  * @typedef {object} Rollout
  * @property {number} id
- * @property {'restart' | 'deploy'} kind
- * @property {'rolling' | 'aborting' | 'succeeded' | 'failed'} state
+ * @property {'restart' | 'deploy' | 'rollback'} kind
+ * @property {'preparing' | 'canary' | 'rolling' | 'paused' | 'aborting' | 'succeeded' | 'rolled-back' | 'failed'} state
+ *   `rolled-back`: what it had put into service was taken back; `failed`: it did not come so far, or could not go back everywhere
+ * @property {'preparing' | 'canary' | 'rolling' | null} pausedIn  what it does once it is resumed
+ * @property {boolean} isHeld  it has failed and waits for a person (rollout.onFailure)
+ * @property {boolean} isAborted
  * @property {string} from
- * @property {string} to
+ * @property {string | null} to  null: not prepared yet
  * @property {string} actor
  * @property {string | null} note
- * @property {number} surge  how many slots are replaced at a time
+ * @property {import('./strategy.js').Strategy} strategy
+ * @property {number} crashes  of workers of the new release
+ * @property {Verdict[]} verdicts  oldest first, the last 50
+ * @property {string | null} canaryEndsAt  wall time, ISO 8601
+ * @property {number | null} progressDueAt  monotonic ms
+ * @property {number | null} progressLeftMs  while it is paused
+ * @property {boolean} hasReplaced  anything, ever
  * @property {string} startedAt
  * @property {string | null} finishedAt
  * @property {boolean} done
  * @property {string | null} reason
  * @property {{ total: number, replaced: number }} progress
  * @property {RolloutStep[]} steps
+ */
+
+/**
+ * How the new workers did beside the old ones. `passed`: null where there is too little to say.
+ * @typedef {{ at: string, passed: boolean | null, isFinal: boolean, message: string, fresh: Figures, old: Figures }} Verdict
+ * @typedef {{ workers: number, requests: number, errorRate: number | null, p99Ms: number | null }} Figures
  */
 
 /**
@@ -99,6 +118,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Rollout | null} rollout
  * @property {Upgrade | null} upgrade
  * @property {import('./recycling.js').Recycling | null} recycling
+ * @property {import('./guard.js').Guard | null} guard
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
@@ -114,7 +134,11 @@ import { blankRecord } from './restart-policy.js'
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
  * @typedef {Stamp & ({ type: 'start', workers: number, isNewRelease?: boolean, orphans?: Orphan[], actor: string }
  *   | { type: 'scale', workers: number, actor: string }
- *   | { type: 'rollout', kind: 'restart' | 'deploy', release?: Omit<Release, 'id' | 'createdAt'>, slots?: number[], note?: string | null, actor: string }
+ *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Omit<Release, 'id' | 'createdAt'> | Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string }
+ *   | { type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry', rollout: number, actor: string }
+ *   | { type: 'release-prepared', rollout: number, release: Release }
+ *   | { type: 'release-not-prepared', rollout: number, reason: string }
+ *   | { type: 'judged', rollout: number, verdict: Verdict }
  *   | { type: 'restart-worker', worker: number, actor: string }
  *   | { type: 'kill-worker', worker: number, actor: string }
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
@@ -138,7 +162,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
- * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'retry' | 'upgrade' | 'recycle'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, for 'upgrade' and 'recycle' 0
+ * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
  */
 
 /**
@@ -151,6 +175,9 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'clear-deadline', deadline: DeadlineKind, id: number }
  *   | { type: 'close-sockets' }
  *   | { type: 'expire-unused-sockets' }
+ *   | { type: 'prepare-release', rollout: number, source: Record<string, unknown>, note: string | null, actor: string }
+ *   | { type: 'begin-judging' }
+ *   | { type: 'judge', rollout: number, isFinal: boolean, fresh: number[], old: number[], limits: import('./strategy.js').Limits }
  *   | { type: 'start-next', execPath: string | null }
  *   | { type: 'cancel-next' }
  *   | { type: 'finish' }} Command
@@ -158,7 +185,7 @@ import { blankRecord } from './restart-policy.js'
 
 /** @typedef {{ type: string } & Record<string, any>} Fact  an event without id and time, see server/event-stream.js */
 
-/** @typedef {{ code: 'rollout-running' | 'upgrade-running' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
+/** @typedef {{ code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
 
 /**
  * @param {object} start
@@ -180,6 +207,7 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     rollout: null,
     upgrade: null,
     recycling: null,
+    guard: null,
     release: first,
     releases: { [first.id]: first },
     nextWorker,

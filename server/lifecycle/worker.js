@@ -1,3 +1,4 @@
+import { tripGuard } from './guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
 import { canMove, causeOfExit } from './worker-state.js'
 
@@ -7,15 +8,17 @@ import { canMove, causeOfExit } from './worker-state.js'
 
 /**
  * Forks a worker for a slot; who gets it, `serving` or `candidate`, is the caller's to say.
- * @param {Turn} turn @param {Slot} slot @param {string} release @returns {number} the worker's id
+ * @param {Turn} turn @param {Slot} slot @param {string} release
+ * @param {{ readyTimeoutMs?: number }} [how]
+ * @returns {number} the worker's id
  */
-export function fork (turn, slot, release) {
+export function fork (turn, slot, release, { readyTimeoutMs = turn.state.options.ready.timeoutMs } = {}) {
   const id = turn.state.nextWorker++
   turn.state.workers[id] = {
-    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, orphan: null
+    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, readyTimeoutMs, orphan: null
   }
   turn.order({ type: 'fork', worker: id, slot: slot.number, release: turn.state.releases[release] })
-  turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: turn.state.options.ready.timeoutMs })
+  turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: readyTimeoutMs })
   return id
 }
 
@@ -71,7 +74,7 @@ export function terminate (turn, worker) {
 export function bury (turn, worker, exit) {
   const cause = causeOfExit(worker, exit)
   const message = exitMessage(worker, exit)
-  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age'])) {
+  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])) {
     turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   }
   turn.tellOf('worker.exited', worker, {
@@ -103,6 +106,7 @@ export function replace (turn, slot, dead, cause) {
   slot.record = record
   slot.restarts++
   if (record.crashLooping && !wasLooping) {
+    tripGuard(turn, slot)
     const { restarts, windowMs } = restart.intensity
     turn.tell('worker.crash-looping', {
       slot: slot.number,

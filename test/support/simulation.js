@@ -25,6 +25,10 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
   const events = []
   /** Every id that was ever given to a worker. */
   const known = new Set(orphans.map(({ id }) => id))
+  /** @type {any[]} */
+  const judgements = []
+  /** @type {number | null} */
+  let preparing = null
   let isFinished = false
   let socketsClosed = false
   /** @type {'starting' | 'cancelled' | null} */
@@ -44,6 +48,9 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     'capture-stack': ({ worker }) => { find(worker).isStuck = true },
     'close-sockets': () => { socketsClosed = true },
     'expire-unused-sockets': () => {},
+    'prepare-release': ({ rollout }) => { preparing = rollout },
+    'begin-judging': () => {},
+    judge: (order) => { judgements.push(order) },
     'start-next': () => { nextMaster = 'starting' },
     'cancel-next': () => { nextMaster = 'cancelled' },
     finish: () => { isFinished = true }
@@ -55,6 +62,8 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     get isFinished () { return isFinished },
     get socketsClosed () { return socketsClosed },
     get nextMaster () { return nextMaster },
+    get preparing () { return preparing },
+    judgements,
     events,
     processes,
     deadlines,
@@ -143,6 +152,12 @@ export function orphan ({ id, ...fields }) {
 }
 
 export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/r2' })
+
+/** What a judge may say. @param {boolean | null} passed @param {boolean} [isFinal] */
+export function verdict (passed, isFinal = true) {
+  const figures = { workers: 1, requests: 100, errorRate: 0, p99Ms: 1 }
+  return { at: new Date(0).toISOString(), passed, isFinal, message: `passed: ${passed}`, fresh: figures, old: figures }
+}
 
 /** @param {{ release: string }} _process @returns {boolean} */
 function healthy (_process) {

@@ -105,7 +105,7 @@ describe('a worker whose loop does not answer', () => {
     pool.feed({ type: 'worker-ready', worker: 3 })
     pool.feed(silent(3))
     pool.settle()
-    assert.match(pool.last('rollout.failed').message, /silent/)
+    assert.match(pool.last('rollout.rolled-back').message, /silent/)
     assert.deepEqual(pool.state.slots.map(({ release }) => release), ['r1', 'r1'])
   })
 })

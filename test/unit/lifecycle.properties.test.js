@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { snapshot } from '../../server/lifecycle/snapshot.js'
-import { NEW_RELEASE, orphan, simulate } from '../support/simulation.js'
+import { NEW_RELEASE, orphan, simulate, verdict } from '../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
 
-const pick = (/** @type {number[]} */ list, /** @type {number} */ n) => list[n % list.length]
+/** @template T @param {T[]} list @param {number} n */
+const pick = (list, n) => list[n % list.length]
 
 /** Anything that may happen to a cluster at any time; `n` chooses to whom. */
 const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} */ ({
@@ -26,8 +27,24 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   captured: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'stack-captured', worker })),
   due: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-due', worker, cause: 'memory-limit', message: 'large' })),
   killOne: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'kill-worker', worker, actor: 'api' })),
+  deployUnprepared: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: 2, minReadyMs: 500, onFailure: 'hold', limits: { crashes: 1 } } }),
+  deployCanary: (pool, n) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: '50%', canary: { workers: 1 + n % 3, durationMs: 1000 }, onFailure: n % 2 ? 'hold' : 'rollback' } }),
+  rollback: (pool, n) => pool.feed({ type: 'rollout', kind: 'rollback', release: pick(Object.values(pool.state.releases), n), actor: 'api' }),
+  prepared: (pool) => pool.feed({ type: 'release-prepared', rollout: pool.preparing ?? 1, release: { ...NEW_RELEASE, id: 'r9' } }),
+  notPrepared: (pool) => pool.feed({ type: 'release-not-prepared', rollout: pool.preparing ?? 1, reason: 'no room on the disk' }),
+  pause: (pool) => steer(pool, 'pause'),
+  resume: (pool) => steer(pool, 'resume'),
+  abort: (pool) => steer(pool, 'abort'),
+  promote: (pool) => steer(pool, 'promote'),
+  retry: (pool) => steer(pool, 'retry'),
+  judged: (pool, n) => pool.feed({ type: 'judged', rollout: pool.state.rollout?.id ?? 1, verdict: verdict([true, false, null][n % 3], n % 2 === 0) }),
   scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' })
 })
+
+/** @param {Pool} pool @param {string} type */
+function steer (pool, type) {
+  return pool.feed({ type, rollout: pool.state.rollout?.id ?? 1, actor: 'api' })
+}
 
 const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS)), fc.nat(1000)), { maxLength: 120 })
 const size = fc.integer({ min: 1, max: 5 })
@@ -78,7 +95,7 @@ function assertConsistent (/** @type {Pool} */ pool) {
     const own = slots.find(({ number }) => number === worker.slot)
     if (worker.state === 'ready' && !worker.orphan && !isHeld(worker)) assert.ok(own && (own.serving === null || workers[own.serving].state !== 'ready'), `worker ${worker.id} goes once it is replaced`)
   }
-  const surge = rollout ? Math.max(rollout.surge, 1) : recycling ? 1 : 0
+  const surge = rollout ? Math.max(rollout.strategy.surge, rollout.strategy.canary?.workers ?? 0, 1) : recycling ? 1 : 0
   assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
   assertOrphansServeUntilReplaced(pool)
 }
@@ -107,6 +124,10 @@ function becomeHealthy (/** @type {Pool} */ pool) {
     pool.settle()
     const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length
     if (isQuiet) return
+    if (pool.state.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.state.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
+    if (pool.state.rollout?.state === 'paused') steer(pool, 'resume')
+    const order = pool.judgements.pop()
+    if (order) pool.feed({ type: 'judged', rollout: order.rollout, verdict: verdict(null, order.isFinal) })
     pool.passNextDeadline()
   }
   assert.fail(`not healthy after 1000 rounds: ${JSON.stringify(pool.state)}`)
@@ -129,7 +150,7 @@ test('whatever has happened, a cluster whose processes work again becomes whole,
     assertConsistent(pool)
     assertEndedOnce(pool, left)
     const started = pool.types().filter((type) => type === 'rollout.started').length
-    const ended = pool.types().filter((type) => type === 'rollout.succeeded' || type === 'rollout.failed').length
+    const ended = pool.types().filter((type) => ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'].includes(type)).length
     assert.equal(ended, started)
   }), { numRuns: 800 })
 })

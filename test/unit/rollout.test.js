@@ -72,8 +72,8 @@ describe('rolling deploy', () => {
     assert.equal(pool.processes.get(4)?.isDraining, false)
     pool.settle()
     assert.deepEqual(releases(pool), ['r1', 'r1', 'r1'])
-    assert.equal(pool.last('rollout.failed').detail.progress.replaced, 0)
-    assert.deepEqual(pool.last('rollout.failed').detail.steps.map((/** @type {any} */ { state }) => state), ['reverted', 'reverted', 'failed'])
+    assert.equal(pool.last('rollout.rolled-back').detail.progress.replaced, 0)
+    assert.deepEqual(pool.last('rollout.rolled-back').detail.steps.map((/** @type {any} */ { state }) => state), ['reverted', 'reverted', 'failed'])
     assert.equal(pool.last('worker.draining').cause, 'rollback')
   })
 
@@ -100,14 +100,14 @@ describe('rolling deploy', () => {
   })
 
   test('fails when a worker that it has already put into service crashes, but not when somebody kills it', () => {
-    for (const [exit, outcome] of /** @type {const} */ ([[{ code: 1 }, 'rollout.failed'], [{ signal: 'SIGKILL' }, 'rollout.succeeded']])) {
+    for (const [exit, outcome] of /** @type {const} */ ([[{ code: 1 }, 'rollout.rolled-back'], [{ signal: 'SIGKILL' }, 'rollout.succeeded']])) {
       const pool = ready(2)
       pool.feed(deploy)
       pool.feed({ type: 'worker-ready', worker: 3 })
       pool.exit(3, exit)
       pool.settle()
       assert.ok(pool.last(outcome), `${JSON.stringify(exit)} ends in ${outcome}`)
-      assert.deepEqual(releases(pool), outcome === 'rollout.failed' ? ['r1', 'r1'] : ['r2', 'r2'])
+      assert.deepEqual(releases(pool), outcome === 'rollout.rolled-back' ? ['r1', 'r1'] : ['r2', 'r2'])
     }
   })
 
@@ -171,11 +171,11 @@ describe('restart-all', () => {
 })
 
 describe('one at a time', () => {
-  test('a second rollout, a scale and a single restart are refused, naming the one that runs', () => {
+  test('a second rollout and a single restart are refused, naming the one that runs', () => {
     const pool = ready(2)
     pool.feed(deploy)
     const before = pool.events.length
-    for (const command of [deploy, restart, { type: 'scale', workers: 4, actor: 'api' }, { type: 'restart-worker', worker: 1, actor: 'api' }]) {
+    for (const command of [deploy, restart, { type: 'restart-worker', worker: 1, actor: 'api' }]) {
       const refusal = pool.feed(command)
       assert.deepEqual([refusal.code, refusal.message, refusal.details], ['rollout-running', 'rollout 1 (deploy) is running', { rollout: 1 }])
     }

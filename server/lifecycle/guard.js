@@ -1,0 +1,28 @@
+/** @typedef {import('./turn.js').Turn} Turn */
+
+/**
+ * Watches a release for a while after its deploy has succeeded: what loops in crashes then is rolled back, once.
+ * `isTripped`: it has happened, and waits for whatever else is going on.
+ * @typedef {{ release: string, from: string, rollout: number, isTripped: boolean }} Guard
+ */
+
+/** @param {Turn} turn @param {import('./state.js').Rollout} rollout it has succeeded */
+export function guardDeploy (turn, { id, kind, from, to }) {
+  const guardMs = turn.state.options.rollout?.guardMs ?? 0
+  liftGuard(turn)
+  if (kind !== 'deploy' || to === null || from === to || guardMs === 0) return
+  turn.state.guard = { release: to, from, rollout: id, isTripped: false }
+  turn.order({ type: 'set-deadline', deadline: 'guard', id: 0, ms: guardMs })
+}
+
+/** @param {Turn} turn @param {import('./state.js').Slot} slot it has begun to crash again and again */
+export function tripGuard ({ state }, { release }) {
+  if (state.guard?.release === release && !state.rollout) state.guard.isTripped = true
+}
+
+/** @param {Turn} turn */
+export function liftGuard (turn) {
+  if (!turn.state.guard) return
+  turn.state.guard = null
+  turn.order({ type: 'clear-deadline', deadline: 'guard', id: 0 })
+}

@@ -1,0 +1,59 @@
+/**
+ * How a rollout goes about its work.
+ * @typedef {object} Strategy
+ * @property {number} surge  how many new workers may be there beside those they replace, at least 1
+ * @property {number} minReadyMs  how long a new worker has to be ready before the old one drains
+ * @property {{ workers: number, durationMs: number } | null} canary  so many new workers serve beside all old ones for so long first, and are judged
+ * @property {Limits} limits
+ * @property {number} progressDeadlineMs  a rollout that comes no further for this long fails; while it is paused the clock stands still
+ * @property {'rollback' | 'hold'} onFailure  hold: it stops where it is and waits for a person
+ *
+ * @typedef {object} Limits  beyond which a release is not to be trusted
+ * @property {number} crashes  how many of its workers may crash
+ * @property {number} errorRate  by how much its share of 5xx answers may exceed that of the old workers, 0…1
+ * @property {number} p99Ratio  how many times the old workers' p99 latency its own may be
+ * @property {number} minRequests  fewer than this are no ground for a judgement
+ * @property {number} [readyTimeoutMs]  in place of ready.timeoutMs
+ *
+ * What an operator may say of one rollout.
+ * @typedef {Partial<Omit<Strategy, 'surge' | 'limits'> & { surge: number | string, limits: Partial<Limits> }>} StrategyWish
+ */
+
+/** @type {Strategy} */
+export const DEFAULT_STRATEGY = Object.freeze({
+  surge: 1,
+  minReadyMs: 0,
+  canary: null,
+  limits: Object.freeze({ crashes: 0, errorRate: 0.05, p99Ratio: 3, minRequests: 50 }),
+  progressDeadlineMs: 10 * 60_000,
+  onFailure: 'rollback'
+})
+
+/**
+ * @param {'restart' | 'deploy' | 'rollback'} kind
+ * @param {number} size how many slots it replaces
+ * @param {StrategyWish} [configured]
+ * @param {StrategyWish} [wish] of this one rollout
+ * @returns {Strategy}
+ */
+export function strategyOf (kind, size, configured = {}, wish = {}) {
+  const merged = {
+    ...DEFAULT_STRATEGY,
+    ...configured,
+    ...wish,
+    limits: { ...DEFAULT_STRATEGY.limits, ...configured.limits, ...wish.limits }
+  }
+  // 0, as a config says it: no limit of its own.
+  merged.limits.readyTimeoutMs ||= undefined
+  // Every new worker of a restart is ready before any old one goes; what is known to work needs no trial.
+  if (kind === 'restart') return { ...merged, surge: Math.max(1, size), minReadyMs: 0, canary: null, onFailure: 'rollback' }
+  const surge = countOf(merged.surge, size)
+  if (kind === 'rollback') return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary: null }
+  return { ...merged, surge, canary: merged.canary && merged.canary.workers > 0 ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) } : null }
+}
+
+/** @param {number | string} surge a count, or a share as '25%' @param {number} size @returns {number} 1…size */
+function countOf (surge, size) {
+  const count = typeof surge === 'string' ? Math.ceil(size * Number.parseFloat(surge) / 100) : surge
+  return Math.max(1, Math.min(size, count))
+}

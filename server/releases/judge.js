@@ -1,0 +1,89 @@
+import { addSparse, BUCKETS, quantile } from '../../workers/histogram.js'
+import { ABORTED, STATUS_CLASSES } from '../../workers/protocol.js'
+import { readReport } from '../vitals/report.js'
+
+/** @typedef {import('../lifecycle/state.js').Figures} Figures */
+/** @typedef {import('../lifecycle/state.js').Verdict} Verdict */
+/** @typedef {{ statuses: Float64Array, latency: Float64Array }} Count */
+
+const FAILED = STATUS_CLASSES.indexOf('5xx')
+/** A p99 of 3 ms instead of 1 ms is no reason to stop anything. */
+const LEAST_DIFFERENCE_MS = 10
+
+/**
+ * Judges new workers by old ones that serve at the same time.
+ * @param {{ now?: () => number }} [parts] wall clock, ms
+ */
+export function createJudge ({ now = Date.now } = {}) {
+  /** @type {Map<number, Count>} by worker, since the last `begin` */
+  const counts = new Map()
+
+  return {
+    /** A comparison begins: what was before does not count. */
+    begin: () => counts.clear(),
+
+    /** @param {number} worker @param {unknown} body its report, untrusted @throws {TypeError} where it cannot be read */
+    accept (worker, body) {
+      const { statuses, latency } = readReport(body)
+      const count = counts.get(worker) ?? { statuses: new Float64Array(STATUS_CLASSES.length), latency: new Float64Array(BUCKETS) }
+      counts.set(worker, count)
+      for (let index = 0; index < STATUS_CLASSES.length; index++) count.statuses[index] += statuses[index]
+      addSparse(count.latency, latency)
+    },
+
+    /**
+     * @param {{ fresh: number[], old: number[], isFinal: boolean, limits: import('../lifecycle/strategy.js').Limits }} order ids of workers
+     * @returns {Verdict}
+     */
+    judge ({ fresh, old, isFinal, limits }) {
+      const figures = { fresh: sum(fresh), old: sum(old) }
+      return { at: new Date(now()).toISOString(), isFinal, ...verdictOn(figures, limits), ...figures }
+    }
+  }
+
+  /** @param {number[]} workers @returns {Figures} */
+  function sum (workers) {
+    const statuses = new Float64Array(STATUS_CLASSES.length)
+    const latency = new Float64Array(BUCKETS)
+    for (const worker of workers) {
+      const count = counts.get(worker)
+      count?.statuses.forEach((value, index) => { statuses[index] += value })
+      count?.latency.forEach((value, index) => { latency[index] += value })
+    }
+    const requests = statuses.reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
+    const p99 = quantile(latency, 0.99)
+    return {
+      workers: workers.length,
+      requests,
+      errorRate: requests === 0 ? null : statuses[FAILED] / requests,
+      p99Ms: Number.isNaN(p99) ? null : Math.round(p99 * 100) / 100
+    }
+  }
+}
+
+/**
+ * @param {{ fresh: Figures, old: Figures }} figures
+ * @param {import('../lifecycle/strategy.js').Limits} limits
+ * @returns {{ passed: boolean | null, message: string }} null: there is too little to say
+ */
+export function verdictOn ({ fresh, old }, { errorRate, p99Ratio, minRequests }) {
+  if (fresh.requests < minRequests) {
+    return { passed: null, message: `too few requests to judge the new workers by: ${fresh.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
+  }
+  const failing = fresh.errorRate ?? 0
+  const failedBefore = old.errorRate ?? 0
+  if (failing - failedBefore > errorRate) {
+    return { passed: false, message: `${percent(failing)} of the new workers' answers are 5xx, of the old ones' ${percent(failedBefore)} (option rollout.limits.errorRate: ${errorRate})` }
+  }
+  const latencies = old.requests >= minRequests && fresh.p99Ms !== null && old.p99Ms !== null ? { now: fresh.p99Ms, before: old.p99Ms } : null
+  if (latencies && latencies.now > latencies.before * p99Ratio && latencies.now - latencies.before >= LEAST_DIFFERENCE_MS) {
+    return { passed: false, message: `the new workers' p99 latency is ${fresh.p99Ms} ms, the old ones' ${old.p99Ms} ms (option rollout.limits.p99Ratio: ${p99Ratio})` }
+  }
+  const beside = latencies ? `, p99 ${fresh.p99Ms} ms beside ${old.p99Ms} ms` : ''
+  return { passed: true, message: `the new workers do as well as the old ones: ${percent(failing)} of ${fresh.requests} answers are 5xx, of the old ones' ${percent(failedBefore)}${beside}` }
+}
+
+/** @param {number} share 0…1 */
+function percent (share) {
+  return `${Math.round(share * 1000) / 10} %`
+}
