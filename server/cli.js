@@ -104,6 +104,13 @@ function addClientCommands (program, terminal) {
   client('deploy', 'roll the code that is on the disk now out, one worker at a time', commands.rollout('deploy'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'what is new, for the history')
+    .option('--path <folder>', 'a folder below releases.root to take it from')
+  client('rollback [release]', 'go back to the release before, or to another one that was deployed', commands.rollout('rollback'))
+    .option('--wait', 'wait for the end; fail if the rollback fails')
+    .option('--note <text>', 'why, for the history')
+  for (const [name, about] of Object.entries(STEERING)) {
+    client(name, about, commands.steer(/** @type {any} */ (name))).option('--wait', 'wait for the end of the rollout')
+  }
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')
   client('kill <worker>', 'end one worker at once, by SIGKILL; the next one is started in the same moment', kill)
@@ -131,6 +138,14 @@ function addClientCommands (program, terminal) {
   client('open', 'print a link that signs a browser in once, and open it', commands.open)
   client('stop', 'stop the master and its workers, and wait until they are gone', commands.stop)
 }
+
+const STEERING = Object.freeze({
+  pause: 'let the running rollout wait where it is',
+  resume: 'let the paused rollout go on',
+  abort: 'take back what the running rollout has replaced',
+  promote: 'end the trial of the running rollout: it goes on without a judgement',
+  retry: 'try again what failed, in a rollout that is held (rollout.onFailure)'
+})
 
 const HISTORY_OPTIONS = Object.freeze({
   type: 'only these types: worker.exited, worker.*, several by commas',

@@ -1,7 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { createCrashDesk } from './crashes/desk.js'
 import { DeckError } from './errors.js'
-import { resolveRelease } from './releases/resolve.js'
 
 /** @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor */
 
@@ -16,9 +15,10 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
+ * @param {import('./releases/releases.js').Releases} parts.releases
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, isKept }) {
+export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept }) {
   return {
     events,
     history,
@@ -40,10 +40,16 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     /** @param {any} command see server/lifecycle/state.js; @returns {any} @throws {import('./errors.js').DeckError} */
     dispatch (command) {
       if (command.type === 'upgrade') checkUpgrade(command, { config, isKept: isKept() })
-      const isDeploy = command.type === 'rollout' && command.kind === 'deploy'
-      supervisor.dispatch(isDeploy ? { ...command, release: resolveRelease(config.entry) } : command)
+      supervisor.dispatch(command.type === 'rollout' ? toRollout(command) : command)
       return RESULTS[/** @type {keyof typeof RESULTS} */ (command.type)](supervisor)
     }
+  }
+
+  /** What is wrong with it for certain is refused at once; the rest may take a while, and is the rollout's own first step. */
+  function toRollout (/** @type {any} */ { release, path, ...command }) {
+    if (command.kind === 'rollback') return { ...command, release: releases.load(release ?? releases.before(supervisor.snapshot().release.id)) }
+    if (command.kind !== 'deploy') return command
+    return { ...command, source: releases.check({ path }) }
   }
 }
 
@@ -53,6 +59,7 @@ const RESULTS = {
   'restart-worker': (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
   'kill-worker': () => ({}),
   scale: (/** @type {Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
+  ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [type, (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout])),
   upgrade: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().upgrade,
   stop: () => ({ state: 'stopping' })
 }

@@ -20,6 +20,7 @@ const TABLE = Object.freeze({
   'rollout-ended': { status: 409, exitCode: 4, title: 'The rollout has ended' },
   'rollout-state': { status: 409, exitCode: 4, title: 'Not possible at this step of the rollout' },
   'path-refused': { status: 422, exitCode: 2, title: 'The path is not allowed' },
+  'release-gone': { status: 409, exitCode: 1, title: 'The release is not there any more' },
   'upgrade-running': { status: 409, exitCode: 4, title: 'An upgrade is running' },
   'diagnostics-running': { status: 409, exitCode: 4, title: 'Diagnostics of this worker are running' },
   starting: { status: 409, exitCode: 4, title: 'The cluster is still starting' },

@@ -18,6 +18,8 @@ import { createLog } from './log.js'
 import { createLogs } from './logs/logs.js'
 import { createNotifier } from './notify/notifier.js'
 import { createReaper } from './reaper.js'
+import { createJudge } from './releases/judge.js'
+import { createReleases } from './releases/releases.js'
 import { createRecorder } from './recorder.js'
 import { tellServiceManager } from './service-manager.js'
 import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
@@ -60,6 +62,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const recorder = createRecorder({ history, events })
   const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
   crashRecorder.open({ store: history.crashes, events })
+  const releases = createReleases({ config, history })
   const terminal = createTerminal({ stdout })
   // EPIPE, as for the terminal.
   stderr.on('error', () => {})
@@ -79,7 +82,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const software = { version, nodeVersion: process.version }
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
-  const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, logs, isKept: () => keeper.isKept })
+  const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept: () => keeper.isKept })
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
@@ -144,9 +147,14 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
   /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
-    const { ready, drain, stop, crash, restart, watchdog, recycle } = config
-    const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, onStartBlocked })
+    const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
+    const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare, onStartBlocked })
+  }
+
+  /** @param {Record<string, unknown>} source */
+  async function prepare (source) {
+    return releases.prepare(source)
   }
 
   function announceStart () {

@@ -5,6 +5,28 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_TIMER_MS = 2 ** 31 - 1
 export const MAX_WORKERS = 256
 
+/** How a deploy goes about its work. `guardMs` is not of one rollout but of what follows it. */
+const ROLLOUT = {
+  surge: z.union([z.int().min(1).max(MAX_WORKERS), z.string().regex(/^(100|[1-9]\d?)%$/)]).default(1).meta({
+    kind: 'integer', hint: 'n|n%', expected: `an integer from 1 to ${MAX_WORKERS} or a share such as "25%"`, description: 'how many workers a deploy replaces at the same time'
+  }),
+  minReadyMs: milliseconds('how long a new worker has to be ready, and not crash, before the old one drains').default(0),
+  canary: group({
+    workers: integer(0, MAX_WORKERS, 'so many new workers serve beside all old ones first and are compared with them; 0: none').default(0),
+    durationMs: integer(1000, MAX_TIMER_MS, 'for how long', 'ms').default(30_000)
+  }),
+  limits: group({
+    crashes: integer(0, 10_000, 'how many workers of the new release may crash before the deploy has failed').default(0),
+    errorRate: number(0, 1, 'by how much the new workers\' share of 5xx answers may exceed the old ones\'').default(0.05),
+    p99Ratio: number(1, 1000, 'how many times the old workers\' p99 latency the new ones\' may be').default(3),
+    minRequests: integer(1, 1_000_000, 'with fewer answers the new workers are not judged').default(50),
+    readyTimeoutMs: milliseconds('how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs').default(0)
+  }),
+  progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout that comes no further for this long has failed; the clock stands still while it is paused', 'ms').default(600_000),
+  onFailure: choice(['rollback', 'hold'], 'what a deploy does that has failed: takes back what it has replaced, or stops where it is and waits for a person'),
+  guardMs: milliseconds('how long a release is watched after its deploy: if it loops in crashes, the one before is rolled back to, once; 0: not at all').default(300_000)
+}
+
 /** Everything that can be set, as one schema: flags, environment names, help and error messages are derived from it. */
 export const SCHEMA = z.strictObject({
   entry: path('the app\'s main file; default: "main" of the package.json in the working folder').optional(),
@@ -49,26 +71,7 @@ export const SCHEMA = z.strictObject({
       windowMs: milliseconds('the window in which restarts are counted').default(60_000)
     })
   }),
-  rollout: group({
-    surge: z.union([z.int().min(1).max(MAX_WORKERS), z.string().regex(/^(100|[1-9]\d?)%$/)]).default(1).meta({
-      kind: 'integer', hint: 'n|n%', expected: `an integer from 1 to ${MAX_WORKERS} or a share such as "25%"`, description: 'how many workers a deploy replaces at the same time'
-    }),
-    minReadyMs: milliseconds('how long a new worker has to be ready, and not crash, before the old one drains').default(0),
-    canary: group({
-      workers: integer(0, MAX_WORKERS, 'so many new workers serve beside all old ones first and are compared with them; 0: none').default(0),
-      durationMs: integer(1000, MAX_TIMER_MS, 'for how long', 'ms').default(30_000)
-    }),
-    limits: group({
-      crashes: integer(0, 10_000, 'how many workers of the new release may crash before the deploy has failed').default(0),
-      errorRate: number(0, 1, 'by how much the new workers\' share of 5xx answers may exceed the old ones\'').default(0.05),
-      p99Ratio: number(1, 1000, 'how many times the old workers\' p99 latency the new ones\' may be').default(3),
-      minRequests: integer(1, 1_000_000, 'with fewer answers the new workers are not judged').default(50),
-      readyTimeoutMs: milliseconds('how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs').default(0)
-    }),
-    progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout that comes no further for this long has failed; the clock stands still while it is paused', 'ms').default(600_000),
-    onFailure: choice(['rollback', 'hold'], 'what a deploy does that has failed: takes back what it has replaced, or stops where it is and waits for a person'),
-    guardMs: milliseconds('how long a release is watched after its deploy: if it loops in crashes, the one before is rolled back to, once; 0: not at all').default(300_000)
-  }),
+  rollout: group(ROLLOUT),
   watchdog: group({
     timeoutMs: offOr(2000, MAX_TIMER_MS, 'how long a worker\'s event loop may be silent before it is replaced and killed; 0: for ever', 'ms').default(10_000),
     stack: choice(['on', 'off'], 'whether the stack of such a worker is read before; its inspector is open on the loopback address for that moment')
@@ -203,4 +206,17 @@ function path (description) {
 function list (description, separator) {
   const named = separator === ',' ? 'commas' : 'spaces'
   return z.array(z.string()).default([]).meta({ kind: 'list', hint: 'list', separator, expected: 'a list of texts', description: `${description} (separated by ${named})` })
+}
+
+/** What a caller may say of one rollout: the same, where it differs, and nothing that is not said. */
+export const STRATEGY = (() => {
+  const { guardMs, ...fields } = ROLLOUT
+  return asWish(z.strictObject(fields))
+})()
+
+/** @param {any} schema @returns {any} every field optional, without its default, described by what it expects */
+function asWish (schema) {
+  const bare = unwrapped(schema)
+  if (bare.def.type !== 'object') return bare.optional().describe(metaOf(schema).expected)
+  return z.strictObject(Object.fromEntries(Object.entries(bare.shape).map(([key, field]) => [key, asWish(field)]))).optional().describe('an object')
 }

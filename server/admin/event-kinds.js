@@ -35,6 +35,12 @@ const KINDS = Object.freeze({
   'crash.group-reopened': { icon: 'circle-alert', tone: 'warn', label: 'Crash reopened' },
   'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started' },
   'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step' },
+  'rollout.paused': { icon: 'circle-alert', tone: 'warn', label: 'Rollout paused' },
+  'rollout.resumed': { icon: 'arrow-right', tone: 'info', label: 'Rollout resumed' },
+  'rollout.promoted': { icon: 'arrow-right', tone: 'info', label: 'Trial ended' },
+  'rollout.judged': { icon: 'heart-pulse', tone: 'info', label: 'Trial judged' },
+  'rollout.aborting': { icon: 'repeat', tone: 'warn', label: 'Rollout goes back' },
+  'rollout.rolled-back': { icon: 'triangle-alert', tone: 'bad', label: 'Rolled back' },
   'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded' },
   'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed' },
   'diagnostics.started': { icon: 'info', tone: 'info', label: 'Diagnostics started' },
@@ -64,7 +70,7 @@ const ROUTINE_TYPES = ['worker.forked', 'worker.online', 'worker.listening', 'wo
 export const NOTABLE_TYPES = Object.freeze(EVENT_TYPES.filter((type) => !ROUTINE_TYPES.includes(type)))
 
 /** What an operator looks for first. A `worker.restarted` is decided only after a death that nobody asked for. */
-export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.unresponsive', 'worker.crash-looping', 'crash.group-new', 'crash.group-returned', 'rollout.failed', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
+export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.unresponsive', 'worker.crash-looping', 'crash.group-new', 'crash.group-returned', 'rollout.failed', 'rollout.rolled-back', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
 
 /** Every cause that an event may have. */
 export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests',

@@ -28,6 +28,12 @@ const SENTENCES = Object.freeze({
   'crash.group-new': (event) => `New crash${because(event.message)}`,
   'crash.group-returned': (event) => `Crash came back after it was resolved${because(event.message)}`,
   'rollout.started': (event) => `${rolloutName(event)} started${because(event.message)}`,
+  'rollout.paused': (event) => `${rolloutName(event)} paused${because(event.message)}`,
+  'rollout.resumed': (event) => `${rolloutName(event)} ${event.message}`,
+  'rollout.promoted': (event) => `${rolloutName(event)}: ${event.message}`,
+  'rollout.judged': (event) => `${rolloutName(event)} was judged: ${event.message}`,
+  'rollout.aborting': (event) => `${rolloutName(event)} goes back${because(event.message)}`,
+  'rollout.rolled-back': (event) => `${rolloutName(event)} was rolled back${because(event.message)}`,
   'rollout.succeeded': (event) => `${rolloutName(event)} succeeded`,
   'rollout.failed': (event) => `${rolloutName(event)} failed${because(event.message)}`,
   'scale.changed': ({ message, detail }) => message ? `Scaled ${message}` : `Scaled to ${detail?.to} workers`,
@@ -53,7 +59,7 @@ function manner (/** @type {DeckEvent} */ { signal, code }) {
 }
 
 function rolloutName (/** @type {DeckEvent} */ { rollout, detail }) {
-  if (detail?.kind === 'deploy') return `Deploy of ${detail.to}`
+  if (detail?.kind === 'deploy') return detail.to ? `Deploy of ${detail.to}` : 'Deploy'
   if (detail?.kind === 'rollback') return `Rollback to ${detail.to}`
   if (detail?.kind !== 'restart') return `Rollout ${rollout}`
   return detail.steps?.length === 1 ? `Restart of slot ${detail.steps[0].slot}` : 'Restart of all workers'

@@ -80,9 +80,12 @@ function ofStarting ({ state, desiredWorkers, readyWorkers }) {
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
 }
 
-/** @param {{ kind: string, state: string, from: string | null, to: string | null, steps: any[] }} rollout */
+/** @param {{ kind: string, state: string, from: string | null, to: string | null, steps: any[] }} rollout `to`: null until its release is prepared */
 export function rolloutTitle ({ kind, state, from, to, steps }) {
   if (state === 'aborting') return `Going back to ${from}`
+  if (state === 'preparing') return 'Preparing a release'
+  if (state === 'paused') return kind === 'restart' ? 'Restart paused' : `${kind === 'deploy' ? 'Deploy' : 'Rollback'}${to ? ` of ${to}` : ''} paused`
+  if (state === 'canary') return `Trying out ${to}`
   if (kind === 'deploy') return `Deploying ${to}`
   if (kind === 'rollback') return `Rolling back to ${to}`
   return steps.length === 1 ? `Restarting slot ${steps[0].slot}` : 'Restarting all workers'

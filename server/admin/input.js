@@ -113,16 +113,27 @@ function readBy (parse) {
 
 /** @param {z.ZodObject} schema @param {unknown} input @param {z.ZodError} error @returns {Flaw[]} */
 function flawsOf (schema, input, { issues }) {
-  const known = Object.keys(schema.shape)
   return issues.flatMap((issue) => issue.code === 'unrecognized_keys'
-    ? issue.keys.map((key) => ({ path: key, expected: unknownName(key, known), received: quote(at(input, [key])) }))
+    ? issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), expected: unknownName(key, Object.keys(fieldAt(schema, issue.path).shape)), received: quote(at(input, [...issue.path, key])) }))
     : [{ path: issue.path.join('.'), expected: expectation(schema, issue), received: quote(at(input, issue.path)) }]
   ).slice(0, MAX_FLAWS)
 }
 
-function expectation (/** @type {z.ZodObject} */ { shape }, /** @type {{ path: PropertyKey[], message: string }} */ { path, message }) {
+/** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: any }} issue `params.expected`: what a check across fields expects */
+function expectation (schema, { path, message, params }) {
   if (path.length === 0) return 'a JSON object'
-  return /** @type {any} */ (shape[String(path[0])])?.description ?? message
+  return params?.expected ?? fieldAt(schema, path, { isBare: false })?.description ?? message
+}
+
+/** @param {any} schema @param {PropertyKey[]} path @param {{ isBare?: boolean }} [how] `isBare`: without what makes it optional */
+function fieldAt (schema, path, { isBare = true } = {}) {
+  const field = path.reduce((part, key) => bare(part)?.shape?.[key], schema)
+  return isBare ? bare(field) : field
+}
+
+/** @param {any} field @returns {any} */
+function bare (field) {
+  return field?.def.innerType ? bare(field.def.innerType) : field
 }
 
 function unknownName (/** @type {string} */ name, /** @type {string[]} */ known) {

@@ -26,6 +26,7 @@ const WORKER_STATES = Object.freeze({
 const STEP_STATES = Object.freeze({
   pending: { label: 'Waiting', tone: 'idle', icon: 'circle-dashed' },
   starting: { label: 'Starting', tone: 'info', icon: 'loader-circle' },
+  soaking: { label: 'Proving itself', tone: 'info', icon: 'hourglass' },
   ready: { label: 'Ready, waiting', tone: 'ok', icon: 'circle-check' },
   draining: { label: 'Draining old', tone: 'drain', icon: 'hourglass' },
   done: { label: 'Replaced', tone: 'ok', icon: 'circle-check' },
@@ -104,7 +105,7 @@ function toRollout (/** @type {any} */ rollout) {
   return {
     ...rollout,
     title: rolloutTitle(rollout),
-    name: rollout.kind === 'restart' ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers') : `${rollout.kind === 'rollback' ? 'Rollback' : 'Deploy'} of ${rollout.to}`,
+    name: rollout.kind === 'restart' ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers') : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
     outcome,
     tookMs: rollout.finishedAt ? Date.parse(rollout.finishedAt) - Date.parse(rollout.startedAt) : null,
     steps: rollout.steps.map((/** @type {any} */ step) => ({

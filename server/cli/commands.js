@@ -29,23 +29,39 @@ export async function status ({ api, options, print }) {
   print(options.json ? json(body) : statusText(body, Date.now()))
 }
 
-/** @param {'restart' | 'deploy'} kind */
+/** @param {'restart' | 'deploy' | 'rollback'} kind */
 export function rollout (kind) {
-  return async (/** @type {Context} */ context) => {
-    const { api, options, print, tell } = context
-    const started = await api.post('/rollouts', { kind, ...(options.note === undefined ? {} : { note: options.note }) })
-    if (!options.wait) {
-      print(options.json ? json(started) : rolloutText(started))
-      return
-    }
-    tell(`rollout ${started.id} (${kind}) started`)
-    const ended = await follow(started, context)
-    if (options.json) print(json(ended))
-    if (ended.state !== 'succeeded') {
-      throw new DeckError('rollout-failed', `rollout ${ended.id} (${kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
-    }
-    if (!options.json) print(rolloutText(ended))
+  return async (/** @type {Context} */ context, /** @type {string | undefined} */ release) => {
+    const { api, options, tell } = context
+    const started = await api.post('/rollouts', { kind, ...(release === undefined ? {} : { release }), ...pick(options, ['note', 'path']) })
+    if (options.wait) tell(`rollout ${started.id} (${kind}) started`)
+    await reportOn(started, context)
   }
+}
+
+/** What is done with the rollout that runs. @param {'pause' | 'resume' | 'abort' | 'promote' | 'retry'} action */
+export function steer (action) {
+  return async (/** @type {Context} */ context) => {
+    const { rollout } = await context.api.get('/status')
+    if (!rollout) throw new DeckError('rollout-ended', 'no rollout is running')
+    // What was aborted has not failed.
+    await reportOn(await context.api.post(`/rollouts/${rollout.id}/${action}`), context, action === 'abort' ? ['rolled-back'] : ['succeeded'])
+  }
+}
+
+/** @param {any} rollout @param {Context} context @param {string[]} [good] states that are a success */
+async function reportOn (rollout, context, good = ['succeeded']) {
+  const { options, print } = context
+  if (!options.wait) {
+    print(options.json ? json(rollout) : rolloutText(rollout))
+    return
+  }
+  const ended = await follow(rollout, context)
+  if (options.json) print(json(ended))
+  if (!good.includes(ended.state)) {
+    throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
+  }
+  if (!options.json) print(rolloutText(ended))
 }
 
 /**

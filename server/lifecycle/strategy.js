@@ -16,8 +16,10 @@
  * @property {number} [readyTimeoutMs]  in place of ready.timeoutMs
  *
  * What an operator may say of one rollout.
- * @typedef {Partial<Omit<Strategy, 'surge' | 'limits'> & { surge: number | string, limits: Partial<Limits> }>} StrategyWish
+ * @typedef {Partial<Omit<Strategy, 'surge' | 'limits' | 'canary'> & { surge: number | string, canary: Partial<NonNullable<Strategy['canary']>> | null, limits: Partial<Limits> }>} StrategyWish
  */
+
+const DEFAULT_CANARY = Object.freeze({ workers: 1, durationMs: 30_000 })
 
 /** @type {Strategy} */
 export const DEFAULT_STRATEGY = Object.freeze({
@@ -41,6 +43,7 @@ export function strategyOf (kind, size, configured = {}, wish = {}) {
     ...DEFAULT_STRATEGY,
     ...configured,
     ...wish,
+    canary: configured.canary || wish.canary ? { ...DEFAULT_CANARY, ...configured.canary, ...wish.canary } : null,
     limits: { ...DEFAULT_STRATEGY.limits, ...configured.limits, ...wish.limits }
   }
   // 0, as a config says it: no limit of its own.

@@ -26,6 +26,7 @@ const ROUTES = [
   { path: '/stop', allow: 'POST' },
   { path: '/rollouts', allow: 'GET, HEAD, POST' },
   { path: '/rollouts/1', allow: 'GET, HEAD' },
+  ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ path: `/rollouts/1/${action}`, allow: 'POST' })),
   { path: '/crashes', allow: 'GET, HEAD' },
   { path: '/crashes/1', allow: 'GET, HEAD' },
   { path: '/crashes/1/occurrences/1', allow: 'GET, HEAD' },
@@ -51,7 +52,7 @@ const CASES = [
     .map((method) => ({ method, path, status: 405, code: 'method-not-allowed', allow }))),
 
   // paths
-  ...['', '/', '/nothing', '/status/more', '/STATUS', '/workers/1/2', '/rollouts/1/pause', '/__proto__', '/constructor', '/..%2fstatus']
+  ...['', '/', '/nothing', '/status/more', '/STATUS', '/workers/1/2', '/rollouts/1/stop', '/__proto__', '/constructor', '/..%2fstatus']
     .map((path) => ({ method: 'GET', path, status: 404, code: 'not-found' })),
   { method: 'GET', path: '/workers/99', status: 404, code: 'not-found', detail: /worker 99/ },
   { method: 'POST', path: '/workers/99/restart', status: 404, code: 'not-found', detail: /worker 99/ },
@@ -97,7 +98,21 @@ const CASES = [
   ...['{}', '{"workers":0}', '{"workers":257}', '{"workers":-1}', '{"workers":1.5}', '{"workers":"2"}', '{"workers":null}', '{"workers":[2]}', '{"workers":1e999}', '{"workers":true}'].map((body) => ({ method: 'PUT', path: '/scale', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^workers: expected an integer from 1 to 256, received / })),
   { method: 'PUT', path: '/scale', status: 422, code: 'invalid-body', detail: /workers: .* received nothing$/ },
   { method: 'PUT', path: '/scale', body: '{"worker":2}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /did you mean "workers"\?/ },
-  ...['{}', '{"kind":"rollback"}', '{"kind":"Restart"}', '{"kind":""}', '{"kind":1}', '{"kind":["restart"]}', '{"kind":"constructor"}'].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "restart" or "deploy", received / })),
+  ...['{}', '{"kind":"canary"}', '{"kind":"Restart"}', '{"kind":""}', '{"kind":1}', '{"kind":["restart"]}', '{"kind":"constructor"}'].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "restart", "deploy" or "rollback", received / })),
+  ...Object.entries({
+    '{"kind":"deploy","release":"r1"}': /^release: expected nothing with kind "deploy", received "r1"$/,
+    '{"kind":"rollback","path":"/srv"}': /^path: expected nothing with kind "rollback"/,
+    '{"kind":"restart","strategy":{}}': /^strategy: expected nothing with kind "restart"/,
+    '{"kind":"rollback","release":"../r1"}': /^release: expected a release such as r12/,
+    '{"kind":"deploy","strategy":{"surge":0}}': /^strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received 0$/,
+    '{"kind":"deploy","strategy":{"surge":"101%"}}': /^strategy.surge: expected an integer/,
+    '{"kind":"deploy","strategy":{"canary":{"workers":-1}}}': /^strategy.canary.workers: expected an integer from 0 to 256, received -1$/,
+    '{"kind":"deploy","strategy":{"limits":{"errorRate":2}}}': /^strategy.limits.errorRate: expected a number from 0 to 1, received 2$/,
+    '{"kind":"deploy","strategy":{"limit":{}}}': /^strategy.limit: expected one of .*\(did you mean "limits"\?\), received/,
+    '{"kind":"deploy","strategy":{"guardMs":5}}': /^strategy.guardMs: expected one of /,
+    '{"kind":"deploy","strategy":[]}': /^strategy: expected an object, received \[\]$/
+  }).map(([body, detail]) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail })),
+  ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ method: 'POST', path: `/rollouts/99/${action}`, status: 404, code: 'not-found', detail: /rollout 99/ })),
   ...['{"kind":"deploy","note":3}', '{"kind":"deploy","note":null}', JSON.stringify({ kind: 'deploy', note: 'x'.repeat(501) })].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^note: expected a text of at most 500 characters, received / })),
   ...['{}', '{"kind":"core"}', '{"kind":1}'].map((body) => ({ method: 'POST', path: '/workers/1/diagnostics', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "cpu-profile"/ })),
   ...[0, 99, 60_001, 1.5, '10s', null].map((durationMs) => ({ method: 'POST', path: '/workers/1/diagnostics', body: JSON.stringify({ kind: 'cpu-profile', durationMs }), headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^durationMs: expected an integer from 100 to 60000/ })),
@@ -149,11 +164,11 @@ test('answers whatever is wrong with a call by its stable code, and changes noth
 
 test('lists every flaw of a body with its path, what was expected and what was received', async (t) => {
   const admin = await startAdmin(t)
-  const { body } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'rollback', note: 7, notes: 'x' }).expect(422)
+  const { body } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'canary', note: 7, notes: 'x' }).expect(422)
   assert.deepEqual(body.errors, [
-    { path: 'kind', expected: '"restart" or "deploy"', received: '"rollback"' },
+    { path: 'kind', expected: '"restart", "deploy" or "rollback"', received: '"canary"' },
     { path: 'note', expected: 'a text of at most 500 characters', received: '7' },
-    { path: 'notes', expected: 'one of kind, note (did you mean "note"?)', received: '"x"' }
+    { path: 'notes', expected: 'one of kind, release, path, note, strategy (did you mean "note"?)', received: '"x"' }
   ])
 })
 

@@ -1,12 +1,21 @@
 import { z } from 'zod'
 import { DeckError } from '../../errors.js'
+import { STRATEGY } from '../../options.js'
 import { durationParam, integerParam, textParam } from '../input.js'
 
 const MAX_WAIT_MS = 5 * 60_000
 
 const ROLLOUT_BODY = z.strictObject({
-  kind: z.enum(['restart', 'deploy']).describe('"restart" or "deploy"'),
-  note: z.string().max(500).optional().describe('a text of at most 500 characters')
+  kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
+  release: z.string().regex(/^r[1-9]\d{0,14}$/).optional().describe('a release such as r12'),
+  path: z.string().min(1).max(4096).optional().describe('a folder below releases.root'),
+  note: z.string().max(500).optional().describe('a text of at most 500 characters'),
+  strategy: STRATEGY.optional().describe('an object')
+}).superRefine(({ kind, release, path, strategy }, context) => {
+  const misplaced = { release: release !== undefined && kind !== 'rollback', path: path !== undefined && kind !== 'deploy', strategy: strategy !== undefined && kind === 'restart' }
+  for (const [key, isMisplaced] of Object.entries(misplaced)) {
+    if (isMisplaced) context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
+  }
 })
 
 const LIST_QUERY = z.strictObject({
@@ -37,6 +46,8 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       }
     },
 
+    ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [`/rollouts/:id/${type}`, { POST: steering(type) }])),
+
     '/rollouts/:id': {
       GET: {
         query: ONE_QUERY,
@@ -45,6 +56,16 @@ export function rolloutResources ({ deck, history, timers, closing }) {
           if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: rollout }
           return { body: await untilDone(id, query.wait, res) ?? findRollout(id) }
         }
+      }
+    }
+  }
+
+  /** @param {string} type @returns {import('../endpoint.js').Endpoint} */
+  function steering (type) {
+    return {
+      handle ({ id, auth }) {
+        findRollout(id)
+        return { body: deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id) }
       }
     }
   }
