@@ -25,6 +25,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     vitals,
     diagnostics,
     logs,
+    releases,
     crashes: createCrashDesk({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {

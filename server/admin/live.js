@@ -1,13 +1,14 @@
 import { Server } from 'socket.io'
+import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { HISTORY_FRAGMENTS, historyModel } from './history-page.js'
-import { OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
+import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
 import { ASSETS_VERSION } from './routes/assets.js'
 import { withoutTicking } from './views.js'
 
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void } }} Deck
+ * @typedef {{ snapshot: () => any, releases: { list: () => any[] }, events: { subscribe: (subscriber: () => void) => () => void } }} Deck
  * @typedef {{ id: string, html: string }} Fragment
  * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
  */
@@ -116,6 +117,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   /** @returns {(() => Fragment[]) | null} */
   function renderer (/** @type {string} */ pathname, /** @type {URLSearchParams} */ params) {
     if (pathname === '/') return () => renderAll(OVERVIEW_FRAGMENTS, overviewModel({ deck, history, now: now() }))
+    if (pathname === '/deploys' && !params.has('cursor')) return () => renderAll(DEPLOYS_FRAGMENTS, deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }))
     // Older pages of the history stand still.
     if (pathname === '/history' && !params.has('cursor')) return () => renderAll(HISTORY_FRAGMENTS, historyModel({ history, params, now: now() }))
     return null

@@ -56,7 +56,7 @@ export function overviewModel ({ deck, history, now }) {
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
-    rollout: toRollout(snapshot.rollout ?? past.rollout),
+    rollout: shownRollout(snapshot.rollout ?? past.rollout),
     recent: { isAvailable: past.isAvailable, events: past.events.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event) })) }
   }
 }
@@ -70,8 +70,12 @@ function readPast (/** @type {History} */ history) {
   }
 }
 
+function shownRollout (/** @type {any} */ rollout) {
+  return rollout && toRollout(rollout)
+}
+
 /** @returns {string | null} why nothing may be started now */
-function blockedReason (/** @type {any} */ { state, rollout, upgrade }) {
+export function blockedReason (/** @type {any} */ { state, rollout, upgrade }) {
   if (state === 'stopping') return 'The master is stopping.'
   if (upgrade) return 'An upgrade is running.'
   if (rollout) return `Rollout ${rollout.id} is running. One at a time.`
@@ -99,8 +103,8 @@ function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /*
   }
 }
 
-function toRollout (/** @type {any} */ rollout) {
-  if (!rollout) return null
+/** @param {any} rollout */
+export function toRollout (rollout) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
   return {
     ...rollout,
@@ -108,10 +112,23 @@ function toRollout (/** @type {any} */ rollout) {
     name: rollout.kind === 'restart' ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers') : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
     outcome,
     tookMs: rollout.finishedAt ? Date.parse(rollout.finishedAt) - Date.parse(rollout.startedAt) : null,
+    controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((/** @type {any} */ step) => ({
       ...step,
       badge: STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
       tookMs: step.startedAt && step.finishedAt ? Date.parse(step.finishedAt) - Date.parse(step.startedAt) : null
     }))
   }
+}
+
+/**
+ * What an operator can do with a rollout at this step, see lifecycle/steering.js.
+ * @param {any} rollout @returns {[action: string, label: string, className: string][]}
+ */
+function controlsOf ({ state, pausedIn, isHeld }) {
+  if (state === 'aborting') return []
+  /** @type {[action: string, label: string, className: string][]} */
+  const controls = state !== 'paused' ? [['pause', 'Pause', '']] : isHeld ? [['retry', 'Try again', 'primary']] : [['resume', 'Resume', 'primary']]
+  if ((pausedIn ?? state) === 'canary') controls.push(['promote', 'Promote now', ''])
+  return [...controls, ['abort', 'Abort', '']]
 }

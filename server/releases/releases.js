@@ -5,6 +5,8 @@ import { resolveRelease } from './resolve.js'
 /** @typedef {ReturnType<typeof createReleases>} Releases */
 /** @typedef {{ path?: string }} Source what a deploy is made from */
 
+const LISTED = 20
+
 /**
  * Which code a rollout brings.
  * @param {object} parts
@@ -21,6 +23,9 @@ export function createReleases ({ config, history }) {
 
     /** @param {Source} _source @throws {DeckError} entry-not-found */
     prepare: async (_source) => resolveRelease(config.entry),
+
+    /** @returns {any[]} those that were deployed last, newest first */
+    list: () => history.page({ type: 'release.created', limit: LISTED }).items.map(({ detail, actor }) => ({ createdBy: actor, ...detail })),
 
     /** @param {string} id @returns {any} a release that was deployed before @throws {DeckError} not-found, release-gone */
     load (id) {

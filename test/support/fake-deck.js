@@ -48,6 +48,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     vitals,
     logs,
     crashes: createCrashDesk({ store: history.crashes, events, release: () => state.release.id }),
+    releases: { list: () => [{ ...release, createdBy: 'system', note: null }] },
     dispatched,
     diagnostics: fakeDiagnostics(dispatched),
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),

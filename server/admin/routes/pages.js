@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { DeckError } from '../../errors.js'
 import { CSV_TYPE, sendExport } from '../export.js'
 import { eventModel, exportQuery, historyModel } from '../history-page.js'
-import { overviewModel } from '../overview.js'
+import { deploysModel } from '../deploys-page.js'
+import { blockedReason, overviewModel } from '../overview.js'
 import { toDeckError } from '../problem.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any }} Deck
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, releases: { list: () => any[] } }} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
@@ -21,6 +22,15 @@ const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.numb
 const ACTIONS = Object.freeze({
   restart: () => ({ type: 'rollout', kind: 'restart' }),
   deploy: ({ note }) => ({ type: 'rollout', kind: 'deploy', ...optionalNote(note) }),
+  rollback: ({ release, note }) => ({
+    type: 'rollout',
+    kind: 'rollback',
+    release: checked(z.string().regex(/^r[1-9]\d{0,14}$/), release, 'release: expected a release such as r1'),
+    ...optionalNote(note)
+  }),
+  ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [`${type}-rollout`, (/** @type {any} */ { rollout }) => ({
+    type, rollout: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), rollout, 'rollout: expected the id of a rollout')
+  })])),
   scale: ({ workers }) => ({
     type: 'scale',
     workers: checked(WORKER_COUNT, workers, `workers: expected a whole number from 1 to ${MAX_WORKERS}`)
@@ -44,6 +54,10 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
 
   router.get('/', (req, res) => {
     res.type('html').send(views.render('pages/overview', overviewModel({ deck, history, now: now() })))
+  })
+
+  router.get('/deploys', (req, res) => {
+    res.type('html').send(views.render('pages/deploys', deploysModel({ deck, history, params: queryOf(req), now: now(), blocked: blockedReason(deck.snapshot()) })))
   })
 
   router.get('/history', (req, res) => {
