@@ -122,7 +122,7 @@ async function openFeed (t, admin, query = '', headers = { Authorization: `Beare
   ended.catch(() => {})
   const messages = () => text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block) => {
     const lines = block.split('\n')
-    return [lines.length > 1 ? lines[0].slice('event: '.length) : 'message', JSON.parse(/** @type {string} */ (lines.at(-1)).slice('data: '.length))]
+    return [lines.find((line) => line.startsWith('event: '))?.slice('event: '.length) ?? 'message', JSON.parse(/** @type {string} */ (lines.at(-1)).slice('data: '.length))]
   })
   while (!text.startsWith('retry: 3000\n\n')) await once(res, 'data')
 

@@ -3,17 +3,20 @@ import { z } from 'zod'
 import { DeckError } from '../../errors.js'
 import { CSV_TYPE, sendExport } from '../export.js'
 import { eventModel, exportQuery, historyModel } from '../history-page.js'
+import { logsFile, logsModel } from '../logs-page.js'
 import { overviewModel } from '../overview.js'
 import { toDeckError } from '../problem.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any }} Deck
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, logs: import('../log-lines.js').Logs }} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
 const MAX_WORKERS = 256
 const MAX_NOTE_CHARS = 500
+
+const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']])
 
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
@@ -61,6 +64,19 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   router.get('/history/:id', (req, res) => {
     res.type('html').send(views.render('pages/event', eventModel({ history, id: req.params.id, now: now() })))
   })
+
+  router.get('/logs', async (req, res) => {
+    const model = await logsModel({ logs: deck.logs, params: queryOf(req) })
+    if (req.get('HX-Request')) res.set('HX-Push-Url', model.urls?.page ?? req.originalUrl)
+    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/logs', { now: now(), ...model }))
+  })
+
+  for (const [path, type, mediaType] of LOG_FILES) {
+    router.get(path, async (req, res) => {
+      const text = await logsFile({ logs: deck.logs, params: queryOf(req), type })
+      res.set({ 'Content-Type': `${mediaType}; charset=utf-8`, 'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
+    })
+  }
 
   router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), (req, res, next) => {
     const { name } = req.params
