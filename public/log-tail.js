@@ -52,8 +52,9 @@ export function createTail ({ url, places, onEntries, onState, open = (address) 
     staged = []
   }
 
-  /** @param {MessageEvent} message */
-  function take ({ data, lastEventId }) {
+  /** @param {Event} message */
+  function take (message) {
+    const { data, lastEventId } = /** @type {MessageEvent} */ (message)
     staged.push(JSON.parse(data))
     if (lastEventId === '' || lastEventId === places) return
     places = lastEventId

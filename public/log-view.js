@@ -23,10 +23,12 @@ export function createView (list, onChange) {
   let isFollowing = true
   let wanted = ''
   let frame = 0
+  /** where the list is scrolled to by a change of what is in it, and not by somebody */
+  let movedTo = -1
   // A line that has no end yet comes again, with its end.
   for (const line of list.querySelectorAll('[data-open]')) line.remove()
   list.addEventListener('scroll', onScroll)
-  const resizes = new ResizeObserver(() => { if (isFollowing) toEnd() })
+  const resizes = new ResizeObserver(settle)
   resizes.observe(list)
   toEnd()
 
@@ -51,7 +53,7 @@ export function createView (list, onChange) {
       for (const line of list.querySelectorAll('.line')) {
         /** @type {HTMLElement} */ (line).hidden = !isMatch(textOf(line), wanted)
       }
-      if (isFollowing) toEnd()
+      settle()
       report()
     },
 
@@ -62,8 +64,7 @@ export function createView (list, onChange) {
       report()
     },
 
-    /** After something else has changed how high the lines are. */
-    settle () { if (isFollowing) toEnd() },
+    settle,
 
     report,
 
@@ -87,7 +88,16 @@ export function createView (list, onChange) {
     report()
   }
 
+  /** After something has changed how high the lines are. */
+  function settle () {
+    if (isFollowing) toEnd()
+    else movedTo = list.scrollTop
+  }
+
   function onScroll () {
+    const isOurs = list.scrollTop === movedTo
+    movedTo = -1
+    if (isOurs) return
     const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight <= END_PX
     if (isAtEnd === isFollowing) return
     isFollowing = isAtEnd
@@ -108,7 +118,7 @@ export function createView (list, onChange) {
 
 /** @param {Element} line @returns {string} */
 function textOf (line) {
-  return line.querySelector('.line-text')?.textContent ?? ''
+  return line.querySelector('.line-text')?.firstChild?.textContent ?? ''
 }
 
 /** @param {Item} item @param {string} wanted */
@@ -118,8 +128,9 @@ function toElement (item, wanted) {
   if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out, the reader was too slow`)
   const line = element('div', `line hue-${Number(slot) % 6}${stream === 'stderr' ? ' is-stderr' : ''}`)
   const shown = shownLine(text)
-  line.append(element('span', 'line-slot', String(Number(slot))), element('span', 'line-stream', stream === 'stderr' ? 'err' : ''), element('span', 'line-text', shown.text))
-  if (shown.cutChars > 0) line.append(element('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
+  const body = element('span', 'line-text', shown.text)
+  line.append(element('span', 'line-slot', String(Number(slot))), element('span', 'line-stream', stream === 'stderr' ? 'err' : ''), body)
+  if (shown.cutChars > 0) body.append(element('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
   line.hidden = !isMatch(shown.text, wanted)
   return line
 }

@@ -6,7 +6,7 @@ import { formatCount } from './log-text.js'
 
 const WRAP = 'clusterdeck-logs-wrap'
 
-/** @type {{ panel: HTMLElement, places: string, end: () => void, start: () => void, stop: () => void } | null} */
+/** @type {{ panel: HTMLElement, end: () => void, start: () => void, stop: () => void } | null} */
 let current = null
 
 begin()
@@ -58,7 +58,6 @@ function open (panel) {
 
   return {
     panel,
-    places: String(panel.dataset.places),
     start: tail.start,
     stop: tail.stop,
     end () {

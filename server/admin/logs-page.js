@@ -79,7 +79,7 @@ function toLines ({ entries, hasOpenLine }) {
 
 /** @param {import('./log-lines.js').Selection} selection */
 function urlsOf (selection) {
-  const params = new URLSearchParams(Object.entries(selection).map(([name, value]) => [name, String(value)]))
+  const params = new URLSearchParams(Object.entries(selection).map(([name, value]) => /** @type {[string, string]} */ ([name, String(value)])))
   const query = params.size === 0 ? '' : `?${params}`
   return { page: `/logs${query}`, text: `/logs.txt${query}`, ndjson: `/logs.ndjson${query}`, stream: `/api/v1/logs/stream?${params}${params.size === 0 ? '' : '&'}` }
 }
