@@ -1,4 +1,5 @@
 import { Server } from 'socket.io'
+import { CRASH_FRAGMENTS, crashModel, CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { HISTORY_FRAGMENTS, historyModel } from './history-page.js'
 import { OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
 import { ASSETS_VERSION } from './routes/assets.js'
@@ -7,7 +8,7 @@ import { withoutTicking } from './views.js'
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void } }} Deck
+ * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void } } & import('./crashes-page.js').Deck} Deck
  * @typedef {{ id: string, html: string }} Fragment
  * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
  */
@@ -118,6 +119,9 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     if (pathname === '/') return () => renderAll(OVERVIEW_FRAGMENTS, overviewModel({ deck, history, now: now() }))
     // Older pages of the history stand still.
     if (pathname === '/history' && !params.has('cursor')) return () => renderAll(HISTORY_FRAGMENTS, historyModel({ history, params, now: now() }))
+    if (pathname === '/crashes' && !params.has('cursor')) return () => renderAll(CRASHES_FRAGMENTS, crashesModel({ deck, params, now: now() }))
+    const [, id] = /^\/crashes\/(\d{1,15})$/.exec(pathname) ?? []
+    if (id !== undefined) return () => renderAll(CRASH_FRAGMENTS, crashModel({ deck, id, params, now: now() }))
     return null
   }
 
