@@ -26,6 +26,10 @@ const FILES = Object.freeze({
   'icons.svg': join(PUBLIC, 'icons.svg'),
   'theme.js': join(PUBLIC, 'theme.js'),
   'live.js': join(PUBLIC, 'live.js'),
+  'chart.js': join(PUBLIC, 'chart.js'),
+  'chart-marks.js': join(PUBLIC, 'chart-marks.js'),
+  'charts.js': join(PUBLIC, 'charts.js'),
+  'vitals-feed.js': join(PUBLIC, 'vitals-feed.js'),
   'dialogs.js': join(PUBLIC, 'dialogs.js'),
   'format.js': join(PUBLIC, 'format.js'),
   'log-text.js': join(PUBLIC, 'log-text.js'),
@@ -35,6 +39,8 @@ const FILES = Object.freeze({
   'logs.js': join(PUBLIC, 'logs.js'),
   'ticks.js': join(PUBLIC, 'ticks.js'),
   'toasts.js': join(PUBLIC, 'toasts.js'),
+  'uplot.css': join(dirname(require.resolve('uplot/package.json')), 'dist/uPlot.min.css'),
+  'uplot.js': join(dirname(require.resolve('uplot/package.json')), 'dist/uPlot.esm.js'),
   'htmx.js': join(dirname(require.resolve('htmx.org')), 'htmx.min.js'),
   'socket.io.js': join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.min.js')
 })
