@@ -20,9 +20,12 @@ addEventListener('pageshow', toggleTail)
 
 function begin () {
   const panel = document.getElementById('log')
-  if (panel === current?.panel) return
+  if (current && panel === current.panel) return
   current?.end()
   current = panel?.dataset.stream ? open(panel) : null
+  // Where nothing can be followed, they would do nothing.
+  const tools = document.getElementById('log-tools')
+  if (tools) tools.hidden = current === null
   toggleTail()
 }
 
@@ -43,7 +46,6 @@ function open (panel) {
   const view = createView(list, showState)
   const tail = createTail({ url: String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
 
-  byId('log-tools').hidden = false
   const on = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => target.addEventListener(type, handler, { signal: stopped.signal })
   on(follow, 'click', () => view.follow(!isPressed(follow)))
   on(jump, 'click', () => {

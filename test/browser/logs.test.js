@@ -65,6 +65,21 @@ test('slot and stream are chosen without a new page, live, and the way back work
   assert.deepEqual(page.problems, [])
 })
 
+test('a slot that has no logs is named, and another one can be chosen from there', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/logs?slot=9')
+  await page.getByText('Slot 9 has no logs').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Follow' }).isVisible(), false)
+  await page.getByLabel('Slot').selectOption('1')
+  await untilLive(page)
+  await page.getByRole('button', { name: 'Follow', pressed: true }).waitFor()
+  writer(dashboard)(1, 'stdout', ['here'])
+  await page.locator('.line').getByText('here').waitFor()
+  await page.getByLabel('Slot').selectOption('9')
+  await page.getByText('Slot 9 has no logs').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Follow' }).isVisible(), false)
+})
+
 test('who scrolls up can read on in peace, and jump to the end', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const say = writer(dashboard)
