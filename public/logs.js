@@ -4,6 +4,8 @@ import { formatCount } from './log-text.js'
 
 /** The page of the logs: its switches, the lines and the tail that brings them. */
 
+/** @type {Readonly<Record<string, string>>} */
+const STATES = Object.freeze({ connecting: 'Connecting', live: 'Live', paused: 'Paused', lost: 'Connection lost, trying again' })
 const WRAP = 'clusterdeck-logs-wrap'
 
 /** @type {{ panel: HTMLElement, end: () => void, start: () => void, stop: () => void } | null} */
@@ -18,9 +20,12 @@ addEventListener('pageshow', toggleTail)
 
 function begin () {
   const panel = document.getElementById('log')
-  if (panel === current?.panel) return
+  if (current && panel === current.panel) return
   current?.end()
   current = panel?.dataset.stream ? open(panel) : null
+  // Where nothing can be followed, they would do nothing.
+  const tools = document.getElementById('log-tools')
+  if (tools) tools.hidden = current === null
   toggleTail()
 }
 
@@ -35,12 +40,12 @@ function open (panel) {
   const stopped = new AbortController()
   const [list, follow, jump, filter] = ['log-lines', 'log-follow', 'log-jump', 'log-filter'].map(byId)
   const search = /** @type {HTMLInputElement} */ (filter)
-  let isLost = false
+  /** @type {import('./log-tail.js').State | 'connecting'} */
+  let connection = 'connecting'
   let isCleared = false
   const view = createView(list, showState)
   const tail = createTail({ url: String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
 
-  byId('log-tools').hidden = false
   const on = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => target.addEventListener(type, handler, { signal: stopped.signal })
   on(follow, 'click', () => view.follow(!isPressed(follow)))
   on(jump, 'click', () => {
@@ -69,9 +74,10 @@ function open (panel) {
 
   /** @param {import('./log-tail.js').State} state */
   function onState (state) {
-    if ((state === 'lost') === isLost) return
-    isLost = state === 'lost'
-    view.add([{ note: isLost ? 'connection lost' : 'connected again: it goes on where it broke off' }])
+    if (state === connection) return
+    if (state === 'lost') view.add([{ note: 'connection lost' }])
+    else if (connection === 'lost') view.add([{ note: 'connected again: it goes on where it broke off' }])
+    connection = state
     view.report()
   }
 
@@ -82,8 +88,8 @@ function open (panel) {
     setText(byId('log-jump-text'), `${formatCount(waiting)} new ${waiting === 1 ? 'line' : 'lines'}, jump to end`)
     byId('log-empty').hidden = list.childElementCount > 0
     setText(byId('log-empty-title'), isCleared ? 'The view was cleared' : 'Nothing written yet')
-    panel.dataset.state = isLost ? 'lost' : isFollowing ? 'live' : 'paused'
-    setText(byId('log-state'), isLost ? 'Connection lost' : isFollowing ? 'Live' : 'Paused')
+    panel.dataset.state = connection === 'live' && !isFollowing ? 'paused' : connection
+    setText(byId('log-state'), STATES[panel.dataset.state])
     const lines = `${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'}`
     setText(byId('log-count'), search.value.trim() === '' ? `${lines} shown, ${formatCount(MAX_LINES)} at most` : `${formatCount(matching)} of the ${lines} on this page match`)
   }
