@@ -91,22 +91,21 @@ export function createChart ({ place, lines, format, increments, onPoint }) {
   }
 }
 
-/** A canvas knows nothing of variables, nor of light-dark(): an element has to work the colour out. @param {HTMLElement} place */
+/**
+ * A canvas knows nothing of variables, nor of light-dark(): an element has to work the colour out, a new one each time,
+ * since one that changes its colour may be in a transition.
+ * @param {HTMLElement} place
+ */
 function colours (place) {
-  const probe = document.createElement('span')
-  place.append(probe)
-  const known = new Map()
-  const colour = (/** @type {string} */ name) => {
+  return (/** @type {string} */ name) => {
     if (name === '--sans') return getComputedStyle(place).fontFamily
-    if (!known.has(name)) {
-      probe.style.color = `var(${name})`
-      if (!probe.isConnected) place.append(probe)
-      known.set(name, getComputedStyle(probe).color)
-    }
-    return known.get(name)
+    const probe = document.createElement('span')
+    probe.style.color = `var(${name})`
+    place.append(probe)
+    const { color } = getComputedStyle(probe)
+    probe.remove()
+    return color
   }
-  queueMicrotask(() => probe.remove())
-  return colour
 }
 
 /** @param {number} second */
