@@ -55,7 +55,7 @@ describe('a master that is lost', () => {
     assert.ok(exited.every(({ cause }) => cause === 'master-lost'))
     const alive = forked.filter(({ pid }) => isAlive(identify(pid))).map(({ worker }) => worker)
     assert.deepEqual(alive, workers.map((/** @type {any} */ { id }) => id), 'no orphan is left')
-    await until(() => countDescriptors(deck.child.pid) === descriptors, 'the keeper to have no more descriptors than before')
+    await until(() => countDescriptors(deck.child.pid) === descriptors)
     assert.deepEqual(zombiesOf(deck.child.pid), [])
 
     await deck.stop()
