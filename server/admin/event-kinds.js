@@ -40,6 +40,8 @@ const KINDS = Object.freeze({
   'diagnostics.started': { icon: 'info', tone: 'info', label: 'Diagnostics started' },
   'diagnostics.finished': { icon: 'download', tone: 'ok', label: 'Diagnostics finished' },
   'diagnostics.failed': { icon: 'triangle-alert', tone: 'warn', label: 'Diagnostics failed' },
+  'diagnostics.downloaded': { icon: 'download', tone: 'info', label: 'Diagnostics downloaded' },
+  'diagnostics.deleted': { icon: 'circle-x', tone: 'idle', label: 'Diagnostics deleted' },
   'notify.failed': { icon: 'circle-alert', tone: 'warn', label: 'Webhook failed' },
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed' },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused' },

@@ -12,8 +12,8 @@ import { connectInspector } from './inspector-client.js'
  * `watchdog.stack: 'off'` is for machines where that is too much.
  */
 
-const OPEN_WITHIN_MS = 2000
-const PAUSE_WITHIN_MS = 2000
+/** For all of it: the worker serves nobody meanwhile. */
+const CAPTURE_WITHIN_MS = 2000
 const POLL_MS = 10
 const MAX_FRAMES = 50
 const MAX_CHARS = 16_384
@@ -27,13 +27,14 @@ const LISTENS = '0A'
  */
 export async function captureStack (pid) {
   if (process.platform !== 'linux' || pid === undefined) return without('it can only be read on Linux')
+  const until = performance.now() + CAPTURE_WITHIN_MS
   try {
     if (await stateOf(pid) === 'T') return without('the process is stopped by a signal')
     const before = new Set((await listening(pid)).keys())
     process.kill(pid, 'SIGUSR1')
-    const port = await inspectorPort(pid, before)
+    const port = await inspectorPort(pid, before, until)
     if (port === null) return without(`${NATIVE}, or the app handles SIGUSR1 itself`)
-    const frames = await pause(port)
+    const frames = await pause(port, until)
     return frames ? { stack: formatFrames(frames), reason: null } : without(NATIVE)
   } catch (/** @type {any} */ error) {
     return without(error.message)
@@ -58,9 +59,9 @@ async function listening (pid) {
     .map((fields) => [fields[9], parseInt(fields[1].split(':')[1], 16)]))
 }
 
-/** @param {number} pid @param {Set<string>} before inodes that are not meant */
-async function inspectorPort (pid, before) {
-  for (const until = performance.now() + OPEN_WITHIN_MS; performance.now() < until; await wait(POLL_MS)) {
+/** @param {number} pid @param {Set<string>} before inodes that are not meant @param {number} until */
+async function inspectorPort (pid, before, until) {
+  for (; performance.now() < until; await wait(POLL_MS)) {
     const added = new Map([...await listening(pid)].filter(([inode]) => !before.has(inode)))
     if (added.size === 0) continue
     // Newest first: the sockets of other processes are not ours to talk to.
@@ -73,10 +74,11 @@ async function inspectorPort (pid, before) {
   return null
 }
 
-/** @param {number} port @returns {Promise<any[] | null>} call frames, top first */
-async function pause (port) {
-  const [{ webSocketDebuggerUrl }] = await getJson(`http://127.0.0.1:${port}/json/list`)
-  const client = await connectInspector(port, new URL(webSocketDebuggerUrl).pathname, { timeoutMs: PAUSE_WITHIN_MS })
+/** @param {number} port @param {number} until @returns {Promise<any[] | null>} call frames, top first */
+async function pause (port, until) {
+  const leftMs = () => Math.max(1, until - performance.now())
+  const [{ webSocketDebuggerUrl }] = await getJson(`http://127.0.0.1:${port}/json/list`, leftMs())
+  const client = await connectInspector(port, new URL(webSocketDebuggerUrl).pathname, { timeoutMs: leftMs() })
   try {
     /** @type {Map<string, string>} */
     const urls = new Map()
@@ -86,7 +88,7 @@ async function pause (port) {
     }))
     client.send('Debugger.enable')
     client.send('Debugger.pause')
-    return await Promise.race([paused, wait(PAUSE_WITHIN_MS, null, { ref: false })])
+    return await Promise.race([paused, wait(leftMs(), null, { ref: false })])
   } finally {
     client.close()
   }
@@ -100,10 +102,10 @@ function formatFrames (frames) {
   }).join('\n').slice(0, MAX_CHARS)
 }
 
-/** @param {string} url @returns {Promise<any>} */
-function getJson (url) {
+/** @param {string} url @param {number} timeoutMs @returns {Promise<any>} */
+function getJson (url, timeoutMs) {
   return new Promise((resolve, reject) => {
-    const request = http.get(url, { agent: false, timeout: PAUSE_WITHIN_MS }, (response) => {
+    const request = http.get(url, { agent: false, timeout: timeoutMs }, (response) => {
       let text = ''
       response.setEncoding('utf8').on('error', reject).on('data', (chunk) => { text += chunk })
       response.on('end', () => {

@@ -44,11 +44,12 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
     /** @param {number} id @returns {Diagnostic | null} */
     get: store.get,
 
-    /** @param {number} id @returns {{ file: string, name: string } | null} null: there is none, or not yet */
-    file (id) {
+    /** @param {number} id @param {string} actor who gets it @returns {{ file: string, name: string } | null} null: there is none, or not yet */
+    file (id, actor) {
       const item = store.get(id)
       if (item?.state !== 'done') return null
       const file = store.fileOf(item)
+      tell('diagnostics.downloaded', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
       return { file, name: file.slice(file.lastIndexOf('/') + 1) }
     },
 
@@ -82,12 +83,13 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       return item
     },
 
-    /** @param {number} id @throws {DeckError} not-found, diagnostics-running */
-    remove (id) {
+    /** @param {number} id @param {string} actor @throws {DeckError} not-found, diagnostics-running */
+    remove (id, actor) {
       const item = store.get(id)
       if (!item) throw new DeckError('not-found', `There are no diagnostics ${id}`)
       if (item.state === 'running') throw new DeckError('diagnostics-running', `diagnostics ${id} are still running`)
       store.remove(item)
+      tell('diagnostics.deleted', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
     },
 
     close () {

@@ -4,7 +4,7 @@ import { drain } from './worker.js'
 /** @typedef {import('./state.js').Worker} Worker */
 
 /** What the capture of a stack may take in all; whoever captures gives up well before. */
-const CAPTURE_MS = 10_000
+const CAPTURE_MS = 5000
 
 /**
  * A worker whose event loop does not answer serves nobody: it loses its slot, and the next one is started before this
@@ -35,10 +35,14 @@ export function killStuck (turn, worker) {
  */
 export function becomeResponsive (turn, worker) {
   if (worker.state !== 'unresponsive') return
+  const { intent } = worker
   worker.state = 'ready'
   worker.intent = null
   turn.order({ type: 'clear-deadline', deadline: 'stack', id: worker.id })
-  turn.tellOf('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) answers again; it goes once its replacement is ready` })
+  const isStopping = turn.state.phase === 'stopping'
+  turn.tellOf('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) answers again; ${isStopping ? 'it stops as the others do' : 'it goes once its replacement is ready'}` })
+  // The stop has passed it by while it could not hear.
+  if (isStopping && intent) drain(turn, worker, intent)
 }
 
 /** @param {Turn} turn those that have answered again and are not needed any more */

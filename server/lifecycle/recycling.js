@@ -28,7 +28,8 @@ export function watchAge (turn, worker) {
 
 /** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests', message: string }} reason */
 export function becomeDue (turn, worker, { cause, message }) {
-  if (worker.state === 'ready') worker.due ??= { cause, message }
+  // It is said once, also of one that does not serve yet, or not at the moment.
+  worker.due ??= { cause, message }
 }
 
 /** @param {Turn} turn begins the next one, if nothing else is going on */

@@ -18,14 +18,15 @@ const WORKERS = 1
 
 const installation = createInstallation()
 await installation.install('without', {
-  'workers/requests.js': 'export const watchRequests = () => {}',
+  'workers/requests.js': 'export const watchRequests = () => ({ inFlight: () => [] })',
   'workers/vitals.js': 'export const sendVitals = () => ({ send () {} })'
 })
 const plain = spawn(process.execPath, [fixture('plain-cluster.js'), String(WORKERS), './hello.js'], { stdio: ['ignore', 'pipe', 'inherit'] })
 const [port] = await once(plain.stdout, 'data')
 const decks = {
   vitals: await startDeck(owner, 'hello.js', { workers: WORKERS }),
-  without: await startDeck(owner, 'hello.js', { workers: WORKERS, cli: installation.cli })
+  // It would be taken for one that hangs.
+  without: await startDeck(owner, 'hello.js', { workers: WORKERS, cli: installation.cli, flags: ['--watchdog-timeout-ms', '0'] })
 }
 const targets = {
   vitals: await target(decks.vitals),

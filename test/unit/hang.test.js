@@ -78,6 +78,16 @@ describe('a worker whose loop does not answer', () => {
     assert.equal(pool.last('worker.exited').cause, 'crash')
   })
 
+  test('that answers again while the master stops is drained like the others', () => {
+    const pool = running()
+    pool.feed(silent(1))
+    pool.feed({ type: 'stop', actor: 'signal' })
+    pool.feed({ type: 'worker-answered', worker: 1 })
+    assert.equal(pool.state.workers[1].state, 'draining')
+    pool.settle()
+    assert.ok(pool.isFinished)
+  })
+
   test('while it starts or drains has another deadline, and is left to that', () => {
     const pool = simulate()
     pool.feed(silent(1))

@@ -46,6 +46,14 @@ describe('recycling', () => {
     assert.equal(jittered(1, 0.9), 1)
   })
 
+  test('does not forget one that has reached its limit before it was ready', () => {
+    const pool = simulate({ workers: 1 })
+    pool.feed(due(1))
+    assert.equal(pool.state.recycling, null)
+    pool.settle()
+    assert.deepEqual([pool.last('worker.exited').cause, pool.serving()], ['memory-limit', [2]])
+  })
+
   test('waits for a rollout to end', () => {
     const pool = running()
     pool.feed({ type: 'restart-worker', worker: 2, actor: 'api' })

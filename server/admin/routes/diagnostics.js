@@ -33,8 +33,8 @@ export function diagnosticsResources ({ deck }) {
     '/diagnostics/:id': {
       GET: { handle: ({ id }) => ({ body: find(id) }) },
       DELETE: {
-        handle ({ id }) {
-          deck.diagnostics.remove(id)
+        handle ({ id, auth }) {
+          deck.diagnostics.remove(id, auth.actor)
           return { body: {} }
         }
       }
@@ -43,9 +43,9 @@ export function diagnosticsResources ({ deck }) {
     '/diagnostics/:id/file': {
       GET: {
         produces: [BINARY, 'application/json'],
-        async handle ({ id, req, res }) {
+        async handle ({ id, req, res, auth }) {
           const item = find(id)
-          const found = deck.diagnostics.file(id)
+          const found = deck.diagnostics.file(id, auth.actor)
           const stat = found && statSync(found.file, { throwIfNoEntry: false })
           if (!found || !stat) throw new DeckError('not-found', `Diagnostics ${id} have no file (${item.state})`)
           res.set({ 'Content-Type': BINARY, 'Content-Length': String(stat.size), 'Content-Disposition': `attachment; filename="${found.name}"`, 'Cache-Control': 'no-store' })
