@@ -39,6 +39,20 @@ export function formatBytes (bytes) {
   return `${Math.round(kb)} KB`
 }
 
+/** @param {number | null | undefined} perSecond @returns {string} `0`, `12.5`, `1,250` */
+export function formatRate (perSecond) {
+  if (perSecond === null || perSecond === undefined || !Number.isFinite(perSecond)) return '–'
+  if (perSecond >= 100) return Math.round(perSecond).toLocaleString('en-US')
+  return String(Math.round(perSecond * 10) / 10)
+}
+
+/** @param {number | null | undefined} ms @returns {string} `0.4 ms`, `120 ms`, `2.5 s` */
+export function formatLatency (ms) {
+  if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–'
+  if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`
+  return `${ms >= 10 ? Math.round(ms) : Math.round(ms * 10) / 10} ms`
+}
+
 /** @param {number | null | undefined} percent @returns {string} `12.5%` */
 export function formatPercent (percent) {
   if (percent === null || percent === undefined || !Number.isFinite(percent)) return '–'

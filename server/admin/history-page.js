@@ -54,7 +54,7 @@ export function exportQuery ({ params, now }) {
 export function eventModel ({ history, id, now }) {
   const event = /^[1-9]\d{0,14}$/.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `There is no event ${JSON.stringify(id.slice(0, 40))}. It may be older than what the history keeps.`)
-  const { errorName, stack, ...rest } = event.detail ?? {}
+  const { errorName, stack, crash, crashGroup, ...rest } = event.detail ?? {}
   const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
   return {
     now,
@@ -62,8 +62,14 @@ export function eventModel ({ history, id, now }) {
     errorName: errorName === undefined ? null : String(errorName),
     stack: stack === undefined ? null : String(stack),
     detail: Object.keys(rest).length === 0 ? null : JSON.stringify(rest, null, 2),
-    links: { newer: neighbour(1), older: neighbour(-1) }
+    links: { newer: neighbour(1), older: neighbour(-1), crash: crashUrl(crashGroup, crash) }
   }
+}
+
+/** @param {unknown} group @param {unknown} crash @returns {string | null} of what an event tells, which is the page of the evidence */
+function crashUrl (group, crash) {
+  if (!Number.isSafeInteger(group)) return null
+  return `/crashes/${group}${Number.isSafeInteger(crash) ? `?crash=${crash}` : ''}`
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Server } from 'socket.io'
+import { CRASH_FRAGMENTS, crashModel, CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { HISTORY_FRAGMENTS, historyModel } from './history-page.js'
 import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
@@ -8,7 +9,7 @@ import { withoutTicking } from './views.js'
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {{ snapshot: () => any, releases: { list: () => any[] }, events: { subscribe: (subscriber: () => void) => () => void } }} Deck
+ * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void } } & import('./crashes-page.js').Deck & import('./deploys-page.js').Deck} Deck
  * @typedef {{ id: string, html: string }} Fragment
  * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
  */
@@ -120,6 +121,9 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     if (pathname === '/deploys' && !params.has('cursor')) return () => renderAll(DEPLOYS_FRAGMENTS, deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }))
     // Older pages of the history stand still.
     if (pathname === '/history' && !params.has('cursor')) return () => renderAll(HISTORY_FRAGMENTS, historyModel({ history, params, now: now() }))
+    if (pathname === '/crashes' && !params.has('cursor')) return () => renderAll(CRASHES_FRAGMENTS, crashesModel({ deck, params, now: now() }))
+    const [, id] = /^\/crashes\/(\d{1,15})$/.exec(pathname) ?? []
+    if (id !== undefined) return () => renderAll(CRASH_FRAGMENTS, crashModel({ deck, id, params, now: now() }))
     return null
   }
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
-import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatPercent, formatTime } from '../../public/format.js'
+import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.js'
 import { count } from './health.js'
 import { ASSETS_VERSION, assetUrl } from './routes/assets.js'
 
@@ -41,7 +41,9 @@ const helpers = Object.freeze({
     duration: formatDuration,
     exact: formatExactDuration,
     bytes: formatBytes,
-    percent: formatPercent
+    percent: formatPercent,
+    rate: formatRate,
+    latency: formatLatency
   },
   count,
   asset: assetUrl,

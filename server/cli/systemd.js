@@ -15,10 +15,11 @@ import { unitFiles } from './systemd-unit.js'
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
 export async function systemdUnits ({ keeper, name, user, socket: sockets = [], notifyReload = false, entry, args, ...flags }, { cwd, script }) {
-  const [{ loadConfig }, { OPTIONS }] = await Promise.all([import('../config.js'), import('../options.js')])
+  const [{ loadConfig }, { readConfigFile }, { OPTIONS }] = await Promise.all([import('../config.js'), import('../config-file.js'), import('../options.js')])
   // Without the environment of this shell, which the service will not have.
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd })
   const { config: configFile, dataDir, ...rest } = flags
+  const file = await readConfigFile(configFile, cwd)
   return unitFiles({
     name: checkedName(name ?? nameOf(config.entry)),
     node: process.execPath,
@@ -27,7 +28,9 @@ export async function systemdUnits ({ keeper, name, user, socket: sockets = [], 
     options: [
       ...(configFile === undefined ? [] : ['--config', path.resolve(cwd, configFile)]),
       ...Object.entries(rest).flatMap(([key, value]) => flagOf(/** @type {Option} */ (OPTIONS.find((option) => option.key === key)), value, cwd)),
-      ...(keeper === false ? ['--no-keeper'] : [])
+      ...(keeper === false ? ['--no-keeper'] : []),
+      // The journal collects what the service writes, so the workers' output belongs there; unless somebody has decided.
+      ...(flags.logsMirror === undefined && chosenMirror(file) === undefined ? ['--logs-mirror', 'on'] : [])
     ],
     args: args ?? [],
     cwd,
@@ -42,6 +45,11 @@ export async function systemdUnits ({ keeper, name, user, socket: sockets = [], 
 /** @param {Option} option @param {string} value @param {string} cwd @returns {string[]} */
 function flagOf ({ flag, kind }, value, cwd) {
   return [flag, kind === 'path' ? path.resolve(cwd, value) : value]
+}
+
+/** `auto`, the default, is as good a choice as any other. @param {{ values: Record<string, any> } | null} file */
+function chosenMirror (file) {
+  return file?.values.logs?.mirror
 }
 
 /** The app's name: that of its package, else of its file. @param {string} entry */

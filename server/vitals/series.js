@@ -44,21 +44,22 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
    * @param {number} [query.untilMs]  before this moment; default: now
    * @param {number} query.stepMs  1000, 10,000 or 60,000
    * @param {readonly string[]} [query.columns]  by name; default: all
+   * @param {boolean} [query.withSlots]  default: true; without, `slots` is empty
    * @returns {Series}
    * @throws {RangeError} for any other step; DeckError `invalid-query` for a column that is none, and what the database says
    */
-  return function series ({ sinceMs, untilMs = now(), stepMs, columns = ALL }) {
+  return function series ({ sinceMs, untilMs = now(), stepMs, columns = ALL, withSlots = true }) {
     if (![1000, 10_000, 60_000].includes(stepMs)) throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
     const unknown = columns.find((name) => !READERS.has(name))
     if (unknown !== undefined) throw new DeckError('invalid-query', `columns: expected some of ${ALL.join(', ')}, received ${JSON.stringify(unknown)}${didYouMean(unknown, ALL)}`)
     const table = createTable([...new Set(columns)], stepMs / 1000, maxValues)
     const range = { sinceS: Math.ceil(sinceMs / 1000), untilS: Math.ceil(untilMs / 1000) }
-    const nextS = stepMs === 1000 ? fromMemory(table, range) : fromDatabase(table, { stepS: stepMs / 1000, ...range })
+    const nextS = stepMs === 1000 ? fromMemory(table, { withSlots, ...range }) : fromDatabase(table, { stepS: stepMs / 1000, withSlots, ...range })
     return { stepMs, ...table.read(), nextMs: nextS === null ? null : nextS * 1000 }
   }
 
-  /** @param {Table} table @param {{ sinceS: number, untilS: number }} range @returns {number | null} the first second that it had no room for */
-  function fromMemory (table, { sinceS, untilS }) {
+  /** @param {Table} table @param {{ sinceS: number, untilS: number, withSlots: boolean }} range @returns {number | null} the first second that it had no room for */
+  function fromMemory (table, { sinceS, untilS, withSlots }) {
     const last = Math.min(cluster.newest, untilS - 1)
     for (let second = Math.max(sinceS, cluster.newest - memoryS + 1); second <= last; second++) {
       const offset = cluster.find(second)
@@ -66,7 +67,7 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
       if (table.isFull()) return second
       table.begin(second)
       table.add(0, cluster.values, offset)
-      for (const [slot, { ring }] of slots) {
+      for (const [slot, { ring }] of withSlots ? slots : []) {
         const place = ring.find(second)
         if (place >= 0) table.add(slot, ring.values, place)
       }
@@ -74,14 +75,14 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
     return null
   }
 
-  /** @param {Table} table @param {{ stepS: number, sinceS: number, untilS: number }} range @returns {number | null} */
-  function fromDatabase (table, { stepS, sinceS, untilS }) {
+  /** @param {Table} table @param {{ stepS: number, sinceS: number, untilS: number, withSlots: boolean }} range @returns {number | null} */
+  function fromDatabase (table, { stepS, sinceS, untilS, withSlots }) {
     for (;;) {
       const steps = read({ stepS, sinceS, untilS, limit: PAGE_ROWS })
       for (const { at, body } of steps) {
         if (table.isFull()) return at
         table.begin(at)
-        decodeStep(body, (slot, row) => table.add(slot, row, 0))
+        decodeStep(body, (slot, row) => { if (withSlots || slot === 0) table.add(slot, row, 0) })
         sinceS = at + 1
       }
       if (steps.length < PAGE_ROWS) return null

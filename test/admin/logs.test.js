@@ -69,6 +69,36 @@ test('leaves out what comes too fast, says so, and goes on with a whole line', a
   assert.match(text, /^\d+ x{60}$/)
 })
 
+test('goes on for a reader where it was, by the id of the last event', async (t) => {
+  const admin = await startAdmin(t)
+  say(admin, 1, 'stdout', ['first'])
+  const feed = await openFeed(t, admin, '?slot=1&lines=5')
+  say(admin, 1, 'stderr', ['second'])
+  assert.deepEqual((await feed.next(2)).map(([, { text }]) => text), ['first', 'second'])
+  const ids = [...feed.text().matchAll(/^id: (.+)$/gm)].map(([, id]) => id)
+  assert.deepEqual(ids, ['1o6-1e0', '1o6-1e7'])
+  say(admin, 1, 'stdout', ['third'])
+  for (const [query, headers] of /** @type {const} */ ([['?slot=1&from=1o6-1e7', {}], ['?slot=1&from=1o0-1e0', { 'Last-Event-ID': '1o6-1e7' }], ['?slot=1&lines=5', { 'Last-Event-ID': '1o6-1e7' }]])) {
+    const next = await openFeed(t, admin, query, { Authorization: `Bearer ${TOKEN}`, ...headers })
+    assert.deepEqual(await next.next(1), [['message', { slot: 1, stream: 'stdout', text: 'third' }]], query)
+  }
+  const all = await openFeed(t, admin, '?from=1o6-1e7')
+  say(admin, 2, 'stdout', ['of a slot that it did not know'])
+  assert.deepEqual((await all.next(2)).map(([, { text }]) => text), ['third', 'of a slot that it did not know'])
+})
+
+test('reads no more in one tick than it may, however many logs are written to', async (t) => {
+  const admin = await startAdmin(t)
+  const { logs } = admin.deck
+  for (let slot = 3; slot <= 64; slot++) logs.open({ worker: slot, slot }).close()
+  const feed = await openFeed(t, admin)
+  for (const slot of logs.slots()) say(admin, slot, 'stdout', [`${'x'.repeat(99)}\n`.repeat(4000)])
+  await feed.next(1)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const once = feed.text().length
+  assert.ok(once > 100_000 && once < 1.6e6, `${once} characters of 26 MB`)
+})
+
 test('keeps nothing for a reader that does not read', async (t) => {
   const admin = await startAdmin(t)
   const feed = await openFeed(t, admin, '?slot=1&stream=stdout')
@@ -122,7 +152,7 @@ async function openFeed (t, admin, query = '', headers = { Authorization: `Beare
   ended.catch(() => {})
   const messages = () => text.split('\n\n').slice(0, -1).filter((block) => block.includes('data: ')).map((block) => {
     const lines = block.split('\n')
-    return [lines.length > 1 ? lines[0].slice('event: '.length) : 'message', JSON.parse(/** @type {string} */ (lines.at(-1)).slice('data: '.length))]
+    return [lines.find((line) => line.startsWith('event: '))?.slice('event: '.length) ?? 'message', JSON.parse(/** @type {string} */ (lines.at(-1)).slice('data: '.length))]
   })
   while (!text.startsWith('retry: 3000\n\n')) await once(res, 'data')
 

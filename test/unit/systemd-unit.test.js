@@ -39,11 +39,24 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
     assert.deepEqual([code, stderr], [0, ''])
     const [command] = settings(stdout, 'ExecStart')
     assert.match(command, new RegExp(`^${process.execPath} /.*/server/cli\\.js start ${cwd}/app\\.js `))
-    assert.ok(command.endsWith(` --config ${cwd}/other/deck.json --workers 4 --exec-argv --max-old-space-size=512 --no-keeper --data-dir %S/acme-web-shop -- --port "$$HOME"`), command)
+    assert.ok(command.endsWith(` --config ${cwd}/other/deck.json --workers 4 --exec-argv --max-old-space-size=512 --no-keeper --logs-mirror on --data-dir %S/acme-web-shop -- --port "$$HOME"`), command)
     assert.deepEqual(['Type', 'NotifyAccess', 'WorkingDirectory', 'User', 'StateDirectory', 'KillMode', 'ProtectSystem'].map((key) => settings(stdout, key)),
       [['notify'], ['all'], [cwd], ['web'], ['acme-web-shop'], ['mixed'], ['strict']])
     assert.deepEqual(settings(stdout, 'MemoryDenyWriteExecute'), [])
     assert.doesNotMatch(stdout, /\.socket/)
+  })
+
+  test('repeats the workers\' output for the journal, unless an option or the config file says otherwise', async () => {
+    const plain = await runCli(['systemd', 'app.js'], { cwd: folderWith() })
+    assert.match(settings(plain.stdout, 'ExecStart')[0], / --logs-mirror on --data-dir /)
+    const asked = await runCli(['systemd', 'app.js', '--logs-mirror', 'off'], { cwd: folderWith() })
+    assert.match(settings(asked.stdout, 'ExecStart')[0], / --logs-mirror off --data-dir /)
+    assert.doesNotMatch(asked.stdout, /--logs-mirror on/)
+    for (const mirror of ['off', 'auto']) {
+      const cwd = folderWith({ files: { 'clusterdeck.config.json': JSON.stringify({ logs: { mirror } }) } })
+      const { stdout } = await runCli(['systemd', 'app.js'], { cwd, env: { CLUSTERDECK_LOGS_MIRROR: 'on' } })
+      assert.doesNotMatch(stdout, /--logs-mirror/, mirror)
+    }
   })
 
   test('takes the times to wait from the configuration, without the environment of the shell', async () => {

@@ -1,32 +1,24 @@
 import { z } from 'zod'
 import { DeckError } from '../../errors.js'
 import { integerParam } from '../input.js'
+import { MAX_LINES, SELECTION, formatPlaces, lastLines, parsePlaces, selectedLogs } from '../log-lines.js'
 
 /**
  * What the workers have written to stdout and stderr. The text is the app's, and anybody's who makes it log something.
- * @typedef {'stdout' | 'stderr'} Stream
- * @typedef {{ slot: number, stream: Stream }} Log
+ * @typedef {import('../log-lines.js').Log} Log
+ * @typedef {import('../log-lines.js').Selection} Selection
  */
 
-const STREAMS = /** @type {const} */ (['stdout', 'stderr'])
 const NDJSON_TYPE = 'application/x-ndjson'
-const DEFAULT_LINES = 100
-const MAX_LINES = 1000
-// Of one log, and of all together.
-const MIN_PAGE_BYTES = 4 * 1024
-const MAX_PAGE_BYTES = 256 * 1024
-const MAX_ANSWER_BYTES = 1024 * 1024
 const HEARTBEAT_MS = 15_000
 const TICK_MS = 100
-// What a live tail reads of one log in one tick; one that falls further behind than MAX_LAG_BYTES goes on near the end.
+// What a live tail reads of all its logs in one tick, and of one; one that falls further behind than MAX_LAG_BYTES
+// goes on near the end.
+const TICK_BYTES = 512 * 1024
 const READ_BYTES = 64 * 1024
+const MIN_READ_BYTES = 2 * 1024
 const MAX_LAG_BYTES = 512 * 1024
 const MAX_UNSENT_BYTES = 256 * 1024
-
-const WHICH = {
-  slot: integerParam(1, 256),
-  stream: z.enum(STREAMS).optional().describe('"stdout" or "stderr"')
-}
 
 /**
  * @param {object} parts
@@ -40,13 +32,13 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
   return {
     '/logs': {
       GET: {
-        query: z.strictObject({ ...WHICH, lines: integerParam(1, MAX_LINES) }),
+        query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES) }),
         produces: ['application/json', NDJSON_TYPE],
         async handle ({ query, type, res }) {
-          const items = await lastLines(query)
-          if (type === 'application/json') return { body: { items: items.flatMap(({ entries }) => entries) } }
+          const items = (await lastLines(logs, query)).flatMap(({ entries }) => entries)
+          if (type === 'application/json') return { body: { items } }
           res.set('Content-Type', `${NDJSON_TYPE}; charset=utf-8`)
-          res.end(items.flatMap(({ entries }) => entries).map((entry) => `${JSON.stringify(entry)}\n`).join(''))
+          res.end(items.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
           return undefined
         }
       }
@@ -54,54 +46,34 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
 
     '/logs/stream': {
       GET: {
-        query: z.strictObject({ ...WHICH, lines: integerParam(0, MAX_LINES) }),
+        query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES), from: z.string().optional() }),
         produces: ['text/event-stream'],
         async handle ({ query, req, res }) {
-          const past = await lastLines({ ...query, lines: query.lines || 1 })
+          const places = placesOf(req, query)
+          const past = await lastLines(logs, { ...query, lines: query.lines || 1 })
           res.set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
           if (req.method === 'HEAD') res.end()
-          else follow(query, { req, res, past, isPastWanted: Boolean(query.lines) })
+          else follow(query, { req, res, places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
           return undefined
         }
       }
     }
   }
 
-  /** @param {number} slot */
-  function checkSlot (slot) {
-    if (!logs.slots().includes(slot)) throw new DeckError('not-found', `Slot ${slot} has no logs`)
-  }
-
-  /** @param {{ slot?: number, stream?: Stream }} query @returns {Log[]} */
-  function wanted ({ slot, stream }) {
-    return (slot ? [slot] : logs.slots()).flatMap((one) => (stream ? [stream] : STREAMS).map((each) => ({ slot: one, stream: each })))
-  }
-
   /**
-   * One log after the other: a line does not say when it was written.
-   * @param {{ slot?: number, stream?: Stream, lines?: number }} query
+   * @param {Selection} query
+   * @param {object} connection
+   * @param {import('express').Request} connection.req
+   * @param {import('express').Response} connection.res
+   * @param {{ log: Log, position: number }[]} connection.places  where to begin
+   * @param {import('../log-lines.js').Page[]} connection.past  to be told before
    */
-  async function lastLines (query) {
-    if (query.slot) checkSlot(query.slot)
-    const all = wanted(query)
-    const maxBytes = Math.max(MIN_PAGE_BYTES, Math.min(MAX_PAGE_BYTES, Math.floor(MAX_ANSWER_BYTES / all.length)))
-    const pages = []
-    for (const log of all) {
-      const { lines, end, hasOpenLine } = await logs.page({ ...log, lines: query.lines ?? DEFAULT_LINES, maxBytes })
-      pages.push({ log, end, hasOpenLine, entries: lines.map((text) => ({ ...log, text })) })
-    }
-    return pages
-  }
-
-  /**
-   * @param {{ slot?: number, stream?: Stream }} query
-   * @param {{ req: import('express').Request, res: import('express').Response, past: Awaited<ReturnType<typeof lastLines>>, isPastWanted: boolean }} connection
-   */
-  function follow (query, { req, res, past, isPastWanted }) {
+  function follow (query, { req, res, places, past }) {
     /** @type {Map<string, { log: Log, cursor: ReturnType<typeof logs.cursor> }>} */
     const cursors = new Map()
-    for (const { log, end } of past) open(log, end)
+    const known = new Map(places.map(({ log, position }) => [keyOf(log), position]))
     let isReading = false
+    openAll()
 
     const ticker = timers.setInterval(tick, TICK_MS)
     const heartbeat = timers.setInterval(() => write(': heartbeat\n\n'), HEARTBEAT_MS)
@@ -114,13 +86,15 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
     })
     write('retry: 3000\n\n')
     // What has no end yet comes once it has.
-    for (const { entries, hasOpenLine } of isPastWanted ? past : []) entries.slice(0, hasOpenLine ? -1 : undefined).forEach(send)
+    send(past.flatMap(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined)).map(toMessage))
     if (closing.aborted) end()
 
-    /** @param {Log} log @param {number} position */
-    function open (log, position) {
-      const key = `${log.slot}.${log.stream}`
-      if (!cursors.has(key)) cursors.set(key, { log, cursor: logs.cursor(log.slot, log.stream, position) })
+    // A slot that has come since is told from its beginning.
+    function openAll () {
+      for (const log of selectedLogs(logs, query)) {
+        const key = keyOf(log)
+        if (!cursors.has(key)) cursors.set(key, { log, cursor: logs.cursor(log.slot, log.stream, known.get(key) ?? logs.begin(log.slot)[log.stream]) })
+      }
     }
 
     function isOpen () {
@@ -131,10 +105,11 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
     async function tick () {
       if (isReading || !isOpen() || res.writableLength > MAX_UNSENT_BYTES) return
       isReading = true
-      // A slot that has come since is told from its beginning.
-      for (const log of wanted(query)) open(log, logs.begin(log.slot)[log.stream])
+      openAll()
       try {
-        for (const each of cursors.values()) await advance(each)
+        const late = [...cursors.values()].filter(({ cursor }) => cursor.lag() > 0)
+        const share = Math.max(MIN_READ_BYTES, Math.min(READ_BYTES, Math.floor(TICK_BYTES / late.length)))
+        for (const each of late) await advance(each, share)
       } catch {
         // EIO, EMFILE: the reader comes again.
         end()
@@ -143,19 +118,20 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
       }
     }
 
-    /** @param {{ log: Log, cursor: ReturnType<typeof logs.cursor> }} each */
-    async function advance ({ log, cursor }) {
-      const lag = cursor.lag()
-      if (lag === 0 || !isOpen()) return
-      const skipped = lag > MAX_LAG_BYTES ? cursor.skipTo(READ_BYTES) : 0
-      const { lines, lost } = await cursor.read(READ_BYTES)
-      if (skipped + lost > 0) write(`event: dropped\ndata: ${JSON.stringify({ ...log, bytes: skipped + lost })}\n\n`)
-      for (const text of lines) send({ ...log, text })
+    /** @param {{ log: Log, cursor: ReturnType<typeof logs.cursor> }} late @param {number} maxBytes */
+    async function advance ({ log, cursor }, maxBytes) {
+      if (!isOpen()) return
+      const skipped = cursor.lag() > MAX_LAG_BYTES ? cursor.skipTo(maxBytes) : 0
+      const { lines, lost } = await cursor.read(maxBytes)
+      const dropped = skipped + lost > 0 ? [`event: dropped\ndata: ${JSON.stringify({ ...log, bytes: skipped + lost })}\n`] : []
+      send([...dropped, ...lines.map((text) => toMessage({ ...log, text }))])
     }
 
-    /** @param {Log & { text: string }} entry */
-    function send (entry) {
-      write(`data: ${JSON.stringify(entry)}\n\n`)
+    /** Their last one has the id with which a reader goes on behind them. @param {string[]} messages */
+    function send (messages) {
+      if (messages.length === 0) return
+      const id = formatPlaces([...cursors.values()].map(({ log, cursor }) => ({ log, position: cursor.position })))
+      write(`${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${id}\n${messages.at(-1)}\n`)
     }
 
     /** @param {string} text */
@@ -166,4 +142,26 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
       else res.write(text)
     }
   }
+}
+
+/**
+ * Where a reader was before: a browser says it by itself when it has lost the connection.
+ * @param {import('express').Request} req @param {{ lines?: number, from?: string }} query
+ * @throws {DeckError} `invalid-query`
+ */
+function placesOf (req, { lines, from }) {
+  if (from !== undefined && lines !== undefined) throw new DeckError('invalid-query', 'from: expected without lines, received both')
+  const last = req.headers['last-event-id']
+  if (last) return parsePlaces(String(last), 'Last-Event-ID')
+  return from === undefined ? null : parsePlaces(from, 'from')
+}
+
+/** @param {Log} log */
+function keyOf ({ slot, stream }) {
+  return `${slot}.${stream}`
+}
+
+/** @param {Log & { text: string }} entry */
+function toMessage (entry) {
+  return `data: ${JSON.stringify(entry)}\n`
 }

@@ -2,19 +2,23 @@ import { Router, urlencoded } from 'express'
 import { z } from 'zod'
 import { DeckError } from '../../errors.js'
 import { CSV_TYPE, sendExport } from '../export.js'
-import { eventModel, exportQuery, historyModel } from '../history-page.js'
+import { crashesModel, crashModel } from '../crashes-page.js'
 import { deploysModel } from '../deploys-page.js'
+import { eventModel, exportQuery, historyModel } from '../history-page.js'
+import { logsFile, logsModel } from '../logs-page.js'
 import { blockedReason, overviewModel } from '../overview.js'
 import { toDeckError } from '../problem.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, releases: { list: () => any[] } }} Deck
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, logs: import('../log-lines.js').Logs } & import('../crashes-page.js').Deck & import('../deploys-page.js').Deck} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
 const MAX_WORKERS = 256
 const MAX_NOTE_CHARS = 500
+
+const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']])
 
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
@@ -35,6 +39,11 @@ const ACTIONS = Object.freeze({
     type: 'scale',
     workers: checked(WORKER_COUNT, workers, `workers: expected a whole number from 1 to ${MAX_WORKERS}`)
   }),
+  ...Object.fromEntries(/** @type {const} */ (['resolve', 'mute', 'reopen']).map((action) => [`${action}-crash`, (/** @type {any} */ { group }) => ({
+    type: 'crash-group',
+    action,
+    group: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), group, 'group: expected the id of a group of crashes')
+  })])),
   'restart-worker': ({ worker }) => ({
     type: 'restart-worker',
     worker: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), worker, 'worker: expected the id of a worker')
@@ -76,10 +85,35 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
     res.type('html').send(views.render('pages/event', eventModel({ history, id: req.params.id, now: now() })))
   })
 
+  router.get('/crashes', (req, res) => {
+    const model = crashesModel({ deck, params: queryOf(req), now: now() })
+    if (req.get('HX-Request')) res.set('HX-Push-Url', model.problem ? req.originalUrl : model.canonicalUrl)
+    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/crashes', model))
+  })
+
+  router.get('/crashes/:id', (req, res) => {
+    res.type('html').send(views.render('pages/crash', crashModel({ deck, id: req.params.id, params: queryOf(req), now: now() })))
+  })
+
+  router.get('/logs', async (req, res) => {
+    const model = await logsModel({ logs: deck.logs, params: queryOf(req) })
+    if (req.get('HX-Request')) res.set('HX-Push-Url', model.urls?.page ?? req.originalUrl)
+    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/logs', { now: now(), ...model }))
+  })
+
+  for (const [path, type, mediaType] of LOG_FILES) {
+    router.get(path, async (req, res) => {
+      const text = await logsFile({ logs: deck.logs, params: queryOf(req), type })
+      res.set({ 'Content-Type': `${mediaType}; charset=utf-8`, 'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
+    })
+  }
+
   router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), (req, res, next) => {
     const { name } = req.params
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    deck.dispatch({ ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' })
+    const { type, ...action } = ACTIONS[name](req.body ?? {})
+    if (type === 'crash-group') deck.crashes.act(action.group, action.action, 'dashboard')
+    else deck.dispatch({ type, ...action, actor: 'dashboard' })
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()
   })

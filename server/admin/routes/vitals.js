@@ -30,6 +30,7 @@ export function vitalsResources ({ deck, now }) {
           until: timeParam(now),
           columns: z.string().max(1000).regex(/^[A-Za-z0-9]+(,[A-Za-z0-9]+)*$/).transform((text) => text.split(',')).optional()
             .describe('names of columns such as rssBytes, separated by commas'),
+          slots: z.enum(['all', 'none']).optional().describe('all or none'),
           step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m')
         }),
         handle: ({ query }) => ({ body: read(query) })
@@ -37,13 +38,13 @@ export function vitalsResources ({ deck, now }) {
     }
   }
 
-  function read (/** @type {Record<string, any>} */ { since, until = now(), step, columns }) {
+  function read (/** @type {Record<string, any>} */ { since, until = now(), step, columns, slots }) {
     const sinceMs = since ?? until - DEFAULT_RANGE_MS
     if (sinceMs >= until) {
       throw new DeckError('invalid-query', `since: expected a time before until (${iso(until)}), received ${iso(sinceMs)}`)
     }
     const { name, stepMs } = STEPS.find((each) => step === undefined ? suits(each, sinceMs, until) : each.name === step) ?? STEPS[2]
-    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns })
+    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, withSlots: slots !== 'none' })
     return { step: name, since: iso(sinceMs), until: iso(until), ...series, next: nextMs === null ? null : iso(nextMs) }
   }
 

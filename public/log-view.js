@@ -1,0 +1,149 @@
+import { createBacklog } from './log-backlog.js'
+import { formatCount, isMatch, shownLine } from './log-text.js'
+
+/**
+ * The lines on the page. However fast they come they are put in once a frame, and no more than MAX_LINES are kept. While
+ * somebody reads further up nothing moves: what comes waits, the newest MAX_LINES of it.
+ * @typedef {import('./log-tail.js').Entry | { note: string }} Item
+ * @typedef {{ isFollowing: boolean, waiting: number, shown: number, matching: number }} ViewState
+ *   `waiting`: lines that came since somebody scrolled up; `matching`: of those shown
+ */
+
+export const MAX_LINES = 2000
+/** Half a line at the end is the end: zoomed pages scroll by fractions. */
+const END_PX = 8
+
+/**
+ * @param {HTMLElement} list with the lines that the server has put in
+ * @param {(state: ViewState) => void} onChange
+ */
+export function createView (list, onChange) {
+  /** @type {ReturnType<typeof createBacklog<Item>>} */
+  const backlog = createBacklog(MAX_LINES)
+  let isFollowing = true
+  let wanted = ''
+  let frame = 0
+  /** where the list is scrolled to by a change of what is in it, and not by somebody */
+  let movedTo = -1
+  // A line that has no end yet comes again, with its end.
+  for (const line of list.querySelectorAll('[data-open]')) line.remove()
+  list.addEventListener('scroll', onScroll)
+  const resizes = new ResizeObserver(settle)
+  resizes.observe(list)
+  toEnd()
+
+  return {
+    /** @param {Item[]} items */
+    add (items) {
+      backlog.push(items)
+      if (!isFollowing) report()
+      else if (frame === 0) frame = requestAnimationFrame(show)
+    },
+
+    /** @param {boolean} isOn */
+    follow (isOn) {
+      isFollowing = isOn
+      if (isOn) show()
+      else report()
+    },
+
+    /** @param {string} text shows only the lines with it */
+    filter (text) {
+      wanted = text
+      for (const line of list.querySelectorAll('.line')) {
+        /** @type {HTMLElement} */ (line).hidden = !isMatch(textOf(line), wanted)
+      }
+      settle()
+      report()
+    },
+
+    clear () {
+      backlog.take()
+      list.replaceChildren()
+      isFollowing = true
+      report()
+    },
+
+    settle,
+
+    report,
+
+    end () {
+      cancelAnimationFrame(frame)
+      list.removeEventListener('scroll', onScroll)
+      resizes.disconnect()
+    }
+  }
+
+  function show () {
+    cancelAnimationFrame(frame)
+    frame = 0
+    const { items, leftOut } = backlog.take()
+    const fragment = document.createDocumentFragment()
+    if (leftOut > 0) fragment.append(noteElement(`… ${formatCount(leftOut)} lines left out: the page keeps the last ${formatCount(MAX_LINES)}`))
+    for (const item of items) fragment.append(toElement(item, wanted))
+    for (let surplus = list.childElementCount + fragment.childElementCount - MAX_LINES; surplus > 0 && list.firstChild; surplus--) list.firstElementChild?.remove()
+    list.append(fragment)
+    toEnd()
+    report()
+  }
+
+  /** After something has changed how high the lines are. */
+  function settle () {
+    if (isFollowing) toEnd()
+    else movedTo = list.scrollTop
+  }
+
+  function onScroll () {
+    const isOurs = list.scrollTop === movedTo
+    movedTo = -1
+    if (isOurs) return
+    const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight <= END_PX
+    if (isAtEnd === isFollowing) return
+    isFollowing = isAtEnd
+    if (isAtEnd) show()
+    else report()
+  }
+
+  function toEnd () {
+    list.scrollTop = list.scrollHeight
+  }
+
+  function report () {
+    const shown = list.getElementsByClassName('line').length
+    const matching = wanted === '' ? shown : list.querySelectorAll('.line:not([hidden])').length
+    onChange({ isFollowing, waiting: backlog.count, shown, matching })
+  }
+}
+
+/** @param {Element} line @returns {string} */
+function textOf (line) {
+  return line.querySelector('.line-text')?.firstChild?.textContent ?? ''
+}
+
+/** @param {Item} item @param {string} wanted */
+function toElement (item, wanted) {
+  if ('note' in item) return noteElement(item.note)
+  const { slot, stream, text, bytes } = item
+  if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out, the reader was too slow`)
+  const line = element('div', `line hue-${Number(slot) % 6}${stream === 'stderr' ? ' is-stderr' : ''}`)
+  const shown = shownLine(text)
+  const body = element('span', 'line-text', shown.text)
+  line.append(element('span', 'line-slot', String(Number(slot))), element('span', 'line-stream', stream === 'stderr' ? 'err' : ''), body)
+  if (shown.cutChars > 0) body.append(element('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
+  line.hidden = !isMatch(shown.text, wanted)
+  return line
+}
+
+/** @param {string} text */
+function noteElement (text) {
+  return element('div', 'line-note', text)
+}
+
+/** What is in `text` is text, whatever it looks like. @param {string} name @param {string} className @param {string} [text] */
+function element (name, className, text = '') {
+  const made = document.createElement(name)
+  made.className = className
+  made.textContent = text
+  return made
+}

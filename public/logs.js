@@ -1,0 +1,130 @@
+import { createTail } from './log-tail.js'
+import { MAX_LINES, createView } from './log-view.js'
+import { formatCount } from './log-text.js'
+
+/** The page of the logs: its switches, the lines and the tail that brings them. */
+
+/** @type {Readonly<Record<string, string>>} */
+const STATES = Object.freeze({ connecting: 'Connecting', live: 'Live', paused: 'Paused', lost: 'Connection lost, trying again' })
+const WRAP = 'clusterdeck-logs-wrap'
+
+/** @type {{ panel: HTMLElement, end: () => void, start: () => void, stop: () => void } | null} */
+let current = null
+
+begin()
+// Another selection, or the way back to one.
+document.addEventListener('htmx:after:swap', begin)
+document.addEventListener('visibilitychange', toggleTail)
+addEventListener('pagehide', () => current?.stop())
+addEventListener('pageshow', toggleTail)
+
+function begin () {
+  const panel = document.getElementById('log')
+  if (current && panel === current.panel) return
+  current?.end()
+  current = panel?.dataset.stream ? open(panel) : null
+  // Where nothing can be followed, they would do nothing.
+  const tools = document.getElementById('log-tools')
+  if (tools) tools.hidden = current === null
+  toggleTail()
+}
+
+/** Nobody looks at a page that is hidden; it goes on where it was once somebody does. */
+function toggleTail () {
+  if (document.hidden) current?.stop()
+  else current?.start()
+}
+
+/** @param {HTMLElement} panel */
+function open (panel) {
+  const stopped = new AbortController()
+  const [list, follow, jump, filter] = ['log-lines', 'log-follow', 'log-jump', 'log-filter'].map(byId)
+  const search = /** @type {HTMLInputElement} */ (filter)
+  /** @type {import('./log-tail.js').State | 'connecting'} */
+  let connection = 'connecting'
+  let isCleared = false
+  const view = createView(list, showState)
+  const tail = createTail({ url: String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
+
+  const on = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => target.addEventListener(type, handler, { signal: stopped.signal })
+  on(follow, 'click', () => view.follow(!isPressed(follow)))
+  on(jump, 'click', () => {
+    view.follow(true)
+    list.focus({ preventScroll: true })
+  })
+  on(search, 'input', () => view.filter(search.value.trim()))
+  on(byId('log-wrap'), 'click', () => wrap(!isPressed(byId('log-wrap'))))
+  on(byId('log-clear'), 'click', () => {
+    isCleared = true
+    view.clear()
+  })
+  wrap(read() !== 'off')
+  view.filter(search.value.trim())
+
+  return {
+    panel,
+    start: tail.start,
+    stop: tail.stop,
+    end () {
+      stopped.abort()
+      tail.stop()
+      view.end()
+    }
+  }
+
+  /** @param {import('./log-tail.js').State} state */
+  function onState (state) {
+    if (state === connection) return
+    if (state === 'lost') view.add([{ note: 'connection lost' }])
+    else if (connection === 'lost') view.add([{ note: 'connected again: it goes on where it broke off' }])
+    connection = state
+    view.report()
+  }
+
+  /** @param {import('./log-view.js').ViewState} state */
+  function showState ({ isFollowing, waiting, shown, matching }) {
+    press(follow, isFollowing)
+    jump.hidden = isFollowing || waiting === 0
+    setText(byId('log-jump-text'), `${formatCount(waiting)} new ${waiting === 1 ? 'line' : 'lines'}, jump to end`)
+    byId('log-empty').hidden = list.childElementCount > 0
+    setText(byId('log-empty-title'), isCleared ? 'The view was cleared' : 'Nothing written yet')
+    panel.dataset.state = connection === 'live' && !isFollowing ? 'paused' : connection
+    setText(byId('log-state'), STATES[panel.dataset.state])
+    const lines = `${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'}`
+    setText(byId('log-count'), search.value.trim() === '' ? `${lines} shown, ${formatCount(MAX_LINES)} at most` : `${formatCount(matching)} of the ${lines} on this page match`)
+  }
+
+  /** @param {boolean} isOn */
+  function wrap (isOn) {
+    press(byId('log-wrap'), isOn)
+    list.classList.toggle('is-wrapped', isOn)
+    write(isOn ? 'on' : 'off')
+    view.settle()
+  }
+}
+
+// Storage may be forbidden; the choice then lasts as long as the page.
+function read () {
+  try { return localStorage.getItem(WRAP) } catch { return null }
+}
+
+function write (/** @type {string} */ value) {
+  try { localStorage.setItem(WRAP, value) } catch {}
+}
+
+function byId (/** @type {string} */ id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id))
+}
+
+function isPressed (/** @type {HTMLElement} */ button) {
+  return button.getAttribute('aria-pressed') === 'true'
+}
+
+function press (/** @type {HTMLElement} */ button, /** @type {boolean} */ isOn) {
+  button.setAttribute('aria-pressed', String(isOn))
+}
+
+/** Untouched when nothing changes, so that nothing is read out again. */
+function setText (/** @type {HTMLElement} */ element, /** @type {string} */ text) {
+  if (element.textContent !== text) element.textContent = text
+}

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { appendFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { liveFile } from '../../server/logs/log-files.js'
+import { openBrowser } from '../support/browser.js'
+import { startDashboard } from '../support/dashboard.js'
+import { startDeck } from '../support/deck.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+const HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>\u001b[31mred\u001b[0m'
+
+test('a real cluster: what an app writes is there at once, and once, also what it writes while its master is lost', async (t) => {
+  const deck = await startDeck(t, 'talks-and-dies.js', { workers: 1 })
+  await deck.until({ ready: 1 })
+  const app = await deck.appUrl()
+  const tell = (/** @type {string} */ path) => fetch(`${app}${path}`)
+  const page = await browser.page()
+  t.after(() => page.context().close())
+  await page.goto(String(deck.output.stdout.match(/http:\S+\/sign-in\?code=\S+/)?.[0]))
+  await page.getByRole('link', { name: 'Logs of slot 1' }).click()
+  await page.waitForURL('**/logs?slot=1')
+  await page.getByText('Nothing written yet').waitFor()
+  await untilLive(page)
+
+  await tell('/say?text=hello')
+  await page.locator('.line').getByText('hello', { exact: true }).waitFor({ timeout: 1000 })
+  await deck.loseMaster()
+  await tell('/say?text=meanwhile')
+  await page.getByText('connected again').waitFor({ timeout: 15_000 })
+  await page.locator('.line').getByText('meanwhile', { exact: true }).waitFor()
+  assert.deepEqual((await texts(page)).filter((text) => /hello|meanwhile|connect/.test(text)), ['hello', 'connection lost', 'connected again: it goes on where it broke off', 'meanwhile'])
+  assert.deepEqual(page.problems.filter((problem) => !/ERR_(CONNECTION|EMPTY|INCOMPLETE|NETWORK)/.test(problem)), [])
+})
+
+test('slot and stream are chosen without a new page, live, and the way back works', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  say(1, 'stdout', ['one out'])
+  say(2, 'stdout', ['two out'])
+  const page = await dashboard.visit('/logs')
+  await untilLive(page)
+  await page.getByLabel('Slot').selectOption('2')
+  await page.waitForURL('**/logs?slot=2')
+  await page.getByLabel('Stream').selectOption('stderr')
+  await page.waitForURL('**/logs?slot=2&stream=stderr')
+  await page.getByText('Nothing written yet').waitFor()
+  assert.equal(await page.getByRole('link', { name: 'Download as NDJSON' }).getAttribute('href'), '/logs.ndjson?slot=2&stream=stderr')
+  await untilLive(page)
+  say(1, 'stderr', ['one err'])
+  say(2, 'stdout', ['two out again'])
+  say(2, 'stderr', ['two err'])
+  await page.getByText('two err').waitFor()
+  assert.deepEqual(await texts(page), ['two err'])
+  assert.match(String(await page.locator('.line').textContent()), /^2err/)
+  await page.goBack()
+  await page.waitForURL('**/logs?slot=2')
+  await page.getByText('two out again').waitFor()
+  await untilLive(page)
+  say(2, 'stdout', ['two out at last'])
+  await page.getByText('two out at last').waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('a slot that has no logs is named, and another one can be chosen from there', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/logs?slot=9')
+  await page.getByText('Slot 9 has no logs').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Follow' }).isVisible(), false)
+  await page.getByLabel('Slot').selectOption('1')
+  await untilLive(page)
+  await page.getByRole('button', { name: 'Follow', pressed: true }).waitFor()
+  writer(dashboard)(1, 'stdout', ['here'])
+  await page.locator('.line').getByText('here').waitFor()
+  await page.getByLabel('Slot').selectOption('9')
+  await page.getByText('Slot 9 has no logs').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Follow' }).isVisible(), false)
+})
+
+test('who scrolls up can read on in peace, and jump to the end', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  say(1, 'stdout', Array.from({ length: 100 }, (_, index) => `line ${index}`))
+  const page = await dashboard.visit('/logs?slot=1')
+  await untilLive(page)
+  const list = page.locator('#log-lines')
+  await list.hover()
+  await page.mouse.wheel(0, -300)
+  await page.locator('#log[data-state=paused]').waitFor()
+  const top = await list.evaluate(({ scrollTop }) => scrollTop)
+  say(1, 'stdout', ['new 1', 'new 2'])
+  const jump = page.getByRole('button', { name: '2 new lines, jump to end' })
+  await jump.waitFor()
+  assert.equal(await page.getByText('new 2').count(), 0)
+  // Fewer lines scroll by themselves; that is nobody's wish to go on.
+  await page.getByLabel('Filter the lines on this page').fill('LINE 1')
+  await page.getByText('11 of the 100 lines on this page match').waitFor()
+  await page.getByLabel('Filter the lines on this page').fill('')
+  assert.deepEqual(await page.audit(), [])
+  await list.evaluate((element, to) => { element.scrollTop = to }, top)
+  assert.equal(await jump.isVisible(), true)
+
+  await jump.click()
+  await page.locator('.line').getByText('new 2').waitFor()
+  await page.locator('#log[data-state=live]').waitFor()
+  assert.ok(await list.evaluate((element) => element.scrollHeight - element.scrollTop - element.clientHeight < 2))
+  await page.getByRole('button', { name: 'Follow', pressed: true }).click()
+  say(1, 'stdout', ['new 3'])
+  await page.getByRole('button', { name: '1 new line, jump to end' }).waitFor()
+  await page.getByRole('button', { name: 'Follow', pressed: false }).click()
+  await page.locator('.line').getByText('new 3').waitFor()
+
+  await page.getByRole('button', { name: 'Wrap', pressed: true }).click()
+  await page.getByRole('button', { name: 'Clear' }).click()
+  await page.getByText('The view was cleared').waitFor()
+  say(1, 'stdout', ['z'.repeat(3000)])
+  await page.locator('.line').waitFor()
+  assert.ok(await list.evaluate((element) => element.scrollWidth > element.clientWidth))
+  await page.reload()
+  await page.getByRole('button', { name: 'Wrap', pressed: false }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('a writer that is too fast costs neither the page nor the master more than they can bear, and it is told', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  const page = await dashboard.visit('/logs')
+  await untilLive(page)
+  const told = page.locator('.line-note').getByText(/^… [\d,]+ (bytes of slot [12] left out, the reader was too slow|lines left out)/).first().waitFor()
+  const lines = Array.from({ length: 2000 }, (_, index) => `${index} ${'x'.repeat(90)}`)
+  // About 20 MB a second, for a second.
+  for (let round = 0; round < 100; round++) {
+    say(1 + round % 2, 'stdout', lines)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  say(1, 'stdout', ['the end'])
+  const startedAt = performance.now()
+  await page.getByText('the end', { exact: true }).waitFor()
+  assert.ok(performance.now() - startedAt < 3000)
+  await told
+  const count = await page.locator('#log-lines').evaluate((list) => list.childElementCount)
+  assert.ok(count <= 2000, `${count} lines`)
+  assert.deepEqual(page.problems, [])
+})
+
+test('a page that nobody sees asks for nothing, and goes on where it was', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  const page = await dashboard.visit('/logs')
+  await untilLive(page)
+  say(1, 'stdout', ['seen'])
+  await page.getByText('seen').waitFor()
+  const closed = page.waitForEvent('requestfailed', (request) => request.url().includes('/logs/stream'))
+  await setHidden(page, true)
+  await closed
+  say(1, 'stdout', ['not seen yet'])
+  const again = page.waitForRequest((request) => request.url().includes('/logs/stream'))
+  await setHidden(page, false)
+  assert.match((await again).url(), /from=1o5-1e0-2o0-2e0$/)
+  await page.getByText('not seen yet').waitFor()
+  assert.deepEqual(await texts(page), ['seen', 'not seen yet'])
+})
+
+test('text that an app wrote is shown as text, from the server and live', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  say(1, 'stdout', [HOSTILE])
+  const page = await dashboard.visit('/logs')
+  await untilLive(page)
+  say(2, 'stderr', [HOSTILE])
+  await page.locator('.line.is-stderr').waitFor()
+  const shown = '<img src=x onerror="document.title=1"><script>alert(1)</script>red'
+  assert.deepEqual(await texts(page), [shown, shown])
+  assert.deepEqual([await page.locator('main img').count(), await page.locator('main script').count(), await page.title()], [0, 0, 'Logs · clusterdeck'])
+  assert.deepEqual([page.problems, await page.audit()], [[], []])
+})
+
+/** @param {import('../support/dashboard.js').Dashboard} dashboard */
+function writer ({ deck }) {
+  return (/** @type {number} */ slot, /** @type {'stdout' | 'stderr'} */ stream, /** @type {string[]} */ lines) =>
+    appendFileSync(liveFile(deck.logs.folder, { slot, stream }), lines.map((line) => `${line}\n`).join(''))
+}
+
+/** @param {import('playwright-core').Page} page */
+async function untilLive (page) {
+  await page.locator('#log[data-state=live]').waitFor()
+}
+
+/** @param {import('playwright-core').Page} page @returns {Promise<string[]>} of the lines and the notes between them */
+function texts (page) {
+  return page.locator('.line-text, .line-note').allTextContents()
+}
+
+/** A browser of the tests shows every page. @param {import('playwright-core').Page} page @param {boolean} isHidden */
+async function setHidden (page, isHidden) {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { value, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, isHidden)
+}
