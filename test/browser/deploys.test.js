@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { openBrowser } from '../support/browser.js'
+import { startDeck } from '../support/deck.js'
+import { createReleases } from '../support/releases.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+const app = (/** @type {string} */ text) => `import http from 'node:http'\nhttp.createServer((request, response) => response.end('${text}')).listen(0)\n`
+
+test('a deploy on trial is paused, resumed and aborted, another one promoted, and the release before comes back, all by the page', async (t) => {
+  const releases = await createReleases('answers-with-pid.js')
+  const deck = await startDeck(t, releases.entry)
+  await deck.until({ ready: 2 })
+  const url = await deck.appUrl()
+  await releases.add('second', app('second'))
+  const strategy = { canary: { workers: 1, durationMs: 60_000 } }
+  const deploy = () => deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', strategy }) })
+
+  const page = await browser.page({ reducedMotion: 'reduce' })
+  t.after(() => page.context().close())
+  const { body: { url: link } } = await deck.api('/sign-in-links', { method: 'POST' })
+  await page.goto(link)
+  await page.goto(`${deck.adminUrl}/deploys`)
+  await page.locator('html[data-live=on]').waitFor()
+  await page.getByText('No rollout has ended yet.').waitFor()
+
+  await deploy()
+  await page.locator('#rollout', { hasText: 'On trial beside the old workers' }).waitFor()
+  assert.equal(await page.locator('#rollout-title').innerText(), 'Trying out r2')
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.locator('#rollout', { hasText: 'Deploy of r2 paused' }).waitFor()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.locator('#rollout', { hasText: 'Trying out r2' }).waitFor()
+  assert.deepEqual(await page.audit(), [])
+  await page.getByRole('button', { name: 'Abort' }).click()
+  await page.locator('.rollout-row', { hasText: 'Deploy of r2 was rolled back' }).waitFor()
+  assert.match(await page.locator('.rollout-row').innerText(), /aborted by dashboard/)
+
+  await deploy()
+  await page.getByRole('button', { name: 'Promote now' }).click()
+  await page.locator('.rollout-row', { hasText: /Deploy of r\d succeeded/ }).waitFor()
+  assert.equal(await (await fetch(url)).text(), 'second')
+
+  await page.locator('#roll-back-to-r1').click()
+  await page.getByRole('dialog').getByLabel('Note').fill('not yet')
+  await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
+  await page.locator('.rollout-row', { hasText: 'Rollback to r1 succeeded' }).waitFor()
+  assert.match(await page.locator('.rollout-row').first().innerText(), /by dashboard · “not yet”/)
+  assert.notEqual(await (await fetch(url)).text(), 'second')
+  assert.deepEqual(await page.audit(), [])
+  assert.deepEqual(page.problems, [])
+})
