@@ -1,7 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { createCrashDesk } from './crashes/desk.js'
 import { DeckError } from './errors.js'
-import { resolveRelease } from './releases/resolve.js'
 
 /** @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor */
 
@@ -16,15 +15,19 @@ import { resolveRelease } from './releases/resolve.js'
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
+ * @param {Pick<import('./releases/registry.js').Releases, 'prepare' | 'get' | 'list'>} parts.releases
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
-export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, isKept }) {
+export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept }) {
+  let isPreparing = false
+
   return {
     events,
     history,
     vitals,
     diagnostics,
     logs,
+    releases: { get: releases.get, list: releases.list },
     crashes: createCrashDesk({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {
@@ -40,9 +43,27 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     /** @param {any} command see server/lifecycle/state.js; @returns {any} @throws {import('./errors.js').DeckError} */
     dispatch (command) {
       if (command.type === 'upgrade') checkUpgrade(command, { config, isKept: isKept() })
-      const isDeploy = command.type === 'rollout' && command.kind === 'deploy'
-      supervisor.dispatch(isDeploy ? { ...command, release: resolveRelease(config.entry) } : command)
+      supervisor.dispatch(command)
       return RESULTS[/** @type {keyof typeof RESULTS} */ (command.type)](supervisor)
+    },
+
+    /**
+     * Makes a release of what is on the disk now, and rolls it out.
+     * @param {{ path?: string, note?: string, actor: string }} wanted
+     * @returns {Promise<any>} the rollout
+     * @throws {import('./errors.js').DeckError} what prepare and dispatch throw
+     */
+    async deploy ({ path, note, actor }) {
+      const { rollout } = supervisor.snapshot()
+      if (rollout) throw new DeckError('rollout-running', `rollout ${rollout.id} (${rollout.kind}) is running`, { details: { rollout: rollout.id } })
+      if (isPreparing) throw new DeckError('rollout-running', 'another deploy is being prepared')
+      isPreparing = true
+      try {
+        const release = await releases.prepare({ path, note, actor })
+        return this.dispatch({ type: 'rollout', kind: 'deploy', note, actor, release })
+      } finally {
+        isPreparing = false
+      }
     }
   }
 }

@@ -3,7 +3,7 @@ import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from '
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
 import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
-import { createSlot } from './state.js'
+import { createSlot, shownRelease } from './state.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { becomeReady, bury, cancelRetry, drain, forgive, forkServing, leaveSlot, replace, terminate } from './worker.js'
@@ -35,7 +35,7 @@ const HANDLERS = {
   start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, orphans = [], actor }) {
     const { state } = turn
     state.phase = 'starting'
-    if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: state.release })
+    if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: shownRelease(state.release) })
     for (const orphan of orphans) adoptOrphan(turn, orphan)
     resize(turn, workers, actor)
   },

@@ -1,3 +1,4 @@
+import { shownRelease } from './state.js'
 import { cancelRetry, drain, forgive, fork } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -8,7 +9,7 @@ import { cancelRetry, drain, forgive, fork } from './worker.js'
 /**
  * Begins a rollout: restart (same release, every new worker before any old one goes) or deploy (slot by slot).
  * @param {Turn} turn
- * @param {{ kind: 'restart' | 'deploy', release?: Omit<import('./state.js').Release, 'id' | 'createdAt'>, slots?: number[], note?: string | null, actor: string }} input
+ * @param {{ kind: 'restart' | 'deploy', release?: Omit<import('./state.js').Release, 'id' | 'createdAt'> | import('./state.js').Release, slots?: number[], note?: string | null, actor: string }} input
  *   `slots`: only these
  */
 export function startRollout (turn, { kind, release, slots, note = null, actor }) {
@@ -208,11 +209,20 @@ function tellRollout (turn, type, step) {
   })
 }
 
-/** @param {Turn} turn @param {Omit<import('./state.js').Release, 'id' | 'createdAt'>} release @param {string} actor */
+/**
+ * @param {Turn} turn @param {Omit<import('./state.js').Release, 'id' | 'createdAt'> | import('./state.js').Release} release
+ *   one with an id is known outside, and has been told of
+ * @param {string} actor
+ */
 function addRelease (turn, release, actor) {
+  if ('id' in release) {
+    turn.state.releases[release.id] = release
+    turn.state.nextRelease = Math.max(turn.state.nextRelease, Number(release.id.slice(1)) + 1)
+    return release.id
+  }
   const id = `r${turn.state.nextRelease++}`
   turn.state.releases[id] = { id, createdAt: turn.isoTime(), ...release }
-  turn.tell('release.created', { release: id, actor, detail: turn.state.releases[id] })
+  turn.tell('release.created', { release: id, actor, detail: shownRelease(turn.state.releases[id]) })
   return id
 }
 

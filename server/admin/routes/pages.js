@@ -62,10 +62,12 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
     res.type('html').send(views.render('pages/event', eventModel({ history, id: req.params.id, now: now() })))
   })
 
-  router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), (req, res, next) => {
+  router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), async (req, res, next) => {
     const { name } = req.params
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    deck.dispatch({ ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' })
+    const command = { ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' }
+    if (command.kind === 'deploy') await deck.deploy(command)
+    else deck.dispatch(command)
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()
   })

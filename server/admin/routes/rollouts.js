@@ -6,6 +6,7 @@ const MAX_WAIT_MS = 5 * 60_000
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy']).describe('"restart" or "deploy"'),
+  path: z.string().min(1).max(4096).optional().describe('a path of a folder below releases.root, of at most 4096 characters'),
   note: z.string().max(500).optional().describe('a text of at most 500 characters')
 })
 
@@ -30,8 +31,12 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       GET: { query: LIST_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
       POST: {
         body: ROLLOUT_BODY,
-        handle ({ body, auth }) {
-          const rollout = deck.dispatch({ type: 'rollout', ...body, actor: auth.actor })
+        async handle ({ body: { kind, path, note }, auth }) {
+          if (kind !== 'deploy' && path !== undefined) throw new DeckError('invalid-body', `path: expected with "deploy" alone, received with ${JSON.stringify(kind)}`)
+          const said = { ...(note === undefined ? {} : { note }), actor: auth.actor }
+          const rollout = kind === 'deploy'
+            ? await deck.deploy({ ...(path === undefined ? {} : { path }), ...said })
+            : deck.dispatch({ type: 'rollout', kind, ...said })
           return { status: 202, headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
         }
       }
