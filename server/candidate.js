@@ -23,21 +23,12 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   checkDatabase(dataDir.historyFile)
   const known = dataDir.memory.read()
   const { release: inherited, workers } = inherit(known, config, null)
-  await releases.begin({ lastNumber: (known?.nextRelease ?? 1) - 1 })
-  const release = inherited ? releases.adopt(inherited) : await releases.first({ actor: 'system' })
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
   /** @type {(outcome: { predecessor: import('./keeper-link.js').Exit | null, reason?: undefined } | { reason: string }) => void} */
   let decide
   const decided = /** @type {Promise<any>} */ (new Promise((resolve) => { decide = resolve }))
-  const supervisor = /** @type {import('./cluster/supervisor.js').Supervisor} */ (supervise({
-    release,
-    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
-    events: outbox,
-    outlives: () => hasTakenOver,
-    onStartBlocked: (/** @type {Error} */ { message }) => fail(message)
-  }))
   const onLost = () => fail('the keeper is gone')
   const onTerm = () => fail('it was told to stop')
   keeper.on('take-over', ({ predecessor }) => {
@@ -46,6 +37,16 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   })
   keeper.onLost(onLost)
   process.once('SIGTERM', onTerm)
+  // Whatever comes while this takes its time has been heard by then.
+  await releases.begin({ lastNumber: (known?.nextRelease ?? 1) - 1 })
+  const release = inherited ? releases.adopt(inherited) : await releases.first({ actor: 'system' })
+  const supervisor = /** @type {import('./cluster/supervisor.js').Supervisor} */ (supervise({
+    release,
+    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
+    events: outbox,
+    outlives: () => hasTakenOver,
+    onStartBlocked: (/** @type {Error} */ { message }) => fail(message)
+  }))
   supervisor.start({ workers, isNewRelease: inherited === null })
 
   const { predecessor, reason } = await decided

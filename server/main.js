@@ -67,6 +67,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   })
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise }) : null
   dataDir.lock()
+  if (!candidate) await releases.begin()
   const { lost, before, sockets, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
@@ -77,7 +78,6 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
   const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
-  if (!candidate) await releases.begin()
   releases.open(history.releases, history.lastReleaseNumber())
   const { release, isNewRelease } = candidate ?? await firstRelease()
   crashRecorder.open({ store: history.crashes, events })

@@ -50,7 +50,7 @@ async function fill (entries, { from, to }) {
 
   /** @param {unknown} error of one: the others find nothing more to do */
   function giveUp (error) {
-    for (const _ of rest);
+    while (!rest.next().done);
     throw error
   }
 

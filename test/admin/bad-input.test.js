@@ -107,7 +107,7 @@ const CASES = [
   ...['{"kind":"deploy","note":3}', '{"kind":"deploy","note":null}', JSON.stringify({ kind: 'deploy', note: 'x'.repeat(501) })].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^note: expected a text of at most 500 characters, received / })),
   ...['{}', '{"kind":"core"}', '{"kind":1}'].map((body) => ({ method: 'POST', path: '/workers/1/diagnostics', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "cpu-profile"/ })),
   ...[0, 99, 60_001, 1.5, '10s', null].map((durationMs) => ({ method: 'POST', path: '/workers/1/diagnostics', body: JSON.stringify({ kind: 'cpu-profile', durationMs }), headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^durationMs: expected an integer from 100 to 60000/ })),
-  { method: 'POST', path: '/rollouts', body: '{"kind":"deploy","release":"r1"}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^release: expected one of kind, note/ },
+  { method: 'POST', path: '/rollouts', body: '{"kind":"deploy","release":"r1"}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^release: expected one of kind, path, note/ },
 
   // queries
   ...[...READS, ...WRITES.map(({ path }) => ({ path }))].map(({ path }) => ({
@@ -159,7 +159,7 @@ test('lists every flaw of a body with its path, what was expected and what was r
   assert.deepEqual(body.errors, [
     { path: 'kind', expected: '"restart" or "deploy"', received: '"rollback"' },
     { path: 'note', expected: 'a text of at most 500 characters', received: '7' },
-    { path: 'notes', expected: 'one of kind, note (did you mean "note"?)', received: '"x"' }
+    { path: 'notes', expected: 'one of kind, path, note (did you mean "note"?)', received: '"x"' }
   ])
 })
 

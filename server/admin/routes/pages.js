@@ -8,7 +8,7 @@ import { toDeckError } from '../problem.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any }} Deck
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, deploy: (wanted: any) => Promise<any> }} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
@@ -65,9 +65,9 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), async (req, res, next) => {
     const { name } = req.params
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    const command = { ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' }
-    if (command.kind === 'deploy') await deck.deploy(command)
-    else deck.dispatch(command)
+    const { type, kind, ...rest } = { ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' }
+    if (kind === 'deploy') await deck.deploy(rest)
+    else deck.dispatch({ type, ...(kind === undefined ? {} : { kind }), ...rest })
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()
   })
