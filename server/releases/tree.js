@@ -29,12 +29,14 @@ export async function listTree (top, { except }) {
   /** @type {TreeEntry[]} */
   const entries = []
   const folders = ['']
+  const hash = createHash('sha256')
   for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
     const names = (await readdir(path.join(top, folder))).filter((name) => !isLeftOut(folder, name)).sort()
     for (let at = 0; at < names.length; at += STATS_AT_ONCE) {
       for (const entry of await Promise.all(names.slice(at, at + STATS_AT_ONCE).map((name) => look(path.join(folder, name))))) {
         if (!entry) continue
         entries.push(entry)
+        hash.update(JSON.stringify(signOf(entry)))
         if (entry.kind === 'folder') folders.push(entry.name)
       }
     }
@@ -42,7 +44,7 @@ export async function listTree (top, { except }) {
       throw new DeckError('snapshot-failed', `the snapshot of ${top} failed: expected at most ${MAX_ENTRIES} files, received more`)
     }
   }
-  return { entries, digest: digestOf(entries) }
+  return { entries, digest: hash.digest('hex') }
 
   /** @param {string} folder @param {string} name */
   function isLeftOut (folder, name) {
@@ -66,12 +68,7 @@ export async function listTree (top, { except }) {
   }
 }
 
-/** @param {TreeEntry[]} entries */
-function digestOf (entries) {
-  const hash = createHash('sha256')
-  for (const { kind, name, mode, size, mtimeMs, target } of entries) {
-    // A folder's time changes with what comes and goes in it, also where that is left out.
-    hash.update(JSON.stringify(kind === 'folder' ? [kind, name] : [kind, name, mode, size, mtimeMs, target]))
-  }
-  return hash.digest('hex')
+/** @param {TreeEntry} entry what tells whether it has changed; a folder's time does with all that comes and goes in it, also what is left out */
+function signOf ({ kind, name, mode, size, mtimeMs, target }) {
+  return kind === 'folder' ? [kind, name] : [kind, name, mode, size, mtimeMs, target]
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openHistory } from '../../db/history.js'
@@ -187,6 +187,18 @@ describe('a snapshot', () => {
     writeFileSync(ours, 'two')
     assert.equal(readFileSync(its, 'utf8'), isShared ? 'two' : 'one')
     assert.notEqual(statSync(path.join(folder, 'app.js')).ino, statSync(release.entry).ino)
+  })
+
+  test('is copied as a whole where the data folder is on another file system', { skip: !isElsewhere('/dev/shm') }, async (t) => {
+    const folder = write({ 'app.js': '', 'package.json': '{}', 'node_modules/dep/index.js': 'one', 'node_modules/dep/run.sh': '' })
+    chmodSync(path.join(folder, 'node_modules/dep/run.sh'), 0o755)
+    const data = mkdtempSync('/dev/shm/clusterdeck-test-')
+    t.after(() => rmSync(data, { recursive: true }))
+    const { releases } = await registry({ folder, mode: 'snapshot', data })
+    const { path: copy } = await releases.prepare(ACTOR)
+    writeFileSync(path.join(folder, 'node_modules/dep/index.js'), 'two')
+    assert.equal(readFileSync(path.join(copy, 'node_modules/dep/index.js'), 'utf8'), 'one')
+    assert.equal(statSync(path.join(copy, 'node_modules/dep/run.sh')).mode & 0o777, 0o755)
   })
 
   test('keeps links: those within lead to the copy, those out of it to where they led', async () => {
@@ -400,6 +412,12 @@ describe('what is kept', () => {
     assert.deepEqual(all.map(({ id }) => id), ['r1', 'r2', 'r3'])
   })
 })
+
+/** @param {string} folder */
+function isElsewhere (folder) {
+  const found = statSync(folder, { throwIfNoEntry: false })
+  return found?.isDirectory() && found.dev !== statSync(tempFolder()).dev
+}
 
 /** @param {string} root @param {string} target */
 function relink (root, target) {
