@@ -54,8 +54,9 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
      * @throws {import('./errors.js').DeckError} what prepare and dispatch throw
      */
     async deploy ({ path, note, actor }) {
-      const { rollout } = supervisor.snapshot()
+      const { rollout, upgrade } = supervisor.snapshot()
       if (rollout) throw new DeckError('rollout-running', `rollout ${rollout.id} (${rollout.kind}) is running`, { details: { rollout: rollout.id } })
+      if (upgrade) throw new DeckError('upgrade-running', 'an upgrade is running')
       if (isPreparing) throw new DeckError('rollout-running', 'another deploy is being prepared')
       isPreparing = true
       try {

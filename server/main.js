@@ -78,7 +78,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
   const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
-  releases.open(history.releases, history.lastReleaseNumber())
+  releases.open(history.releases, history.lastReleaseNumber)
   const { release, isNewRelease } = candidate ?? await firstRelease()
   crashRecorder.open({ store: history.crashes, events })
   const terminal = createTerminal({ stdout })

@@ -46,6 +46,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
   let lastNumber = 0
   /** @type {Surroundings} */
   let latest
+  let highestStored = () => 0
   /** The one that was given out last: its rollout may be about to begin. */
   let givenOut = ''
   /** One after the other. @type {Promise<unknown>} */
@@ -66,11 +67,13 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
 
     /**
      * From now on releases are kept in the history; what earlier masters kept there is known.
-     * @param {import('../../db/releases.js').ReleaseRows} rows @param {number} highest ever given out
+     * @param {import('../../db/releases.js').ReleaseRows} rows
+     * @param {() => number} highest  n ever given out, also by a master of an upgrade that came to nothing
      */
     open (rows, highest) {
       store = rows
-      lastNumber = Math.max(lastNumber, highest)
+      highestStored = highest
+      lastNumber = Math.max(lastNumber, highest())
       try {
         for (const row of rows.all()) remember(row)
       } catch (error) {
@@ -251,7 +254,8 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       givenOut = same.release.id
       return same.release
     }
-    const number = ++lastNumber
+    const number = Math.max(lastNumber, highestStored()) + 1
+    lastNumber = number
     const id = `r${number}`
     const kept = tree ? await keepCopy(id, place, tree) : { mode: place.mode, entry: place.entry, path: place.folder }
     const release = /** @type {Release} */ ({

@@ -52,7 +52,7 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
     now: () => clock.time++
   })
   await releases.begin()
-  releases.open(history.releases, history.lastReleaseNumber())
+  releases.open(history.releases, history.lastReleaseNumber)
   return { releases, folder, data, dataDir, history, created, errors, inUse, configure (/** @type {any} */ changes) { answer.config = changes instanceof Error ? changes : { ...config, ...changes } } }
 }
 
@@ -103,6 +103,9 @@ describe('where a release lies', () => {
   symlinkSync('loop', path.join(root, 'loop'))
   mkdirSync(path.join(root, 'evil-entry'))
   symlinkSync(path.join(outside, 'app.js'), path.join(root, 'evil-entry', 'app.js'))
+  mkdirSync(path.join(outside, 'comes-back'))
+  symlinkSync(path.join(root, 'v1', 'app.js'), path.join(outside, 'comes-back', 'app.js'))
+  symlinkSync(path.join(outside, 'comes-back'), path.join(root, 'out-and-back'))
   execFileSync('mkfifo', [path.join(root, 'pipe')])
   mkdirSync(path.join(root, 'pipe-entry'))
   execFileSync('mkfifo', [path.join(root, 'pipe-entry', 'app.js')])
@@ -120,6 +123,7 @@ describe('where a release lies', () => {
     ['a link out', 'out'],
     ['a folder behind a link out', 'out/secret'],
     ['a link to a link out', path.join(root, 'out-by-two')],
+    ['a link out to a folder whose entry leads back in', 'out-and-back'],
     ['up from behind a link', `${root}/out/../${path.basename(twin)}`],
     ['a link to itself', 'loop'],
     ['the same letters in another case', path.join(path.dirname(root), path.basename(root).toUpperCase(), 'v1')],
@@ -146,6 +150,13 @@ describe('where a release lies', () => {
       assert.deepEqual([created, releases.list().items], [[], []])
     })
   }
+
+  test('what is refused does not tell whether there is anything outside', async () => {
+    const { releases } = await registry({ entry: path.join(root, 'v1', 'app.js'), root })
+    for (const wanted of [outside, `${outside}/nothing`]) {
+      await assert.rejects(releases.prepare({ ...ACTOR, path: wanted }), { message: /: it is not below releases\.root$/ })
+    }
+  })
 
   test('without a root every path is refused, also that of the app', async () => {
     const { releases, folder } = await registry()
@@ -358,6 +369,20 @@ describe('what is kept', () => {
     assert.deepEqual([id, changed?.environment, changed?.arguments], ['r3', ['A'], true])
   })
 
+  test('the same code is another release in another working folder', async () => {
+    const root = write({ 'v1/app.js': '' })
+    symlinkSync('v1', path.join(root, 'current'))
+    const how = { folder: root, entry: path.join(root, 'current', 'app.js') }
+    const before = await registry(how)
+    await before.releases.prepare(ACTOR)
+    before.history.close()
+    const again = await registry({ ...how, data: before.data })
+    assert.equal((await again.releases.prepare(ACTOR)).id, 'r1')
+    again.history.close()
+    const { releases } = await registry({ ...how, data: before.data, cwd: path.join(root, 'v1') })
+    assert.equal((await releases.prepare(ACTOR)).id, 'r2')
+  })
+
   test('with the same variables nothing is said of them', async () => {
     const before = await registry({ env: { A: '1' } })
     const release = await before.releases.prepare(ACTOR)
@@ -407,9 +432,9 @@ describe('what is kept', () => {
   })
 
   test('deploys are prepared one after the other', async () => {
-    const { releases } = await registry()
+    const { releases } = await registry({ folder: write({ 'app.js': '', 'package.json': '{}' }), mode: 'snapshot' })
     const all = await Promise.all([1, 2, 3].map(() => releases.prepare(ACTOR)))
-    assert.deepEqual(all.map(({ id }) => id), ['r1', 'r2', 'r3'])
+    assert.deepEqual(all.map(({ id }) => id), ['r1', 'r1', 'r1'], 'the first one is there when the others look')
   })
 })
 
