@@ -4,6 +4,7 @@ import { createEventPages } from './event-pages.js'
 import { createEvents } from './events.js'
 import { createHighWater } from './high-water.js'
 import { openDatabase } from './open.js'
+import { createReleaseRows } from './releases.js'
 import { createRetention } from './retention.js'
 import { createRollouts } from './rollouts.js'
 import { createSessions } from './sessions.js'
@@ -74,6 +75,12 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
     /** @param {{ limit?: number, cursor?: string | null }} [query] */
     rollouts: (query) => reading(() => tables.rollouts.page(query)),
 
+    /** The releases that are kept. Both throw what SQLite says. @type {import('./releases.js').ReleaseRows} */
+    releases: {
+      all: () => tables.releases.all(),
+      replace: (rows) => tables.releases.replace(rows)
+    },
+
     /** What the workers died of. `record` and `setState` throw what SQLite says. */
     crashes: {
       /** @type {CrashGroups['record']} */
@@ -134,6 +141,7 @@ function openTables ({ file, now, clock, retention }, before) {
   const rollouts = createRollouts(db, { clock })
   const crashes = createCrashGroups(db)
   const highWater = createHighWater(db)
+  const releases = createReleaseRows(db)
   if (before) highWater.adopt(before)
 
   const write = db.transaction((/** @type {DeckEvent} */ event) => {
@@ -152,6 +160,13 @@ function openTables ({ file, now, clock, retention }, before) {
     rollouts,
     crashes,
     highWater,
+    releases: {
+      all: releases.all,
+      replace (/** @type {import('./releases.js').ReleaseRow[]} */ rows) {
+        releases.replace(rows)
+        highWater.raise('release', Math.max(0, ...rows.map(({ number }) => number)))
+      }
+    },
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
     page: createEventPages(db, { clock }).page,
     sessions: createSessions(db),

@@ -12,29 +12,23 @@ import { inherit } from './succession.js'
  * @param {import('./keeper-link.js').KeeperLink} parts.keeper
  * @param {import('./config.js').Config} parts.config
  * @param {import('./data-dir.js').DataDir} parts.dataDir
+ * @param {import('./releases/registry.js').Releases} parts.releases  that keeps nothing yet
  * @param {(start: any) => import('./cluster/supervisor.js').Supervisor} parts.supervise
- * @returns {Promise<{ supervisor: import('./cluster/supervisor.js').Supervisor, predecessor: import('./keeper-link.js').Exit | null, open: ReturnType<typeof createOutbox>['open'] }>}
+ * @returns {Promise<{ supervisor: import('./cluster/supervisor.js').Supervisor, predecessor: import('./keeper-link.js').Exit | null, release: import('./lifecycle/state.js').Release, isNewRelease: boolean, open: ReturnType<typeof createOutbox>['open'] }>}
  *   `predecessor`: how the other master ended, if it did so without handing over
- * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install; then its workers are gone, and the other master has been told why
+ * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install, or as a deploy; then its workers are gone, and the other master has been told why
  */
-export async function standBy ({ keeper, config, dataDir, supervise }) {
+export async function standBy ({ keeper, config, dataDir, releases, supervise }) {
   // What would fail later is to fail now, while there is another master.
   checkDatabase(dataDir.historyFile)
   const known = dataDir.memory.read()
-  const { release, workers } = inherit(known, config, null)
+  const { release: inherited, workers } = inherit(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
   /** @type {(outcome: { predecessor: import('./keeper-link.js').Exit | null, reason?: undefined } | { reason: string }) => void} */
   let decide
   const decided = /** @type {Promise<any>} */ (new Promise((resolve) => { decide = resolve }))
-  const supervisor = /** @type {import('./cluster/supervisor.js').Supervisor} */ (supervise({
-    release,
-    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
-    events: outbox,
-    outlives: () => hasTakenOver,
-    onStartBlocked: (/** @type {Error} */ { message }) => fail(message)
-  }))
   const onLost = () => fail('the keeper is gone')
   const onTerm = () => fail('it was told to stop')
   keeper.on('take-over', ({ predecessor }) => {
@@ -43,7 +37,17 @@ export async function standBy ({ keeper, config, dataDir, supervise }) {
   })
   keeper.onLost(onLost)
   process.once('SIGTERM', onTerm)
-  supervisor.start({ workers, isNewRelease: !('id' in release) })
+  // Whatever comes while this takes its time has been heard by then.
+  await releases.begin({ lastNumber: (known?.nextRelease ?? 1) - 1 })
+  const release = inherited ? releases.adopt(inherited) : await releases.first({ actor: 'system' })
+  const supervisor = /** @type {import('./cluster/supervisor.js').Supervisor} */ (supervise({
+    release,
+    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
+    events: outbox,
+    outlives: () => hasTakenOver,
+    onStartBlocked: (/** @type {Error} */ { message }) => fail(message)
+  }))
+  supervisor.start({ workers, isNewRelease: inherited === null })
 
   const { predecessor, reason } = await decided
   keeper.offLost(onLost)
@@ -53,7 +57,7 @@ export async function standBy ({ keeper, config, dataDir, supervise }) {
     await supervisor.finished
     throw new DeckError('upgrade-failed', reason)
   }
-  return { supervisor, predecessor, open: outbox.open }
+  return { supervisor, predecessor, release, isNewRelease: inherited === null, open: outbox.open }
 
   /** @param {NewEvent} event */
   function look ({ type, message, worker }) {

@@ -213,7 +213,7 @@ async function startMaster (flags, { stdout, stderr, env, cwd }) {
   try {
     const [{ loadConfig }, main] = await Promise.all([import('./config.js'), import('./main.js')])
     const config = await loadConfig({ flags, env, cwd })
-    const { stopped } = await main.startMaster(config, { stdout, stderr })
+    const { stopped } = await main.startMaster(config, { stdout, stderr, reload: () => loadConfig({ flags, env, cwd, isAgain: true }) })
     process.off('SIGTERM', endEarly)
     return await stopped
   } catch (/** @type {any} */ error) {

@@ -21,12 +21,13 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TIMEOUT', 'CONFIG
  * @param {Record<string, string | undefined>} [sources.env]
  * @param {string} [sources.cwd]
  * @param {() => number} [sources.countCpus] what `max` means
+ * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount } = {}) {
+export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
   const { config: named, ...flagValues } = flags
-  const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd)
+  const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
   const given = new Map([
     ...(file ? fromFile(file) : []),
     ...fromEnvironment(env, cwd),

@@ -30,6 +30,8 @@ export function openDataDir (folder) {
     crashFolder: file('crashes'),
     diagnosticsFolder: file('diagnostics'),
     orderFolder: file('orders'),
+    releaseFolder: file('releases'),
+    folder,
 
     /**
      * From here on no other master runs on this folder, until this one lets go of it or ends.
@@ -53,6 +55,15 @@ export function openDataDir (folder) {
     token () {
       try {
         return readToken(file('admin.token')) ?? makeToken(file('admin.token'))
+      } catch (/** @type {any} */ error) {
+        throw unusable(folder, error)
+      }
+    },
+
+    /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
+    releaseKey () {
+      try {
+        return readToken(file('release.key')) ?? makeToken(file('release.key'))
       } catch (/** @type {any} */ error) {
         throw unusable(folder, error)
       }

@@ -15,7 +15,7 @@ import { DeckError } from './errors.js'
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
- * @param {import('./releases/releases.js').Releases} parts.releases
+ * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list'>} parts.releases
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  */
 export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept }) {
@@ -25,7 +25,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     vitals,
     diagnostics,
     logs,
-    releases,
+    releases: { get: releases.get, list: releases.list },
     crashes: createCrashDesk({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {
@@ -41,16 +41,27 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     /** @param {any} command see server/lifecycle/state.js; @returns {any} @throws {import('./errors.js').DeckError} */
     dispatch (command) {
       if (command.type === 'upgrade') checkUpgrade(command, { config, isKept: isKept() })
-      supervisor.dispatch(command.type === 'rollout' ? toRollout(command) : command)
+      supervisor.dispatch(command.kind === 'rollback' ? toRollback(command) : command)
       return RESULTS[/** @type {keyof typeof RESULTS} */ (command.type)](supervisor)
+    },
+
+    /**
+     * Rolls out what is on the disk now. What is wrong with it for certain is refused at once; making the release of it
+     * may take a while, and is the rollout's own first step.
+     * @param {{ path?: string, note?: string, strategy?: any, actor: string }} wanted
+     * @returns {Promise<any>} the rollout
+     * @throws {import('./errors.js').DeckError} entry-not-found, path-refused, and what dispatch throws
+     */
+    async deploy ({ path, ...command }) {
+      await releases.check({ path })
+      return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path } })
     }
   }
 
-  /** What is wrong with it for certain is refused at once; the rest may take a while, and is the rollout's own first step. */
-  function toRollout (/** @type {any} */ { release, path, ...command }) {
-    if (command.kind === 'rollback') return { ...command, release: releases.load(release ?? releases.before(supervisor.snapshot().release.id)) }
-    if (command.kind !== 'deploy') return command
-    return { ...command, source: releases.check({ path }) }
+  /** @param {any} command */
+  function toRollback ({ release = releases.before(supervisor.snapshot().release.id), ...command }) {
+    releases.get(release)
+    return { ...command, source: { release } }
   }
 }
 

@@ -13,13 +13,13 @@ import { createDiagnostics } from './diagnostics/diagnostics.js'
 import { openStore } from './diagnostics/store.js'
 import { createEventStream } from './event-stream.js'
 import { connectKeeper } from './keeper-link.js'
-import { createState } from './lifecycle/state.js'
+import { createState, shownRelease } from './lifecycle/state.js'
 import { createLog } from './log.js'
 import { createLogs } from './logs/logs.js'
 import { createNotifier } from './notify/notifier.js'
 import { createReaper } from './reaper.js'
 import { createJudge } from './releases/judge.js'
-import { createReleases } from './releases/releases.js'
+import { createReleases } from './releases/registry.js'
 import { createRecorder } from './recorder.js'
 import { tellServiceManager } from './service-manager.js'
 import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
@@ -31,16 +31,20 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 const KILL_PATIENCE_MS = 1000
 
+/** What the end of a deploy means for its release. @type {Record<string, import('./releases/registry.js').Outcome>} */
+const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed', 'rollout.rolled-back': 'rolled-back' }
+
 /**
  * Makes and starts a whole master: the one place where its parts meet. It owns the signals of this process until
  * `stopped`.
  * @param {import('./config.js').Config} config
- * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream }} [streams]
+ * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config.js').Config> }} [options]
+ *   `reload`: reads the configuration anew, for a deploy
  * @returns {Promise<{ adminUrl: string, stopped: Promise<number> }>} `stopped`: the exit code
- * @throws {import('./errors.js').DeckError} invalid-config, entry-not-found, data-dir-unusable, master-running, port-in-use, listen-failed,
+ * @throws {import('./errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
  *   upgrade-failed; then nothing was started, or it has gone again
  */
-export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr } = {}) {
+export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr, reload } = {}) {
   const keeper = await connectKeeper()
   const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
@@ -49,9 +53,23 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const log = createLog(dataDir.logFile)
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
   const crashRecorder = createCrashRecorder({ logs, vitals })
-  const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
+  let hasStarted = false
+  const releases = createReleases({
+    config,
+    reload,
+    dataDir,
+    inUse: () => hasStarted ? supervisor.releasesInUse() : [],
+    current: () => hasStarted ? supervisor.snapshot().release.id : null,
+    onCreated (release, actor) {
+      // The first one is told of by the lifecycle, once it begins.
+      if (hasStarted) events.publish({ type: 'release.created', release: release.id, actor, detail: shownRelease(release) })
+    },
+    onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
+  })
+  const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise }) : null
   dataDir.lock()
-  const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
+  if (!candidate) await releases.begin()
+  const { lost, before, sockets, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
   const events = createEventStream({
@@ -61,8 +79,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const since = inherited.since ?? events.lastId + 1
   const recorder = createRecorder({ history, events })
   const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
+  releases.open(history.releases, history.lastReleaseNumber)
+  const { release, isNewRelease } = candidate ?? await firstRelease()
   crashRecorder.open({ store: history.crashes, events })
-  const releases = createReleases({ config, history })
   const terminal = createTerminal({ stdout })
   // EPIPE, as for the terminal.
   stderr.on('error', () => {})
@@ -113,7 +132,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
       dispatch({ type: 'stop' })
     },
     onKill: () => end(1),
-    onDeploy: () => dispatch({ type: 'rollout', kind: 'deploy' }),
+    onDeploy: () => deploy(),
     onRestart: () => dispatch({ type: 'rollout', kind: 'restart' })
   })
 
@@ -127,17 +146,20 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
   tellServiceManager({ events, supervisor, config, keeper })
   // As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
-  if (process.pid === 1) createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid), onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
+  if (process.pid === 1) createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid), onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
   const startTime = performance.now()
   const stopWaiting = events.subscribe(announceStart)
-  const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, software, since })
+  const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, releases, software, since })
+  hasStarted = true
+  events.subscribe(settleRelease)
   if (candidate) {
     candidate.open(events, ({ type, worker }) => worker !== undefined && history.page({ type: [type], worker, limit: 1 }).items.length > 0)
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: changeOf(before, software), detail: { from: before, to: software } })
     supervisor.takeOver({ left, exits: keeper.exits, nextWorker })
   } else {
-    supervisor.start({ workers, left, sockets, exits: keeper.exits, isNewRelease: !('id' in release) })
+    supervisor.start({ workers, left, sockets, exits: keeper.exits, isNewRelease })
   }
+  releases.clean()
   followNext({ keeper, supervisor, events, onHandOver: handOver })
   supervisor.finished.then(() => end(0))
   keeper.on('reaped', supervisor.reaped)
@@ -149,17 +171,42 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
     const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
     const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare, onStartBlocked })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs, environment: releases.environment }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare, onStartBlocked })
   }
 
-  /** @param {Record<string, unknown>} source */
-  async function prepare (source) {
-    return releases.prepare(source)
+  /** @param {{ path?: string, release?: string }} source @param {{ note: string | null, actor: string }} by */
+  function prepare ({ path, release }, by) {
+    return release === undefined ? releases.prepare({ path, ...by }) : releases.load(release)
+  }
+
+  /** What the memory names, else what is configured now. */
+  async function firstRelease () {
+    try {
+      if (inherited.release) return { release: releases.adopt(inherited.release), isNewRelease: false }
+      const lastBefore = releases.lastNumber()
+      return { release: await releases.first({ actor: 'system' }), isNewRelease: releases.lastNumber() > lastBefore }
+    } catch (error) {
+      await recorder.close()
+      history.close()
+      throw error
+    }
+  }
+
+  /** @param {import('./event-stream.js').DeckEvent} event */
+  function settleRelease ({ type, detail }) {
+    if (type === 'history.recovered') return releases.save()
+    const outcome = OUTCOMES[type]
+    if (!outcome || !detail?.to || detail.kind === 'restart') return
+    releases.settle({ release: detail.to, outcome })
+    // The lifecycle has let go of it by then.
+    queueMicrotask(releases.prune)
   }
 
   function announceStart () {
     if (supervisor.snapshot().state !== 'running') return
     stopWaiting()
+    releases.settle({ release: release.id, outcome: 'succeeded' })
+    releases.prune()
     terminal.started({
       version,
       entry: config.entry,
@@ -185,6 +232,15 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
       work()
     } catch (error) {
       log.error({ err: error }, 'this could not be done at the start')
+    }
+  }
+
+  async function deploy () {
+    if (isHandingOver) return
+    try {
+      await deck.deploy({ actor: 'signal' })
+    } catch (/** @type {any} */ error) {
+      terminal.line(`not done: ${error.message}`)
     }
   }
 

@@ -33,6 +33,10 @@ export const SCHEMA = z.strictObject({
   args: list('arguments for the app', ' '),
   execArgv: list('options of node itself for every worker, such as --max-old-space-size=512', ' '),
   cwd: path('the folder that the app runs in; default: the working folder').optional(),
+  env: z.record(z.string().regex(/^[^=\0]+$/), z.union([z.string().regex(/^[^\0]*$/), z.null()])).default({}).meta({
+    kind: 'file', hint: 'object', expected: 'an object of texts, null for a variable that is not to be set: { LOG_LEVEL: "debug", DEBUG: null }', description: 'variables for the workers, over those of the master; null unsets one. Read again at each deploy; in the config file only'
+  }),
+  envFile: path('a file of variables for the workers (NAME=value, a line each), below those of `env`; read again at each deploy').optional(),
   workers: z.union([z.literal('max'), z.int().min(1).max(MAX_WORKERS)]).default('max').meta({
     kind: 'integer', hint: 'n|max', expected: `an integer from 1 to ${MAX_WORKERS} or "max"`, description: 'workers to run; max: as many as this process may use CPUs'
   }),
@@ -80,6 +84,11 @@ export const SCHEMA = z.strictObject({
     maxRssBytes: offOr(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER, 'a worker that holds more memory than this for 5 seconds is replaced; 0: no limit', 'bytes').default(0),
     maxAgeMs: offOr(1000, MAX_TIMER_MS, 'a worker is replaced once it has served this long, or up to a tenth less; 0: never', 'ms').default(0),
     maxRequests: offOr(1, Number.MAX_SAFE_INTEGER, 'a worker is replaced once it has begun this many requests, or up to a tenth fewer; 0: never').default(0)
+  }),
+  releases: group({
+    mode: choice(['auto', 'snapshot', 'live'], 'what a deploy pins; auto: what the entry\'s symbolic link points to, or a plain folder as it is; snapshot: a copy of the app\'s package folder; live: nothing'),
+    root: path('the folder below which a deploy may name a path; without it none may').optional(),
+    keep: integer(1, 100, 'how many releases are kept; one that a worker runs always is').default(10)
   }),
   diagnostics: group({
     maxFiles: integer(1, 10_000, 'how many files of diagnostics are kept').default(20),

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { identify } from './process-identity.js'
-import { resolveRelease } from './releases/resolve.js'
 
 const VERSION = 1
 
@@ -35,7 +34,7 @@ const MEMORY = z.looseObject({
  * @property {import('./cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
  * @property {string[]} sockets  the names of those that it had bound
  * @property {number | null} since  the event from which on its ids of workers are of one series, null: a new one begins
- * @property {Omit<import('./lifecycle/state.js').Release, 'id' | 'createdAt'> | import('./lifecycle/state.js').Release} release
+ * @property {import('./lifecycle/state.js').Release | null} release  null: it is to be made of what is configured
  * @property {number} workers  how many are wanted
  * @property {number} nextWorker
  */
@@ -47,11 +46,10 @@ const MEMORY = z.looseObject({
  * @param {Pick<import('./config.js').Config, 'entry' | 'workers'>} config
  * @param {import('./keeper-link.js').Exit | null} predecessor  its end, where the keeper saw it
  * @returns {Inheritance}
- * @throws {import('./errors.js').DeckError} entry-not-found
  */
 export function inherit (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
-  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], sockets: [], since: null, release: resolveRelease(entry), workers, nextWorker: 1 }
+  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], sockets: [], since: null, release: null, workers, nextWorker: 1 }
   const { master, configured, desiredWorkers, release, handedOver } = memory
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -60,7 +58,7 @@ export function inherit (memory, { entry, workers }, predecessor) {
     left: memory.workers.map((/** @type {any} */ worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
     sockets: memory.sockets,
     since: memory.since,
-    release: keepsRelease ? release : resolveRelease(entry),
+    release: keepsRelease ? release : null,
     workers: configured.workers === workers ? desiredWorkers : workers,
     nextWorker: memory.nextWorker
   }
@@ -88,11 +86,12 @@ export function reconcile (left, { ended, open }, own) {
  * @param {import('./data-dir.js').DataDir['memory']} parts.memory
  * @param {import('./event-stream.js').EventStream} parts.events
  * @param {import('./cluster/supervisor.js').Supervisor} parts.supervisor
- * @param {Pick<import('./config.js').Config, 'entry' | 'workers'>} parts.config
+ * @param {Pick<import('./config.js').Config, 'workers'>} parts.config
+ * @param {Pick<import('./releases/registry.js').Releases, 'configuredEntry' | 'lastNumber'>} parts.releases
  * @param {Software} parts.software
  * @param {number} parts.since
  */
-export function rememberFor ({ memory, events, supervisor, config: { entry, workers }, software: { version, nodeVersion }, since }) {
+export function rememberFor ({ memory, events, supervisor, config: { workers }, releases, software: { version, nodeVersion }, since }) {
   const master = identify(process.pid)
   let written = ''
   const unsubscribe = events.subscribe(() => write({ handedOver: false }))
@@ -109,7 +108,17 @@ export function rememberFor ({ memory, events, supervisor, config: { entry, work
 
   /** @param {{ handedOver: boolean }} how */
   function write ({ handedOver }) {
-    const content = { version: VERSION, master, software: { version, nodeVersion }, handedOver, since, configured: { entry, workers }, ...supervisor.memory() }
+    const content = {
+      version: VERSION,
+      master,
+      software: { version, nodeVersion },
+      handedOver,
+      since,
+      configured: { entry: releases.configuredEntry(), workers },
+      ...supervisor.memory(),
+      // One whose rollout was refused has used up its number too.
+      nextRelease: releases.lastNumber() + 1
+    }
     const text = JSON.stringify(content)
     if (text === written) return
     memory.write(content)

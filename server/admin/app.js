@@ -13,6 +13,7 @@ import { healthRouter } from './routes/health.js'
 import { logResources } from './routes/logs.js'
 import { metricsRouter } from './routes/metrics.js'
 import { pagesRouter } from './routes/pages.js'
+import { releaseResources } from './routes/releases.js'
 import { rolloutResources } from './routes/rollouts.js'
 import { signInRouter } from './routes/sign-in.js'
 import { signInLinkResources } from './routes/sign-in-links.js'
@@ -67,6 +68,7 @@ export function createApp (parts) {
   app.use(signInRouter(parts))
   app.use('/api/v1', createApi({
     ...clusterResources(parts),
+    ...releaseResources(parts),
     ...rolloutResources(parts),
     ...crashResources(parts),
     ...diagnosticsResources(parts),

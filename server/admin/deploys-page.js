@@ -3,11 +3,12 @@ import { toRollout } from './overview.js'
 
 /**
  * What the page about deploys shows.
- * @typedef {import('./overview.js').Deck & { releases: { list: () => any[] } }} Deck
+ * @typedef {import('./overview.js').Deck & { releases: { list: (query: { limit: number }) => { items: any[] } } }} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollouts'>} History
  */
 
 const PAGE_SIZE = 25
+const LISTED = 20
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'rollout', 'verdicts', 'rollouts', 'releases'])
@@ -26,7 +27,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
     isFirstPage: cursor === undefined,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout) : null,
     past,
-    releases: read(() => deck.releases.list(), []).map((release) => ({ ...release, isRunning: release.id === snapshot.release.id })),
+    releases: read(() => deck.releases.list({ limit: LISTED }).items, /** @type {any[]} */ ([])).map((release) => ({ ...release, isRunning: release.id === snapshot.release.id })),
     links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: cursor === undefined ? null : '/deploys' }
   }
 }

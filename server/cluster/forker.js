@@ -16,9 +16,15 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 /**
  * Starts workers through node:cluster.
  * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle'>} config
- * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean, logs: Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>, random?: () => number }} options `outlives`: whether a worker is to outlive this master
+ * @param {object} options
+ * @param {string} options.crashFolder
+ * @param {string} options.orderFolder
+ * @param {() => boolean} options.outlives  whether a worker is to outlive this master
+ * @param {Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>} options.logs
+ * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over the master's own
+ * @param {() => number} [options.random]
  */
-export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, crash, orphanMs, recycle }, { crashFolder, orderFolder, outlives, logs, random = Math.random }) {
+export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle }, { crashFolder, orderFolder, outlives, logs, environment = () => ({}), random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -30,6 +36,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
   return function fork ({ worker: id, slot, release }, hooks) {
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot })
+    const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
     cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], cwd, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
@@ -45,6 +52,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {
+      ...environment(release.id),
       CLUSTERDECK_SLOT: slot,
       CLUSTERDECK_RELEASE: release.id,
       ...NOT_FOR_APPS,

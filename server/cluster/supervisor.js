@@ -161,6 +161,13 @@ export function createSupervisor (initialState, {
     /** URLs on which the app has been heard to listen. */
     addresses: addresses.list,
 
+    /** @returns {string[]} the releases that something still runs, or would come back on */
+    releasesInUse () {
+      const { release, slots, workers, rollout } = state
+      const ofRollout = rollout ? [rollout.from, rollout.to, ...rollout.steps.map(({ from }) => from)] : []
+      return [...new Set([release.id, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
+    },
+
     /** What another master needs to know to go on with this cluster after a hard end of this one. */
     memory () {
       const workers = Object.values(state.workers)

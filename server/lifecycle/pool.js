@@ -4,7 +4,7 @@ import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
 import { liftGuard } from './guard.js'
 import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout.js'
-import { createSlot } from './state.js'
+import { createSlot, shownRelease } from './state.js'
 import { refuseSteering, STEERING } from './steering.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
@@ -37,7 +37,7 @@ const HANDLERS = {
   start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, orphans = [], actor }) {
     const { state } = turn
     state.phase = 'starting'
-    if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: state.release })
+    if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: shownRelease(state.release) })
     for (const orphan of orphans) adoptOrphan(turn, orphan)
     resize(turn, workers, actor)
   },

@@ -2,6 +2,7 @@ import { giveUp, goBack, revert } from './going-back.js'
 import { liftGuard } from './guard.js'
 import { addVerdict, clearClocks, countReplaced, find, finish, mustFind, noteProgress, running, stageOf, tellRollout } from './rollout-record.js'
 import { begin, candidateBecameReady, promote, UNDER_WAY } from './rollout-steps.js'
+import { shownRelease } from './state.js'
 import { strategyOf } from './strategy.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -50,7 +51,7 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
     progress: { total: chosen.length, replaced: 0 },
     steps: []
   }
-  if (kind === 'deploy' && !release) {
+  if (kind !== 'restart' && !release) {
     tellRollout(turn, 'rollout.started')
     turn.order({ type: 'prepare-release', rollout: state.rollout.id, source, note, actor })
     return
@@ -285,15 +286,14 @@ function toSteps ({ state }, numbers, { canary }) {
   }))
 }
 
-/** @param {Turn} turn @param {any} release one with an id was made before, or elsewhere @param {string} actor */
-function addRelease (turn, { isKnown = false, ...release }, actor) {
+/** @param {Turn} turn @param {any} release one with an id is known outside, and has been told of @param {string} actor */
+function addRelease (turn, release, actor) {
   const { state } = turn
   const id = release.id ?? `r${state.nextRelease++}`
-  const isNew = !state.releases[id] && !isKnown
   forgetUnused(turn, id)
   state.releases[id] = { createdAt: turn.isoTime(), ...release, id }
   state.nextRelease = Math.max(state.nextRelease, Number(id.slice(1)) + 1)
-  if (isNew) turn.tell('release.created', { release: id, actor, detail: state.releases[id] })
+  if (!release.id) turn.tell('release.created', { release: id, actor, detail: shownRelease(state.releases[id]) })
   return id
 }
 

@@ -1,4 +1,5 @@
 import { describe } from './rollout-record.js'
+import { shownRelease } from './state.js'
 
 /**
  * The state as API, views and command line show it; what only the shell knows (master, app, vitals) is added there.
@@ -11,7 +12,7 @@ export function snapshot (state) {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,
     readyWorkers: state.slots.filter((slot) => isServed(state, slot)).length,
-    release: state.release,
+    release: shownRelease(state.release),
     rollout: state.rollout && describe(state.rollout),
     upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },
     workers: [...workers, ...backoffs].sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))

@@ -11,7 +11,28 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
  */
 
-/** @typedef {{ id: string, entry: string, path: string, createdAt: string }} Release */
+/**
+ * What is deployed: see server/releases/. The lifecycle hands it to each fork as it is, and needs no more of it than the id.
+ * @typedef {object} Release
+ * @property {string} id  `r<n>`
+ * @property {string} entry
+ * @property {string} path
+ * @property {string} createdAt
+ * @property {'live' | 'symlink' | 'path' | 'snapshot'} [mode]
+ * @property {string} [cwd]
+ * @property {string | null} [source]  of a snapshot: the folder that was copied
+ * @property {string[]} [args]  not for the eyes of others, as `execArgv`
+ * @property {string[]} [execArgv]
+ * @property {{ name: string | null, version: string | null } | null} [package]
+ * @property {{ commit: string, branch: string | null, isDirty: boolean | null } | null} [git]
+ * @property {string | null} [lockFile]
+ * @property {{ digest: string, names: string[] }} [environment]  of the variables that the configuration sets
+ * @property {{ digest: string }} [arguments]
+ * @property {{ from: string, environment: string[], arguments: boolean, package: boolean, commit: boolean, lockFile: boolean, mode: boolean, entry: boolean } | null} [changed]
+ * @property {string} [createdBy]
+ * @property {string | null} [note]
+ * @property {boolean} [environmentChanged]  its workers get other variables than when it was deployed
+ */
 
 /**
  * Why the master means a worker to end; recorded before anything is done about it.
@@ -215,6 +236,11 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     // The history may have been damaged and begun anew; the release that goes on keeps its number all the same.
     nextRelease: Math.max(lastRelease, Number(first.id.slice(1))) + 1
   }
+}
+
+/** @param {Release} release @returns {Omit<Release, 'args' | 'execArgv'>} what may be shown of it: arguments may hold secrets */
+export function shownRelease ({ args: _, execArgv: __, ...release }) {
+  return release
 }
 
 /** @param {number} number @param {string} release @returns {Slot} */

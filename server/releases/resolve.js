@@ -1,18 +1,160 @@
-import { realpathSync } from 'node:fs'
+import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 
 /**
- * Pins what `entry` means now: where it goes through a symlink (`current/app.js`), the release is what that points to.
- * @param {string} entry absolute path
- * @returns {Omit<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>}
+ * Where the code of a release lies; all of it real paths.
+ * @typedef {object} Place
+ * @property {'live' | 'symlink' | 'path'} mode  how it was found
+ * @property {string} entry
+ * @property {string} folder  the app's package folder
+ * @property {string} cwd  what its workers run in
+ */
+
+const MAX_PATH_CHARS = 4096
+const MAX_PACKAGE_BYTES = 1024 * 1024
+
+/**
+ * Pins what the configuration means now: where `entry` goes through a symlink (`current/app.js`), what that points to.
+ * @param {{ entry: string, cwd: string, mode: 'auto' | 'snapshot' | 'live' }} config  absolute paths
+ * @returns {Promise<Place>}
  * @throws {DeckError} entry-not-found
  */
-export function resolveRelease (entry) {
-  try {
-    const real = realpathSync(entry)
-    return { entry: real, path: path.dirname(real) }
-  } catch (error) {
-    throw new DeckError('entry-not-found', `entry: expected a file, received ${entry}, which does not exist`, { cause: error })
+export async function resolveConfigured ({ entry, cwd, mode }) {
+  const real = await realFile(entry)
+  if (real === null) throw new DeckError('entry-not-found', `entry: expected a file, received ${entry}, which is not there`)
+  const link = mode === 'live' ? null : await lastLink(entry)
+  return {
+    mode: link ? 'symlink' : 'live',
+    entry: real,
+    folder: await packageFolder(real, link?.target ?? null),
+    // A folder that goes through the link too has to be the one of this release, also for a worker of tomorrow.
+    cwd: await realpath(cwd).catch(() => cwd)
   }
+}
+
+/**
+ * What a deploy may name: a folder below `root`, whatever it is called by. What it holds stands in for the package
+ * folder of the configured entry.
+ * @param {string} wanted  absolute, or relative to `root`
+ * @param {{ root: string | undefined, entry: string, cwd: string }} config
+ * @returns {Promise<Place>}
+ * @throws {DeckError} path-refused, entry-not-found
+ */
+export async function resolvePath (wanted, { root, entry, cwd }) {
+  const folder = await folderBelow(wanted, root)
+  const candidates = await placesOfEntry(entry, folder)
+  for (const candidate of candidates) {
+    const real = await realFile(path.resolve(folder, candidate))
+    if (real === null) continue
+    if (!isBelow(real, await realpath(/** @type {string} */ (root)))) throw refused(wanted, `${candidate} in it leads out of releases.root`)
+    return { mode: 'path', entry: real, folder, cwd: await sameCwd({ entry, cwd, folder }) }
+  }
+  throw new DeckError('entry-not-found', `path: expected a folder with ${candidates.join(' or ')}, received ${shown(wanted)}, which has none`)
+}
+
+/** @param {string} wanted @param {string | undefined} root @returns {Promise<string>} its real path */
+async function folderBelow (wanted, root) {
+  if (root === undefined) throw refused(wanted, 'releases.root is not set, so none may be named')
+  if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0')) throw refused(wanted, 'it is no path')
+  const realRoot = await realpath(root).catch((error) => { throw refused(wanted, `releases.root, ${root}, cannot be read (${error.code})`) })
+  const named = path.resolve(realRoot, wanted)
+  // Whether there is anything outside is nobody's business here; both spellings of the root are its own.
+  if (!isBelow(named, realRoot) && !isBelow(named, path.resolve(root))) throw refused(wanted, 'it is not below releases.root')
+  const real = await realpath(named).catch((error) => { throw refused(wanted, `it cannot be read (${error.code})`) })
+  // Compared as the file system spells them, a name in other letters is the same or is not there.
+  if (!isBelow(real, realRoot)) throw refused(wanted, 'it leads out of releases.root')
+  if (!(await stat(real)).isDirectory()) throw refused(wanted, 'it is no folder')
+  return real
+}
+
+/** @param {string} entry as configured @param {string} folder @returns {Promise<string[]>} where it may be in that folder, the likeliest first */
+async function placesOfEntry (entry, folder) {
+  const link = await lastLink(entry)
+  const real = await realFile(entry) ?? entry
+  const { main } = await readPackage(folder) ?? {}
+  const mains = typeof main === 'string' && !main.includes('\0') ? [main, `${main}.js`, path.join(main, 'index.js')] : []
+  const own = path.relative(await packageFolder(real, link?.target ?? null), real)
+  return [...new Set([...(link?.rest ? [link.rest] : []), own, ...mains, path.basename(entry)])]
+}
+
+/**
+ * Workers that run inside the configured release are to run inside this one, as the other may be removed some day.
+ * @param {{ entry: string, cwd: string, folder: string }} where
+ */
+async function sameCwd ({ entry, cwd, folder }) {
+  const real = await realpath(cwd).catch(() => cwd)
+  const link = await lastLink(entry)
+  const own = await packageFolder(await realFile(entry) ?? entry, link?.target ?? null)
+  if (real !== own && !isBelow(real, own)) return real
+  const same = await realpath(path.join(folder, path.relative(own, real))).catch(() => null)
+  return same !== null && (same === folder || isBelow(same, folder)) ? same : real
+}
+
+/**
+ * @param {string} file
+ * @returns {Promise<{ target: string, rest: string } | null>} the folder that the last link on the way leads to, and the way from there
+ */
+async function lastLink (file) {
+  for (let at = file; at !== path.dirname(at); at = path.dirname(at)) {
+    const found = await lstat(at).catch(() => null)
+    if (!found?.isSymbolicLink()) continue
+    const real = await realpath(at)
+    return at === file ? { target: path.dirname(real), rest: '' } : { target: real, rest: path.relative(at, file) }
+  }
+  return null
+}
+
+/**
+ * @param {string} entry real path
+ * @param {string | null} within  how far up to look; null: to the top
+ * @returns {Promise<string>} the nearest folder with a package.json, else `within`, else that of the entry
+ */
+async function packageFolder (entry, within) {
+  for (let folder = path.dirname(entry); ; folder = path.dirname(folder)) {
+    if (within !== null && folder !== within && !isBelow(folder, within)) break
+    if (await realFile(path.join(folder, 'package.json'))) return folder
+    if (folder === path.dirname(folder)) break
+  }
+  return within !== null && isBelow(entry, within) ? within : path.dirname(entry)
+}
+
+/** @param {string} folder @returns {Promise<Record<string, any> | null>} null where there is none that can be read */
+export async function readPackage (folder) {
+  const file = path.join(folder, 'package.json')
+  try {
+    const { size } = await stat(file)
+    if (await realFile(file) === null || size > MAX_PACKAGE_BYTES) return null
+    const content = JSON.parse(await readFile(file, 'utf8'))
+    return typeof content === 'object' ? content : null
+  } catch {
+    return null
+  }
+}
+
+/** @param {string} file @returns {Promise<string | null>} its real path; null where there is no such file */
+async function realFile (file) {
+  try {
+    const real = await realpath(file)
+    return (await stat(real)).isFile() ? real : null
+  } catch {
+    // ENOENT, ENOTDIR, ELOOP, EACCES: none that can be run.
+    return null
+  }
+}
+
+/** @param {string} inner @param {string} outer */
+function isBelow (inner, outer) {
+  const way = path.relative(outer, inner)
+  return way !== '' && way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way)
+}
+
+/** @param {string} wanted @param {string} why */
+function refused (wanted, why) {
+  return new DeckError('path-refused', `path: expected a folder below releases.root, received ${shown(wanted)}: ${why}`)
+}
+
+/** @param {string} text */
+function shown (text) {
+  return JSON.stringify(text.length > 200 ? `${text.slice(0, 199)}…` : text)
 }

@@ -27,6 +27,8 @@ const ROUTES = [
   { path: '/rollouts', allow: 'GET, HEAD, POST' },
   { path: '/rollouts/1', allow: 'GET, HEAD' },
   ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ path: `/rollouts/1/${action}`, allow: 'POST' })),
+  { path: '/releases', allow: 'GET, HEAD' },
+  { path: '/releases/r1', allow: 'GET, HEAD' },
   { path: '/crashes', allow: 'GET, HEAD' },
   { path: '/crashes/1', allow: 'GET, HEAD' },
   { path: '/crashes/1/occurrences/1', allow: 'GET, HEAD' },
@@ -74,6 +76,8 @@ const CASES = [
     { method: 'GET', path: `/crashes/1/occurrences/${id}` },
     { method: 'POST', path: `/crashes/${id}/mute` }
   ]).map((call) => ({ ...call, status: 400, code: 'invalid-id', detail: /^id: expected a positive integer, received "/ })),
+  ...['abc', '1', 'r0', 'r01', 'r-1', 'R1', 'r1.5', `r${'1'.repeat(12)}`, '__proto__', '..%2Fr1', 'r1%00'].map((id) => ({ method: 'GET', path: `/releases/${id}`, status: 400, code: 'invalid-id', detail: /^release: expected an id such as r12, received "/ })),
+  { method: 'GET', path: '/releases/r99', status: 404, code: 'not-found', detail: /release r99/ },
   { method: 'GET', path: '/workers/%ZZ', status: 400, code: 'bad-request' },
 
   // representations
@@ -116,6 +120,7 @@ const CASES = [
   ...['{"kind":"deploy","note":3}', '{"kind":"deploy","note":null}', JSON.stringify({ kind: 'deploy', note: 'x'.repeat(501) })].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^note: expected a text of at most 500 characters, received / })),
   ...['{}', '{"kind":"core"}', '{"kind":1}'].map((body) => ({ method: 'POST', path: '/workers/1/diagnostics', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "cpu-profile"/ })),
   ...[0, 99, 60_001, 1.5, '10s', null].map((durationMs) => ({ method: 'POST', path: '/workers/1/diagnostics', body: JSON.stringify({ kind: 'cpu-profile', durationMs }), headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^durationMs: expected an integer from 100 to 60000/ })),
+  ...['{"kind":"deploy","path":3}', '{"kind":"deploy","path":""}', JSON.stringify({ kind: 'deploy', path: 'x'.repeat(4097) })].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^path: expected a folder below releases.root/ })),
 
   // queries
   ...[...READS, ...WRITES.map(({ path }) => ({ path }))].map(({ path }) => ({

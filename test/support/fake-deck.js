@@ -47,8 +47,8 @@ export function createFakeDeck ({ history, now = Date.now }) {
     history,
     vitals,
     logs,
+    releases: fakeReleases(release),
     crashes: createCrashDesk({ store: history.crashes, events, release: () => state.release.id }),
-    releases: { list: () => [{ ...release, createdBy: 'system', note: null }] },
     dispatched,
     diagnostics: fakeDiagnostics(dispatched),
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
@@ -62,7 +62,9 @@ export function createFakeDeck ({ history, now = Date.now }) {
       }
       dispatched.push(command)
       return effects[command.type](command)
-    }
+    },
+    /** @param {any} command */
+    async deploy (command) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) }
   }
 
   function fakeRollout (/** @type {any} */ command) {
@@ -114,6 +116,17 @@ function fakeLogs () {
   const logs = createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr } })
   for (const slot of [1, 2]) logs.open({ worker: slot, slot }).close()
   return Object.assign(logs, { folder })
+}
+
+function fakeReleases (/** @type {any} */ release) {
+  const known = { ...release, mode: 'live', outcome: 'succeeded', deployedAt: release.createdAt, inUse: true }
+  return {
+    list: () => ({ items: [known], next: null }),
+    get (/** @type {string} */ id) {
+      if (id !== release.id) throw new DeckError('not-found', `There is no release ${id}`)
+      return known
+    }
+  }
 }
 
 function fakeSnapshot (/** @type {any} */ release) {

@@ -7,7 +7,7 @@ import { createEventStream } from '../../server/event-stream.js'
 import { tempFolder } from '../support/folder.js'
 
 test('what happens until it serves is told to the other master, what comes later waits for its own history', async () => {
-  const { candidate, keeper, supervisor } = setUp()
+  const { candidate, keeper, supervisor } = await setUp()
   supervisor.tell({ type: 'worker.forked', worker: 7 })
   assert.deepEqual(keeper.sent.map(({ type, event }) => [type, event?.type]), [['relay', 'worker.forked']])
   supervisor.state = 'running'
@@ -28,7 +28,7 @@ test('what happens until it serves is told to the other master, what comes later
 })
 
 test('where the other master has died, what it has not recorded is told again', async () => {
-  const { candidate, keeper, supervisor } = setUp()
+  const { candidate, keeper, supervisor } = await setUp()
   supervisor.tell({ type: 'worker.forked', worker: 7 })
   supervisor.tell({ type: 'worker.online', worker: 7 })
   const predecessor = { pid: 1, code: null, signal: 'SIGKILL' }
@@ -44,7 +44,7 @@ test('where the other master has died, what it has not recorded is told again', 
 })
 
 test('a worker that is lost before all serve ends it: the reason is told first, and its workers have drained when it ends', async () => {
-  const { candidate, keeper, supervisor } = setUp()
+  const { candidate, keeper, supervisor } = await setUp()
   let isSettled = false
   const refused = assert.rejects(candidate, { code: 'upgrade-failed', message: 'worker 7 died' }).then(() => { isSettled = true })
   supervisor.tell({ type: 'worker.exited', worker: 7, message: 'worker 7 died' })
@@ -56,13 +56,13 @@ test('a worker that is lost before all serve ends it: the reason is told first, 
 })
 
 test('a keeper that is gone ends it', async () => {
-  const { candidate, keeper, supervisor } = setUp()
+  const { candidate, keeper, supervisor } = await setUp()
   keeper.lose()
   supervisor.finish()
   await assert.rejects(candidate, { message: 'the keeper is gone' })
 })
 
-function setUp () {
+async function setUp () {
   const folder = tempFolder()
   const entry = path.join(folder, 'app.js')
   writeFileSync(entry, '')
@@ -94,10 +94,13 @@ function setUp () {
     keeper: /** @type {any} */ (keeper),
     config: /** @type {any} */ ({ entry, workers: 2 }),
     dataDir: /** @type {any} */ ({ historyFile: path.join(folder, 'history.db'), memory: { read: () => null } }),
+    releases: /** @type {any} */ ({ begin: async () => {}, first: async () => ({ id: 'r1', entry, path: folder }) }),
     supervise: ({ events }) => {
       outbox = events
       return /** @type {any} */ (supervisor)
     }
   })
+  // By then it has its release.
+  await new Promise(setImmediate)
   return { candidate, keeper, supervisor }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openDataDir } from '../../server/data-dir.js'
@@ -12,6 +12,7 @@ import { tempFolder } from '../support/folder.js'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
 const NEXT = identify(process.pid)
+const RELEASES = { configuredEntry: () => '/srv/app.js', lastNumber: () => 7 }
 const SOFTWARE = { version: '1.0.0', nodeVersion: 'v20.20.0' }
 
 function setUp () {
@@ -37,11 +38,8 @@ function setUp () {
 
 describe('inherit', () => {
   test('without a memory a master begins anew', () => {
-    const { entry, config } = setUp()
-    const { release, ...rest } = inherit(null, config, null)
-    assert.deepEqual(rest, { lost: null, before: null, left: [], sockets: [], since: null, workers: 2, nextWorker: 1 })
-    assert.equal(release.entry, entry)
-    assert.equal('id' in release, false)
+    const { config } = setUp()
+    assert.deepEqual(inherit(null, config, null), { lost: null, before: null, left: [], sockets: [], since: null, release: null, workers: 2, nextWorker: 1 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -77,16 +75,14 @@ describe('inherit', () => {
     const other = path.join(folder, 'other.js')
     writeFileSync(other, '')
     const { release: fresh, ...rest } = inherit(content, { ...config, entry: other }, null)
-    assert.deepEqual([fresh.entry, 'id' in fresh, rest.workers, rest.left.length, rest.nextWorker], [other, false, 4, 1, 9])
+    assert.deepEqual([fresh, rest.workers, rest.left.length, rest.nextWorker], [null, 4, 1, 9])
     assert.equal(release.entry, config.entry)
   })
 
-  test('a release that is no longer on the disk is made anew from the entry, or refused if that is gone too', () => {
+  test('a release that is no longer on the disk is none: one is made of what is configured', () => {
     const { content, config, release, folder } = setUp()
     const gone = { ...content, release: { ...release, entry: path.join(folder, 'old', 'app.js') } }
     assert.deepEqual(pick(inherit(gone, config, null)), { workers: 4, id: undefined })
-    rmSync(config.entry)
-    assert.throws(() => inherit(gone, config, null), { code: 'entry-not-found' })
   })
 
   /** @type {[string, (content: any) => any][]} */
@@ -130,11 +126,11 @@ describe('what is remembered', () => {
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
     let size = desiredWorkers
-    const remembering = rememberFor({ memory, events, config, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
+    const remembering = rememberFor({ memory, events, config, releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
-    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: config, desiredWorkers, release, nextWorker, workers })
+    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, desiredWorkers, release, nextWorker, workers, nextRelease: 8 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -154,7 +150,7 @@ describe('what is remembered', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream({ onError: () => {} })
     const write = t.mock.method(memory, 'write', () => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) })
-    rememberFor({ memory, events, config, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    rememberFor({ memory, events, config, releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })
@@ -189,5 +185,5 @@ test('a release of the master before is never made again, even where the history
 
 /** @param {import('../../server/succession.js').Inheritance} inheritance */
 function pick ({ workers, release }) {
-  return { workers, id: 'id' in release ? release.id : undefined }
+  return { workers, id: release?.id }
 }

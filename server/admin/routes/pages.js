@@ -11,7 +11,7 @@ import { toDeckError } from '../problem.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, logs: import('../log-lines.js').Logs } & import('../crashes-page.js').Deck & import('../deploys-page.js').Deck} Deck
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, deploy: (wanted: any) => Promise<any>, logs: import('../log-lines.js').Logs } & import('../crashes-page.js').Deck & import('../deploys-page.js').Deck} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
@@ -108,11 +108,12 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
     })
   }
 
-  router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), (req, res, next) => {
+  router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), async (req, res, next) => {
     const { name } = req.params
     if (!Object.hasOwn(ACTIONS, name)) return next()
     const { type, ...action } = ACTIONS[name](req.body ?? {})
     if (type === 'crash-group') deck.crashes.act(action.group, action.action, 'dashboard')
+    else if (action.kind === 'deploy') await deck.deploy({ ...action, actor: 'dashboard' })
     else deck.dispatch({ type, ...action, actor: 'dashboard' })
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()

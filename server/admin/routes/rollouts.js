@@ -39,8 +39,9 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       GET: { query: LIST_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
       POST: {
         body: ROLLOUT_BODY,
-        handle ({ body, auth }) {
-          const rollout = deck.dispatch({ type: 'rollout', ...body, actor: auth.actor })
+        async handle ({ body, auth }) {
+          const command = { ...body, actor: auth.actor }
+          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
           return { status: 202, headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
         }
       }

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { readGit } from './git.js'
+import { readPackage } from './resolve.js'
+
+const LOCK_FILES = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock', 'bun.lock']
+const MAX_LOCK_BYTES = 64 * 1024 * 1024
+const MAX_CHARS = 200
+
+/**
+ * What a folder of code is, for people to tell one release from another. Never fails: what cannot be read is null.
+ * @param {string} folder a package folder
+ * @returns {Promise<{ package: { name: string | null, version: string | null } | null, git: Awaited<ReturnType<typeof readGit>>, lockFile: string | null }>}
+ *   `lockFile`: `sha256:…` of the package manager's lock file
+ */
+export async function describeFolder (folder) {
+  const [content, git, lockFile] = await Promise.all([readPackage(folder), readGit(folder), digestLockFile(folder)])
+  return { package: content && { name: text(content.name), version: text(content.version) }, git, lockFile }
+}
+
+/** @param {unknown} value */
+function text (value) {
+  return typeof value === 'string' ? value.slice(0, MAX_CHARS) : null
+}
+
+/** @param {string} folder */
+async function digestLockFile (folder) {
+  for (const name of LOCK_FILES) {
+    try {
+      const file = path.join(folder, name)
+      const { size, isFile } = await stat(file).then((found) => ({ size: found.size, isFile: found.isFile() }))
+      if (!isFile || size > MAX_LOCK_BYTES) continue
+      const hash = createHash('sha256')
+      await pipeline(createReadStream(file), hash)
+      return `sha256:${hash.digest('hex')}`
+    } catch {
+      // ENOENT: another package manager's, or none.
+    }
+  }
+  return null
+}

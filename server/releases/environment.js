@@ -1,0 +1,73 @@
+import { createHmac } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { DeckError } from '../errors.js'
+
+/**
+ * The variables of workers, as the configuration has them. Their values never leave this process; what is kept of them
+ * are marks: keyed digests, which tell that a value is another one now, and nothing else.
+ * @typedef {Record<string, string | undefined>} Variables  undefined: not to be set
+ * @typedef {Record<string, string>} Marks  by name
+ */
+
+const MAX_BYTES = 1024 * 1024
+const MARK_CHARS = 16
+/** What a shell, a terminal or the service manager sets anew at each start says nothing of the app. */
+const PASSING = /^(CLUSTERDECK_.*|_|PWD|OLDPWD|SHLVL|WINDOWID|SSH_.*|XDG_SESSION_ID|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|NOTIFY_SOCKET|WATCHDOG_.*|LISTEN_.*|MEMORY_PRESSURE_.*|MANAGERPID)$/
+
+/**
+ * Reads `envFile`, and puts `env` over it.
+ * @param {{ env: Record<string, string | null>, envFile?: string }} config
+ * @returns {Promise<Variables>}
+ * @throws {DeckError} invalid-config
+ */
+export async function readVariables ({ env, envFile }) {
+  const given = { ...(envFile === undefined ? {} : await readFile(envFile)), ...env }
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value ?? undefined]))
+}
+
+/** @param {string} file */
+async function readFile (file) {
+  const expected = `envFile: expected a file of NAME=value lines, received ${file}`
+  // A pipe under that name would be waited for for ever.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
+    throw new DeckError('invalid-config', `${expected}, which cannot be read (${error.code})`, { cause: error })
+  })
+  try {
+    const found = await handle.stat()
+    if (!found.isFile()) throw new DeckError('invalid-config', `${expected}, which is none`)
+    if (found.size > MAX_BYTES) throw new DeckError('invalid-config', `${expected}, which is larger than ${MAX_BYTES} bytes`)
+    const text = await handle.readFile('utf8')
+    // The system ends a value there, and node refuses to start a process with one.
+    if (text.includes('\0')) throw new DeckError('invalid-config', `${expected}, which is no text`)
+    return parseEnv(text)
+  } finally {
+    await handle.close()
+  }
+}
+
+/**
+ * @param {Variables} variables @param {string} key
+ * @param {Record<string, string | undefined>} [inherited]  the master's own, which workers have too
+ * @returns {Marks} of all that a worker will see
+ */
+export function markVariables (variables, key, inherited = process.env) {
+  const all = Object.entries({ ...inherited, ...variables }).filter(([name, value]) => value !== undefined && !PASSING.test(name))
+  return Object.fromEntries(all.map(([name, value]) => [name, digest(key, [name, value]).slice(0, MARK_CHARS)]))
+}
+
+/** @param {string} key @param {unknown} content  plain data; the order of an object's keys counts @returns {string} */
+export function digest (key, content) {
+  return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
+}
+
+/** @param {string} key @param {Marks} marks */
+export function digestMarks (key, marks) {
+  return digest(key, Object.entries(marks).sort(([a], [b]) => a < b ? -1 : 1))
+}
+
+/** @param {Marks} before @param {Marks} now @returns {string[]} the names that are new, gone or have another value */
+export function changedNames (before, now) {
+  return [...new Set([...Object.keys(before), ...Object.keys(now)])].filter((name) => before[name] !== now[name]).sort()
+}

@@ -1,0 +1,411 @@
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { access, realpath, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { decodeCursor, encodeCursor } from '../../db/cursor.js'
+import { DeckError } from '../errors.js'
+import { describeFolder } from './description.js'
+import { changedNames, digest, digestMarks, markVariables, readVariables } from './environment.js'
+import { isGit } from './git.js'
+import { resolveConfigured, resolvePath } from './resolve.js'
+import { copyTree, UNFINISHED } from './snapshot.js'
+import { listTree } from './tree.js'
+
+/** @typedef {ReturnType<typeof createReleases>} Releases */
+/** @typedef {import('../lifecycle/state.js').Release} Release */
+/** @typedef {'succeeded' | 'failed' | 'rolled-back'} Outcome */
+/**
+ * What of a configuration concerns workers and is taken anew at each deploy.
+ * @typedef {Pick<import('../config.js').Config, 'entry' | 'args' | 'execArgv' | 'env' | 'envFile'>} WorkerConfig
+ * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} Surroundings
+ * @typedef {{ release: Release, outcome: Outcome | null, deployedMs: number | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
+ */
+
+const CURSOR_KIND = 'd'
+const MAX_LIMIT = 100
+/** Begins the names of folders that are being removed. */
+const LEAVING = '.gone-'
+
+/**
+ * Which code runs: makes a release of what is on the disk, keeps the last ones, and knows what their workers are started
+ * with. The values of variables are kept in memory alone.
+ * @param {object} parts
+ * @param {import('../config.js').Config} parts.config
+ * @param {() => Promise<WorkerConfig>} [parts.reload]  reads the configuration anew
+ * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
+ * @param {() => string[]} [parts.inUse]  the ids of the releases that a worker or a slot has
+ * @param {() => string | null} [parts.current]  the id of the one that was deployed last with success
+ * @param {(release: Release, actor: string) => void} [parts.onCreated]
+ * @param {(error: unknown) => void} [parts.onError]  something that no deploy depends on went wrong
+ * @param {() => number} [parts.now]  wall clock, ms
+ */
+export function createReleases ({ config, reload = async () => config, dataDir, inUse = () => [], current = () => null, onCreated = () => {}, onError = () => {}, now = Date.now }) {
+  const { folder: dataFolder, releaseFolder } = dataDir
+  const key = dataDir.releaseKey()
+  /** By the n of `r<n>`. @type {Map<number, Item>} */
+  const known = new Map()
+  let lastNumber = 0
+  /** @type {Surroundings} */
+  let latest
+  let highestStored = () => 0
+  /** The one that was given out last: its rollout may be about to begin. */
+  let givenOut = ''
+  /** One after the other. @type {Promise<unknown>} */
+  let turn = Promise.resolve()
+  /** @type {import('../../db/releases.js').ReleaseRows | null} */
+  let store = null
+
+  return {
+    /**
+     * To be called first.
+     * @param {{ lastNumber?: number }} [start]  the highest n ever given out, as far as that is known
+     * @throws {DeckError} invalid-config
+     */
+    async begin (start = {}) {
+      lastNumber = Math.max(lastNumber, start.lastNumber ?? 0)
+      latest = await surround(config)
+    },
+
+    /**
+     * From now on releases are kept in the history; what earlier masters kept there is known.
+     * @param {import('../../db/releases.js').ReleaseRows} rows
+     * @param {() => number} highest  n ever given out, also by a master of an upgrade that came to nothing
+     */
+    open (rows, highest) {
+      store = rows
+      highestStored = highest
+      lastNumber = Math.max(lastNumber, highest())
+      try {
+        for (const row of rows.all()) remember(row)
+      } catch (error) {
+        onError(error)
+      }
+      if (known.size > 0) save()
+    },
+
+    save,
+
+    /** The entry as the newest configuration that could be read has it. */
+    configuredEntry: () => latest.config.entry,
+
+    /** The highest n of `r<n>` given out. */
+    lastNumber: () => lastNumber,
+
+    /** @param {number} pid @returns {boolean} whether it is a child of these modules */
+    isChild: isGit,
+
+    /**
+     * The first release of a master that starts: from the configuration as it has just been read.
+     * @param {{ actor: string }} start
+     * @returns {Promise<Release>} as of prepare
+     * @throws {DeckError} as prepare
+     */
+    first: ({ actor }) => inTurn(() => make(latest, { actor, note: null })),
+
+    /**
+     * Makes a release of the code that is on the disk now, or finds the one that it still is.
+     * @param {{ path?: string, actor: string, note?: string | null }} wanted  `path`: a folder below `releases.root`
+     * @returns {Promise<Release>}
+     * @throws {DeckError} entry-not-found, path-refused, snapshot-failed, invalid-config; then nothing has changed
+     */
+    prepare: ({ path: wanted, actor, note = null }) => inTurn(async () => make(await surround(await reloaded()), { path: wanted, actor, note })),
+
+    /**
+     * What can be told at once of a deploy that will fail.
+     * @param {{ path?: string }} wanted
+     * @throws {DeckError} entry-not-found, path-refused
+     */
+    async check ({ path: wanted }) {
+      const { entry } = latest.config
+      if (wanted !== undefined) await resolvePath(wanted, { root: config.releases.root, entry, cwd: config.cwd })
+      else await resolveConfigured({ entry, cwd: config.cwd, mode: config.releases.mode })
+    },
+
+    /** @param {string} id @returns {string} the one that ran before, as far as is known @throws {DeckError} not-found */
+    before (id) {
+      const others = [...known.values()].filter(({ release, outcome }) => outcome === 'succeeded' && release.id !== id)
+      const [last] = others.sort((a, b) => (b.deployedMs ?? 0) - (a.deployedMs ?? 0))
+      if (!last) throw new DeckError('not-found', `No other release than ${id} has been deployed with success`)
+      return last.release.id
+    },
+
+    /**
+     * The release that ran under another master, as its memory has it. Its variables are read anew, as no memory has them.
+     * @param {Release} release
+     * @returns {Release}
+     */
+    adopt (release) {
+      const { environmentChanged: _, ...before } = { args: config.args, execArgv: config.execArgv, ...release }
+      const isOther = before.environment !== undefined && before.environment.digest !== latest.digest
+      const adopted = isOther ? { ...before, environmentChanged: true } : before
+      const number = numberOf(release.id)
+      lastNumber = Math.max(lastNumber, number)
+      // The marks are those of its deploy, where they are known.
+      known.set(number, { outcome: 'succeeded', deployedMs: null, marks: latest.marks, stamp: null, ...known.get(number), release: adopted, values: latest.values })
+      return adopted
+    },
+
+    /**
+     * A release to go back to, with what its workers were started with. What this master has not started itself gets the
+     * variables that were read last: going back must work whatever the configuration looks like by then.
+     * @param {string} id
+     * @returns {Promise<Release>}
+     * @throws {DeckError} not-found, release-gone
+     */
+    async load (id) {
+      const item = mustFind(id)
+      const { entry } = item.release
+      await access(entry).catch((error) => {
+        throw new DeckError('release-gone', `release ${id} cannot run any more: ${entry} is gone`, { cause: error })
+      })
+      if (item.values === null) {
+        item.values = latest.values
+        if (item.release.environment?.digest !== latest.digest) item.release = { ...item.release, environmentChanged: true }
+      }
+      givenOut = id
+      return item.release
+    },
+
+    /** @param {string} id @returns {Record<string, any>} as in list @throws {DeckError} not-found */
+    get: (id) => shown(mustFind(id), new Set(inUse())),
+
+    /**
+     * Newest first, without what nobody is to see.
+     * @param {{ limit?: number, cursor?: string | null }} [query] `limit` 1…100
+     * @returns {{ items: Record<string, any>[], next: string | null }}
+     * @throws {DeckError} invalid-query
+     */
+    list ({ limit = 50, cursor } = {}) {
+      const before = decodeCursor(CURSOR_KIND, cursor)
+      const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
+      const numbers = [...known.keys()].filter((number) => number < before).sort((a, b) => b - a)
+      const used = new Set(inUse())
+      const items = numbers.slice(0, wanted).map((number) => shown(/** @type {Item} */ (known.get(number)), used))
+      return { items, next: numbers.length > wanted ? encodeCursor(CURSOR_KIND, numbers[wanted - 1]) : null }
+    },
+
+    /** @param {string} id @returns {import('./environment.js').Variables} what its workers get over the master's own variables */
+    environment: (id) => known.get(numberOf(id))?.values ?? latest.values,
+
+    /**
+     * What came of it, the last time that it was deployed.
+     * @param {{ release: string, outcome: Outcome }} end
+     */
+    settle ({ release: id, outcome }) {
+      const item = known.get(numberOf(id))
+      if (!item) return
+      Object.assign(item, { outcome, deployedMs: now() })
+      save()
+    },
+
+    /**
+     * Forgets the oldest releases, and removes their snapshots in the background.
+     * @returns {Promise<void>} when they are gone; never rejects
+     */
+    async prune () {
+      const used = new Set([...inUse(), givenOut])
+      const oldestFirst = [...known].sort(([, a], [, b]) => lastTouched(a) - lastTouched(b))
+      const surplus = oldestFirst.slice(0, Math.max(0, known.size - config.releases.keep)).filter(([, { release }]) => !used.has(release.id))
+      if (surplus.length === 0) return
+      for (const [number] of surplus) known.delete(number)
+      save()
+      await Promise.all(surplus.filter(([, { release }]) => release.mode === 'snapshot').map(([, { release }]) => remove(release.id)))
+    },
+
+    /**
+     * Removes what an earlier master has left unfinished, and snapshots that nobody knows. To be called once everything
+     * that still runs is in use.
+     * @returns {Promise<void>} never rejects
+     */
+    async clean () {
+      const used = new Set([...inUse(), givenOut])
+      await Promise.all(namesIn(releaseFolder).filter((name) => !used.has(name) && !known.has(numberOf(name))).map(remove))
+    }
+  }
+
+  /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+  function inTurn (work) {
+    const result = turn.then(work)
+    turn = result.catch(() => {})
+    return result
+  }
+
+  /** @returns {Promise<WorkerConfig>} */
+  async function reloaded () {
+    try {
+      return await reload()
+    } catch (/** @type {any} */ error) {
+      // A name that is none is as wrong in a file as any value.
+      if (error.code === 'unknown-option') throw new DeckError('invalid-config', error.message, { cause: error })
+      throw error
+    }
+  }
+
+  /** @param {WorkerConfig} workerConfig @returns {Promise<Surroundings>} */
+  async function surround (workerConfig) {
+    const values = await readVariables(workerConfig)
+    const marks = markVariables(values, key)
+    return { config: workerConfig, values, marks, digest: digestMarks(key, marks) }
+  }
+
+  /**
+   * @param {Surroundings} surroundings
+   * @param {{ path?: string, actor: string, note: string | null }} wanted
+   * @returns {Promise<Release>}
+   */
+  async function make (surroundings, { path: wanted, actor, note }) {
+    const { entry, args, execArgv } = surroundings.config
+    const { mode, root } = config.releases
+    const place = wanted === undefined
+      ? await resolveConfigured({ entry, cwd: config.cwd, mode })
+      : await resolvePath(wanted, { root, entry, cwd: config.cwd })
+    const about = {
+      ...await describeFolder(place.folder),
+      environment: { digest: surroundings.digest, names: Object.keys(surroundings.values).sort() },
+      arguments: { digest: digest(key, [args, execArgv]) },
+      args,
+      execArgv
+    }
+    const { source, stamp, tree } = mode === 'snapshot' ? await lookAt(place.folder) : { source: null, stamp: null, tree: null }
+    const same = await findSame({ ...place, mode: tree ? 'snapshot' : place.mode, source, stamp, about, surroundings })
+    if (same) {
+      latest = surroundings
+      same.values = surroundings.values
+      givenOut = same.release.id
+      return same.release
+    }
+    const number = Math.max(lastNumber, highestStored()) + 1
+    lastNumber = number
+    const id = `r${number}`
+    const kept = tree ? await keepCopy(id, place, tree) : { mode: place.mode, entry: place.entry, path: place.folder }
+    const release = /** @type {Release} */ ({
+      id, ...kept, cwd: place.cwd, source, createdAt: new Date(now()).toISOString(), ...about, changed: compare(about, kept, surroundings.marks), createdBy: actor, note
+    })
+    latest = surroundings
+    known.set(number, { release, outcome: null, deployedMs: null, marks: surroundings.marks, values: surroundings.values, stamp })
+    givenOut = id
+    save()
+    onCreated(release, actor)
+    return release
+  }
+
+  /** @param {string} folder */
+  async function lookAt (folder) {
+    mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
+    const except = await realpath(dataFolder)
+    if (folder === except) throw new DeckError('snapshot-failed', `dataDir: expected another folder than that of the app, received ${folder}: a snapshot would copy itself`)
+    try {
+      const tree = await listTree(folder, { except })
+      return { source: folder, stamp: tree.digest, tree }
+    } catch (/** @type {any} */ error) {
+      if (error instanceof DeckError) throw error
+      throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: ${error.message}`, { cause: error })
+    }
+  }
+
+  /** @param {string} id @param {import('./resolve.js').Place} place @param {Awaited<ReturnType<typeof listTree>>} tree */
+  async function keepCopy (id, { entry, folder }, { entries }) {
+    const copy = path.join(await realpath(releaseFolder), id)
+    await copyTree(entries, { from: folder, to: copy })
+    return { mode: /** @type {const} */ ('snapshot'), entry: path.join(copy, path.relative(folder, entry)), path: copy }
+  }
+
+  /**
+   * A release stays the same one where everything that is known of it does. A plain folder or a changed checkout tells too
+   * little for that.
+   * @param {{ mode: string, entry: string, folder: string, cwd: string, source: string | null, stamp: string | null, about: any, surroundings: Surroundings }} found
+   * @returns {Promise<Item | undefined>}
+   */
+  async function findSame ({ mode, entry, folder, cwd, source, stamp, about, surroundings }) {
+    if (mode === 'live' || (mode !== 'snapshot' && about.git && about.git.isDirty !== false)) return
+    const items = [...known].sort(([a], [b]) => b - a).map(([, item]) => item)
+    const same = items.find(({ release, stamp: itsStamp }) => {
+      if (release.mode !== mode || release.cwd !== cwd || release.environment?.digest !== surroundings.digest) return false
+      if (mode === 'snapshot' ? release.source !== source || itsStamp === null || itsStamp !== stamp : release.entry !== entry || release.path !== folder) return false
+      return ['package', 'git', 'lockFile', 'arguments'].every((name) => JSON.stringify(/** @type {any} */ (release)[name]) === JSON.stringify(about[name]))
+    })
+    return same && await access(same.release.entry).then(() => same, () => undefined)
+  }
+
+  /** @param {any} about @param {{ mode: string, path: string, entry: string }} kept @param {import('./environment.js').Marks} marks */
+  function compare (about, kept, marks) {
+    const before = known.get(numberOf(current() ?? '')) ?? [...known].sort(([a], [b]) => b - a).find(([, { outcome }]) => outcome === 'succeeded')?.[1]
+    if (!before) return null
+    const isOther = (/** @type {string} */ name) => JSON.stringify(/** @type {any} */ (before.release)[name] ?? null) !== JSON.stringify(about[name] ?? null)
+    return {
+      from: before.release.id,
+      environment: changedNames(before.marks, marks),
+      arguments: isOther('arguments'),
+      package: isOther('package'),
+      commit: (before.release.git?.commit ?? null) !== (about.git?.commit ?? null),
+      lockFile: isOther('lockFile'),
+      mode: before.release.mode !== kept.mode,
+      entry: path.relative(before.release.path, before.release.entry) !== path.relative(kept.path, kept.entry)
+    }
+  }
+
+  /** @param {string} id @returns {Item} */
+  function mustFind (id) {
+    const item = known.get(numberOf(id))
+    if (!item) throw new DeckError('not-found', `There is no release ${id}`)
+    return item
+  }
+
+  /** @param {import('../../db/releases.js').ReleaseRow} row */
+  function remember ({ number, outcome, deployedMs, body, arguments: words, marks }) {
+    lastNumber = Math.max(lastNumber, number)
+    const { stamp = null, ...shownBody } = body
+    const ours = known.get(number)
+    // One that this master has adopted already keeps the values that it goes on with; its marks are those of its deploy.
+    if (ours) return Object.assign(ours, { stamp, marks })
+    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), deployedMs, marks, values: null, stamp })
+  }
+
+  /** Writes them all: the next time makes up for one that failed. */
+  function save () {
+    try {
+      store?.replace([...known].map(([number, { release, outcome, deployedMs, marks, stamp }]) => {
+        const { args = [], execArgv = [], environmentChanged: _, ...body } = release
+        return { number, outcome, deployedMs, body: { ...body, stamp }, arguments: { args, execArgv }, marks }
+      }))
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  /** @param {string} name of a folder of ours; renamed first, so that half of it is never taken for a whole */
+  async function remove (name) {
+    try {
+      const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
+      if (!name.startsWith(LEAVING)) renameSync(path.join(releaseFolder, name), leaving)
+      await rm(leaving, { recursive: true, force: true, maxRetries: 2 })
+    } catch (/** @type {any} */ error) {
+      // ENOENT: somebody else has.
+      if (error.code !== 'ENOENT') onError(error)
+    }
+  }
+}
+
+/** @param {Item} item @param {Set<string>} used */
+function shown ({ release: { args: _, execArgv: __, ...release }, outcome, deployedMs }, used) {
+  return { ...release, outcome, deployedAt: deployedMs === null ? null : new Date(deployedMs).toISOString(), inUse: used.has(release.id) }
+}
+
+/** @param {Item} item wall time, ms */
+function lastTouched ({ release, deployedMs }) {
+  return deployedMs ?? Date.parse(release.createdAt)
+}
+
+/** @param {string} id @returns {number} 0 for what is none */
+function numberOf (id) {
+  return Number(/^r([1-9]\d{0,8})$/.exec(id)?.[1] ?? 0)
+}
+
+/** @param {string} folder @returns {string[]} of ours */
+function namesIn (folder) {
+  try {
+    return readdirSync(folder).filter((name) => numberOf(name) > 0 || name.startsWith(UNFINISHED) || name.startsWith(LEAVING))
+  } catch {
+    // ENOENT: no snapshot was ever made.
+    return []
+  }
+}

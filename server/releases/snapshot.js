@@ -1,0 +1,122 @@
+import { constants } from 'node:fs'
+import { chmod, copyFile, link, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+
+/** @typedef {import('./tree.js').TreeEntry} TreeEntry */
+
+const AT_ONCE = 16
+/** Begins the names of copies that are not whole. */
+export const UNFINISHED = '.new-'
+
+/** The file system has no such thing, or not from there to here. */
+const CANNOT = new Set(['EXDEV', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'ENOTTY'])
+/** This one file may not be linked: it is another user's, or has as many links as it can have. */
+const MAY_NOT = new Set(['EPERM', 'EACCES', 'EMLINK'])
+
+/**
+ * Copies a package folder, so that whatever happens to it reaches no worker that runs from the copy. Where the file
+ * system can share blocks (btrfs, xfs, …) everything is cloned; elsewhere the app's own files are copied, and those of
+ * node_modules are hard links: package managers put new files in place of old ones, which leaves the copy as it is, but
+ * a file that is written to in place is the same in both.
+ * @param {TreeEntry[]} entries of listTree
+ * @param {{ from: string, to: string }} where  `to`: is not there yet; it appears whole or not at all
+ * @throws {DeckError} snapshot-failed; then nothing is left of it
+ */
+export async function copyTree (entries, { from, to }) {
+  const unfinished = path.join(path.dirname(to), `${UNFINISHED}${path.basename(to)}`)
+  try {
+    await rm(unfinished, { recursive: true, force: true })
+    await mkdir(unfinished, { recursive: true, mode: 0o700 })
+    await fill(entries, { from, to: unfinished })
+    await rename(unfinished, to)
+  } catch (/** @type {any} */ error) {
+    await rm(unfinished, { recursive: true, force: true }).catch(() => {})
+    throw new DeckError('snapshot-failed', `the snapshot of ${from} failed: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+/** @param {TreeEntry[]} entries @param {{ from: string, to: string }} where */
+async function fill (entries, { from, to }) {
+  const can = { clone: true, link: true }
+  const folders = entries.filter(({ kind }) => kind === 'folder')
+  // One that its owner may not write to could be neither filled nor removed.
+  for (const { name, mode } of folders) await mkdir(path.join(to, name), { mode: (mode & 0o777) | 0o700 })
+  const rest = entries.filter(({ kind }) => kind !== 'folder').values()
+  const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, async () => {
+    for (const entry of rest) await put(entry).catch(giveUp)
+  }))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+
+  /** @param {unknown} error of one: the others find nothing more to do */
+  function giveUp (error) {
+    while (!rest.next().done);
+    throw error
+  }
+
+  /** @param {TreeEntry} entry */
+  async function put (entry) {
+    const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)]
+    try {
+      if (entry.kind === 'link') await symlink(sameTarget(entry, from), target)
+      else if (await clone(source, target)) await finish(entry, target)
+      else if (!(entry.isDependency && await share(source, target))) {
+        await copyFile(source, target, constants.COPYFILE_EXCL)
+        await finish(entry, target)
+      }
+    } catch (/** @type {any} */ error) {
+      // It was removed meanwhile, as if the copy had been begun a little later.
+      if (error.code !== 'ENOENT') throw error
+    }
+  }
+
+  /** @param {TreeEntry} entry @param {string} target */
+  async function finish ({ mode, mtimeMs }, target) {
+    // The answers' ETag and Last-Modified are made from it.
+    await utimes(target, mtimeMs / 1000, mtimeMs / 1000)
+    await chmod(target, mode & 0o777)
+  }
+
+  /** @param {string} source @param {string} target @returns {Promise<boolean>} */
+  async function clone (source, target) {
+    if (!can.clone) return false
+    try {
+      await copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE)
+      return true
+    } catch (/** @type {any} */ error) {
+      if (!CANNOT.has(error.code)) throw error
+      can.clone = false
+      return false
+    }
+  }
+
+  /** @param {string} source @param {string} target @returns {Promise<boolean>} */
+  async function share (source, target) {
+    if (!can.link) return false
+    try {
+      await link(source, target)
+      return true
+    } catch (/** @type {any} */ error) {
+      if (CANNOT.has(error.code)) can.link = false
+      else if (!MAY_NOT.has(error.code)) throw error
+      return false
+    }
+  }
+}
+
+/**
+ * A link within the folder leads to the same place within the copy, any other to where it has led.
+ * @param {TreeEntry} entry @param {string} from
+ */
+function sameTarget ({ name, target }, from) {
+  const at = path.dirname(path.join(from, name))
+  const absolute = path.resolve(at, String(target))
+  const isInside = absolute === from || absolute.startsWith(from + path.sep)
+  return isInside ? path.relative(at, absolute) || '.' : absolute
+}
+
+/** @param {any} error */
+function reasonOf (error) {
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') return 'the disk with the data folder is full'
+  return error.message
+}

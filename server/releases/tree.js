@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { lstat, readdir, readlink } from 'node:fs/promises'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+
+/**
+ * @typedef {object} TreeEntry
+ * @property {'folder' | 'file' | 'link'} kind
+ * @property {string} name  from the top of the tree
+ * @property {boolean} isDependency  inside of node_modules
+ * @property {number} mode
+ * @property {number} size
+ * @property {number} mtimeMs
+ * @property {string | null} target  of a link
+ */
+
+const MAX_ENTRIES = 500_000
+const STATS_AT_ONCE = 64
+
+/**
+ * All that makes up a package folder, folders before what is in them. Left out: `.git`, caches of build tools
+ * (`node_modules/.cache`), and what is no file at all: sockets, pipes, devices.
+ * @param {string} top real path
+ * @param {{ except: string }} options  a folder that is left out, real path
+ * @returns {Promise<{ entries: TreeEntry[], digest: string }>} `digest`: another one where a name, a size or a time of change is
+ * @throws {DeckError} snapshot-failed
+ */
+export async function listTree (top, { except }) {
+  /** @type {TreeEntry[]} */
+  const entries = []
+  const folders = ['']
+  const hash = createHash('sha256')
+  for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
+    const names = (await readdir(path.join(top, folder))).filter((name) => !isLeftOut(folder, name)).sort()
+    for (let at = 0; at < names.length; at += STATS_AT_ONCE) {
+      for (const entry of await Promise.all(names.slice(at, at + STATS_AT_ONCE).map((name) => look(path.join(folder, name))))) {
+        if (!entry) continue
+        entries.push(entry)
+        hash.update(JSON.stringify(signOf(entry)))
+        if (entry.kind === 'folder') folders.push(entry.name)
+      }
+    }
+    if (entries.length > MAX_ENTRIES) {
+      throw new DeckError('snapshot-failed', `the snapshot of ${top} failed: expected at most ${MAX_ENTRIES} files, received more`)
+    }
+  }
+  return { entries, digest: hash.digest('hex') }
+
+  /** @param {string} folder @param {string} name */
+  function isLeftOut (folder, name) {
+    return name === '.git' || (name === '.cache' && path.basename(folder) === 'node_modules') || path.join(top, folder, name) === except
+  }
+
+  /** @param {string} name @returns {Promise<TreeEntry | null>} */
+  async function look (name) {
+    const file = path.join(top, name)
+    try {
+      const found = await lstat(file)
+      const kind = found.isDirectory() ? 'folder' : found.isFile() ? 'file' : found.isSymbolicLink() ? 'link' : null
+      if (kind === null) return null
+      const { mode, size, mtimeMs } = found
+      return { kind, name, isDependency: name.split(path.sep).includes('node_modules'), mode, size, mtimeMs, target: kind === 'link' ? await readlink(file) : null }
+    } catch (/** @type {any} */ error) {
+      // It has just been removed.
+      if (error.code === 'ENOENT') return null
+      throw error
+    }
+  }
+}
+
+/** @param {TreeEntry} entry what tells whether it has changed; a folder's time does with all that comes and goes in it, also what is left out */
+function signOf ({ kind, name, mode, size, mtimeMs, target }) {
+  return kind === 'folder' ? [kind, name] : [kind, name, mode, size, mtimeMs, target]
+}

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+
+/** @typedef {import('../support/deck.js').Deck} Deck */
+
+/** @param {string} folder @param {string} version an app that says which one it is, and what it was started with */
+function writeApp (folder, version) {
+  mkdirSync(path.join(folder, 'node_modules', 'dep'), { recursive: true })
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'told', version, type: 'module' }))
+  writeFileSync(path.join(folder, 'node_modules', 'dep', 'index.js.new'), `export default ${JSON.stringify(version)}`)
+  renameSync(path.join(folder, 'node_modules', 'dep', 'index.js.new'), path.join(folder, 'node_modules', 'dep', 'index.js'))
+  writeFileSync(path.join(folder, 'app.js'), `
+    import http from 'node:http'
+    import dep from './node_modules/dep/index.js'
+    const told = { version: ${JSON.stringify(version)}, dep, release: process.env.CLUSTERDECK_RELEASE, cwd: process.cwd(), args: process.argv.slice(2), level: process.env.LEVEL, gone: process.env.GONE }
+    http.createServer((_request, response) => response.end(JSON.stringify(told))).listen(0)
+  `)
+}
+
+/** @param {Deck} deck @returns {Promise<any>} what the worker tells of itself; there is only one */
+async function ask (deck) {
+  const response = await fetch(await deck.appUrl(), { headers: { connection: 'close' } })
+  return response.json()
+}
+
+/** @param {Deck} deck SIGKILLs the one worker and waits for the next */
+async function killWorker (deck) {
+  const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
+  process.kill(pid, 'SIGKILL')
+  await deck.untilStatus(({ readyWorkers, workers }) => readyWorkers === 1 && workers.length === 1 && workers[0].id > id, 'the next worker')
+}
+
+/** @param {Deck} deck @param {Record<string, unknown>} [body] @returns {Promise<any>} the rollout that has succeeded */
+async function deploy (deck, body = {}) {
+  const { body: rollout, status } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...body }) })
+  assert.equal(status, 202, JSON.stringify(rollout))
+  const { body: done } = await deck.api(`/rollouts/${rollout.id}?wait=60s`)
+  assert.equal(done.state, 'succeeded', done.reason)
+  await deck.until({ ready: 1 })
+  return done
+}
+
+test('a worker that is killed comes back on its own release: what a link led to, or a path that was named', async (t) => {
+  const root = tempFolder()
+  for (const version of ['v1', 'v2', 'v3']) writeApp(path.join(root, version), version)
+  symlinkSync('v1', path.join(root, 'current'))
+  const deck = await startDeck(t, path.join(root, 'current', 'app.js'), { workers: 1, flags: ['--releases-root', root, '--cwd', path.join(root, 'current')] })
+  await deck.until({ ready: 1 })
+
+  symlinkSync('v2', path.join(root, 'next'))
+  renameSync(path.join(root, 'next'), path.join(root, 'current'))
+  await killWorker(deck)
+  assert.deepEqual(pick(await ask(deck)), { version: 'v1', release: 'r1', cwd: path.join(root, 'v1') })
+  await deploy(deck)
+  assert.deepEqual(pick(await ask(deck)), { version: 'v2', release: 'r2', cwd: path.join(root, 'v2') })
+
+  await deploy(deck, { path: path.join(root, 'v3') })
+  await killWorker(deck)
+  assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
+  const { body: { items } } = await deck.api('/releases')
+  assert.deepEqual(items.map((/** @type {any} */ { id, mode, path: where, outcome, inUse }) => [id, mode, where, outcome, inUse]), [
+    ['r3', 'path', path.join(root, 'v3'), 'succeeded', true], ['r2', 'symlink', path.join(root, 'v2'), 'succeeded', false], ['r1', 'symlink', path.join(root, 'v1'), 'succeeded', false]
+  ])
+
+  const refused = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', path: path.dirname(root) }) })
+  assert.deepEqual([refused.status, refused.body.code], [422, 'path-refused'])
+  assert.equal((await deck.status()).release.id, 'r3')
+
+  await deck.loseMaster()
+  await deck.until({ ready: 1 })
+  assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
+})
+
+test('a snapshot is what its workers run, whatever is done to the folder, until the next deploy; also under the next master', async (t) => {
+  const app = tempFolder()
+  writeApp(app, 'one')
+  git(app, 'init')
+  git(app, 'add', '.')
+  git(app, 'commit', '-m', 'one')
+  const commit = git(app, 'rev-parse', 'HEAD')
+  writeFileSync(path.join(app, 'settings.json'), JSON.stringify({ releases: { mode: 'snapshot' }, envFile: 'app.env', env: { GONE: null } }))
+  writeFileSync(path.join(app, 'app.env'), 'LEVEL=low\n')
+  const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'], env: { GONE: 'not' }, args: ['--told'], dataDir: path.join(app, '.data') })
+  await deck.until({ ready: 1 })
+  const one = { version: 'one', dep: 'one', release: 'r1', cwd: app, args: ['--told'], level: 'low' }
+  assert.deepEqual(await ask(deck), one)
+
+  writeApp(app, 'two')
+  writeFileSync(path.join(app, 'app.env'), 'LEVEL=high\n')
+  await killWorker(deck)
+  assert.deepEqual(await ask(deck), one)
+  await deck.loseMaster()
+  const { release } = await deck.until({ ready: 1 })
+  assert.deepEqual(await ask(deck), { ...one, level: 'high' }, 'no memory has the values of variables: they are read anew')
+  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'snapshot', true, { commit, branch: 'main', isDirty: false }])
+
+  await deploy(deck)
+  await killWorker(deck)
+  assert.deepEqual(await ask(deck), { ...one, version: 'two', dep: 'two', release: 'r2', level: 'high' })
+  const { body: second } = await deck.api('/releases/r2')
+  assert.deepEqual([second.package.version, second.git.isDirty, second.changed.package, second.changed.environment], ['two', true, true, ['LEVEL']])
+})
+
+test('variables and arguments are read anew at each deploy, and only there; a configuration that is wrong changes nothing', async (t) => {
+  const app = tempFolder()
+  writeApp(app, 'one')
+  const settings = path.join(app, 'clusterdeck.config.mjs')
+  writeFileSync(path.join(app, 'level.mjs'), 'export default "secret-low"')
+  writeFileSync(settings, 'import LEVEL from "./level.mjs"\nexport default { env: { LEVEL }, args: ["first"] }')
+  const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1 })
+  await deck.until({ ready: 1 })
+  assert.equal((await ask(deck)).level, 'secret-low')
+
+  // What the file imports is no more held on to than the file itself.
+  writeFileSync(path.join(app, 'level.mjs'), 'export default "secret-high"')
+  writeFileSync(settings, 'import LEVEL from "./level.mjs"\nexport default { env: { LEVEL }, args: ["second"] }')
+  await killWorker(deck)
+  const { level, args } = await ask(deck)
+  assert.deepEqual([level, args], ['secret-low', ['first']])
+  await deploy(deck)
+  assert.deepEqual([(await ask(deck)).level, (await ask(deck)).args], ['secret-high', ['second']])
+
+  for (const [text, said] of /** @type {[string, RegExp][]} */ ([
+    ['export default { stop: { termGraceMs: "long" } }', /termGraceMs/], ['export default {', /Unexpected/], ['process.exit(7)', /ended the process/],
+    ['export default { wrokers: 3 }', /did you mean "workers"/], ['export default { env: { LEVEL: () => {} } }', /could not be cloned/]
+  ])) {
+    writeFileSync(settings, text)
+    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy' }) })
+    assert.deepEqual([status, body.code], [422, 'invalid-config'], text)
+    assert.match(body.detail, said)
+  }
+  await killWorker(deck)
+  assert.deepEqual([(await ask(deck)).level, (await ask(deck)).release], ['secret-high', 'r2'])
+  const { body: { changed, environment } } = await deck.api('/releases/r2')
+  assert.deepEqual([changed.environment, changed.arguments, environment.names], [['LEVEL'], true, ['LEVEL']])
+  const told = JSON.stringify([await deck.status(), await deck.history('limit=1000'), (await deck.api('/releases')).body])
+  assert.doesNotMatch(told, /secret|"second"/)
+})
+
+/** @param {any} told */
+function pick ({ version, release, cwd }) {
+  return { version, release, cwd }
+}
+
+/** @param {string} folder @param {string[]} words */
+function git (folder, ...words) {
+  return execFileSync('git', ['-C', folder, '-c', 'user.name=Test', '-c', 'user.email=test@example.com', '-c', 'init.defaultBranch=main', ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+}
