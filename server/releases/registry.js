@@ -112,10 +112,10 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     /**
      * What can be told at once of a deploy that will fail.
      * @param {{ path?: string }} wanted
-     * @throws {DeckError} entry-not-found, path-refused
+     * @throws {DeckError} entry-not-found, path-refused, invalid-config
      */
     async check ({ path: wanted }) {
-      const { entry } = latest.config
+      const { config: { entry } } = await surround(await reloaded())
       if (wanted !== undefined) await resolvePath(wanted, { root: config.releases.root, entry, cwd: config.cwd })
       else await resolveConfigured({ entry, cwd: config.cwd, mode: config.releases.mode })
     },
