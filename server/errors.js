@@ -18,6 +18,7 @@ const TABLE = Object.freeze({
   'not-acceptable': { status: 406, exitCode: 1, title: 'No acceptable representation' },
   'rollout-running': { status: 409, exitCode: 4, title: 'A rollout is running' },
   'upgrade-running': { status: 409, exitCode: 4, title: 'An upgrade is running' },
+  drifted: { status: 409, exitCode: 4, title: 'The files of the release have changed' },
   'diagnostics-running': { status: 409, exitCode: 4, title: 'Diagnostics of this worker are running' },
   starting: { status: 409, exitCode: 4, title: 'The cluster is still starting' },
   'not-possible': { status: 409, exitCode: 1, title: 'Not possible as this master runs' },

@@ -19,6 +19,7 @@ import { createLogs } from './logs/logs.js'
 import { createNotifier } from './notify/notifier.js'
 import { createReaper } from './reaper.js'
 import { createRecorder } from './recorder.js'
+import { createDrift } from './releases/drift.js'
 import { tellServiceManager } from './service-manager.js'
 import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
@@ -47,6 +48,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const log = createLog(dataDir.logFile)
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
   const crashRecorder = createCrashRecorder({ logs, vitals })
+  const drift = createDrift()
+  /** @type {((files: string[]) => void) | null} */
+  let watchLoaded = null
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, supervise }) : null
   dataDir.lock()
   const { lost, before, sockets, release, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
@@ -80,9 +84,12 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
   const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, logs, isKept: () => keeper.isKept })
+  const watcher = config.watch ? await watchFor({ deck, logs, events, terminal }) : null
+  watchLoaded = watcher && watcher.add
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
+    await watcher?.close()
     await recorder.close()
     history.close()
     throw error
@@ -144,9 +151,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
   /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
-    const { ready, drain, stop, crash, restart, watchdog, recycle } = config
-    const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, onStartBlocked })
+    const { ready, drain, stop, crash, restart, watchdog, recycle, releases } = config
+    const state = createState({ options: { ready, drain, stop, crash, restart, recycle, releases }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, drift, onLoaded: (files) => watchLoaded?.(files), onStartBlocked })
   }
 
   function announceStart () {
@@ -218,6 +225,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     vitals.stop()
     diagnostics.close()
     notifier.close()
+    await watcher?.close()
     await logs.close({ handsOver: true })
     await recorder.close()
     history.close()
@@ -236,7 +244,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     remember.stop()
     diagnostics.close()
     await logs.close()
-    await Promise.all([admin.close(), notifier.close()])
+    await Promise.all([admin.close(), notifier.close(), watcher?.close()])
     vitals.stop()
     await recorder.close()
     history.close()
@@ -246,6 +254,20 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     stopListening()
     resolveStopped(exitCode)
   }
+}
+
+/**
+ * Only a developer's master needs what watches files.
+ * @param {{ deck: ReturnType<typeof createDeck>, logs: import('./logs/logs.js').Logs, events: import('./event-stream.js').EventStream, terminal: ReturnType<typeof createTerminal> }} parts
+ */
+async function watchFor ({ deck, logs, events, terminal }) {
+  const { createWatcher } = await import('./releases/watch.js')
+  return createWatcher({
+    deploy: () => deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'watch' }),
+    events,
+    stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
+    tell: terminal.quote
+  })
 }
 
 /** @param {import('./succession.js').Software | null} before @param {import('./succession.js').Software} now */

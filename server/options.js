@@ -58,6 +58,10 @@ export const SCHEMA = z.strictObject({
     maxAgeMs: offOr(1000, MAX_TIMER_MS, 'a worker is replaced once it has served this long, or up to a tenth less; 0: never', 'ms').default(0),
     maxRequests: offOr(1, Number.MAX_SAFE_INTEGER, 'a worker is replaced once it has begun this many requests, or up to a tenth fewer; 0: never').default(0)
   }),
+  releases: group({
+    onDrift: choice(['mark', 'hold'], 'where the files of a release have changed under its workers, a replacement is marked as drifted, or its slot waits until they are restored or something is deployed')
+  }),
+  watch: onOrOff('roll out by itself when a file changes that the workers have loaded, for development').default(false),
   diagnostics: group({
     maxFiles: integer(1, 10_000, 'how many files of diagnostics are kept').default(20),
     maxBytes: integer(1024 * 1024, Number.MAX_SAFE_INTEGER, 'how large they may be together; the newest stays in any case', 'bytes').default(1024 ** 3)
@@ -88,7 +92,7 @@ export const SCHEMA = z.strictObject({
  * @property {string} key    `readyTimeoutMs`, as in the flags object
  * @property {string} flag   `--ready-timeout-ms`
  * @property {string} env    `CLUSTERDECK_READY_TIMEOUT_MS`
- * @property {'integer' | 'text' | 'path' | 'choice' | 'list' | 'file'} kind `file`: only a config file can say it
+ * @property {'integer' | 'text' | 'path' | 'choice' | 'list' | 'switch' | 'file'} kind `switch`: its flag has no value; `file`: only a config file can say it
  * @property {string} hint   what stands for the value in help
  * @property {string} expected
  * @property {string} description
@@ -162,6 +166,11 @@ function milliseconds (description) {
 function choice (values, description) {
   const expected = `one of ${values.map((value) => `"${value}"`).join(', ')}`
   return z.enum(values).default(/** @type {any} */ (values[0])).meta({ kind: 'choice', hint: values.join('|'), expected, description })
+}
+
+/** @param {string} description */
+function onOrOff (description) {
+  return z.boolean().meta({ kind: 'switch', hint: 'true|false', expected: 'true or false', description })
 }
 
 /** @param {string} description */

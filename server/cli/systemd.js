@@ -41,7 +41,7 @@ export async function systemdUnits ({ keeper, name, user, socket: sockets = [], 
 
 /** @param {Option} option @param {string} value @param {string} cwd @returns {string[]} */
 function flagOf ({ flag, kind }, value, cwd) {
-  return [flag, kind === 'path' ? path.resolve(cwd, value) : value]
+  return kind === 'switch' ? [flag] : [flag, kind === 'path' ? path.resolve(cwd, value) : value]
 }
 
 /** The app's name: that of its package, else of its file. @param {string} entry */

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
 import { jittered } from '../lifecycle/recycling.js'
+import { isLive } from '../releases/resolve.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -15,10 +16,10 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
- * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle'>} config
+ * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'>} config
  * @param {{ crashFolder: string, orderFolder: string, outlives: () => boolean, logs: Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>, random?: () => number }} options `outlives`: whether a worker is to outlive this master
  */
-export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, crash, orphanMs, recycle }, { crashFolder, orderFolder, outlives, logs, random = Math.random }) {
+export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch }, { crashFolder, orderFolder, outlives, logs, random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -42,6 +43,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       crashFile,
       maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
       crash,
+      files: watch ? 'often' : isLive(release) ? 'rarely' : 'off',
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {

@@ -5,6 +5,7 @@ import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
 import { snapshot } from '../lifecycle/snapshot.js'
 import { isAlive } from '../process-identity.js'
+import { isLive } from '../releases/resolve.js'
 import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
@@ -31,10 +32,12 @@ const BLOCKED_RETRY_MS = 20
  * @param {() => number} [shell.random]
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
+ * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
+ * @param {(files: string[]) => void} [shell.onLoaded]  hears what live workers have loaded; the app could have sent anything
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS, crashes = NO_CRASHES
+  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS, crashes = NO_CRASHES, drift = NO_DRIFT, onLoaded = () => {}
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -103,6 +106,12 @@ export function createSupervisor (initialState, {
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
     diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
     crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
+    files (/** @type {number} */ worker, /** @type {any} */ { files }) {
+      const known = state.workers[worker]
+      if (!known || !Array.isArray(files)) return
+      if (isLive(state.releases[known.release])) drift.noteLoaded(known.release, files, { forkedAt: Date.parse(known.startedAt) })
+      onLoaded(files)
+    },
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ body) {
       if (state.workers[worker]) vitals.accept(worker, state.workers[worker].slot, body)
@@ -253,14 +262,22 @@ export function createSupervisor (initialState, {
   function turn (input) {
     isWorking = true
     try {
-      const result = reduce(state, { ...input, at: now(), time: time(), random: random() })
+      const stamp = { at: now(), time: time(), random: random() }
+      const isDeploy = input.type === 'rollout' && input.kind === 'deploy'
+      const result = reduce(state, { ...input, ...stamp, drift: MAY_FORK.has(input.type) && !isDeploy ? drift.look(releasesInUse()) : {} })
       state = result.state
+      if (isDeploy && state.rollout && !result.refusal) drift.renew(state.rollout.to, stamp.time)
       for (const event of result.events) events.publish(event.type === 'worker.exited' ? recordCrash(event) : event)
       for (const command of result.commands) attempt(command)
       return result.refusal
     } finally {
       isWorking = false
     }
+  }
+
+  /** @returns {string[]} those on which a worker may be forked now */
+  function releasesInUse () {
+    return [state.release.id, ...state.slots.map(({ release }) => release), ...(state.rollout ? [state.rollout.to, state.rollout.from] : [])]
   }
 
   /** @param {Command} command one that fails must not take the others with it */
@@ -340,6 +357,11 @@ export function createSupervisor (initialState, {
   }
 }
 
+/** After which a worker may be forked on a release that others run already. */
+const MAY_FORK = new Set([
+  'worker-exited', 'worker-crashing', 'worker-silent', 'worker-answered', 'worker-ready', 'worker-due', 'deadline-passed', 'scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'next-gone'
+])
+const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

@@ -3,6 +3,14 @@ import path from 'node:path'
 import { DeckError } from '../errors.js'
 
 /**
+ * @param {{ id: string, mode?: string }} release
+ * @returns {boolean} whether it runs where people edit, so that its files may change under its workers
+ */
+export function isLive ({ mode = 'live' }) {
+  return mode === 'live'
+}
+
+/**
  * Pins what `entry` means now: where it goes through a symlink (`current/app.js`), the release is what that points to.
  * @param {string} entry absolute path
  * @returns {Omit<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>}

@@ -55,6 +55,8 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     get isFinished () { return isFinished },
     get socketsClosed () { return socketsClosed },
     get nextMaster () { return nextMaster },
+    /** Which releases have drifted, by id. @type {Record<string, import('../../server/lifecycle/state.js').Drift>} */
+    drift: {},
     events,
     processes,
     deadlines,
@@ -62,7 +64,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     /** @param {any} input @returns {any} the refusal, if it was refused */
     feed (input) {
       const before = JSON.stringify(state)
-      const result = reduce(state, { at, time: at, random: 0.5, ...input })
+      const result = reduce(state, { at, time: at, random: 0.5, drift: simulation.drift, ...input })
       if (JSON.stringify(state) !== before) throw new Error('the reducer changed its input')
       state = result.state
       events.push(...result.events)
