@@ -85,6 +85,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
   const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, logs, isKept: () => keeper.isKept })
   const watcher = config.watch ? await watchFor({ deck, logs, events, terminal }) : null
+  watcher?.add([config.entry])
   watchLoaded = watcher && watcher.add
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 

@@ -67,7 +67,10 @@ function listScripts () {
     const session = new inspector.Session()
     session.connect()
     try {
-      session.on('Debugger.scriptParsed', ({ params }) => urls.push(params.url))
+      session.on('Debugger.scriptParsed', ({ params: { url, hasSourceURL } }) => {
+        // Any code can name itself so, whatever file it came from.
+        if (!hasSourceURL) urls.push(url)
+      })
       session.post('Debugger.enable')
       session.post('Debugger.disable')
     } finally {
@@ -84,7 +87,7 @@ function toPath (url) {
   try {
     return url.startsWith('file:') ? fileURLToPath(url) : path.isAbsolute(url) ? url : null
   } catch {
-    // ERR_INVALID_FILE_URL_PATH: any code can name itself with a `sourceURL` comment.
+    // ERR_INVALID_FILE_URL_PATH: `vm` takes any name.
     return null
   }
 }

@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { watch as watchFiles } from 'chokidar'
 
 const MAX_FILES = 10_000
 /** An editor writes a file more than once, and a checkout many. */
 const DEBOUNCE_MS = 200
+/** How soon a file is seen that is back after it was removed: watching its folder for it misses some. */
+const LOOK_FOR_MISSING_MS = 250
 const MAX_ERROR_LINES = 6
 const MAX_LINE_CHARS = 300
 const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']
@@ -23,42 +27,68 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   const watcher = watchFiles([], { ignoreInitial: true })
   /** @type {Set<string>} */
   const watched = new Set()
+  /** @type {Set<string>} */
+  const missing = new Set()
+  const looking = setInterval(lookForMissing, LOOK_FOR_MISSING_MS).unref()
   /** @type {NodeJS.Timeout | undefined} */
   let timer
   /** Something has changed since the last rollout began. */
   let hasChanged = false
+  /** The error of all workers is said once after each change. */
+  let lastError = ''
 
   watcher.on('all', (event, file) => {
-    // What has no file is watched by its folder, until it is there again.
-    if (event === 'unlink') watcher.add(file)
-    if (watched.has(file)) changed()
+    if (!watched.has(file)) return
+    if (event === 'unlink') missing.add(file)
+    changed()
   })
   // EMFILE, ENOSPC: too many watches for this system.
   watcher.on('error', (/** @type {any} */ error) => tell(`watch: ${error.message}`))
   const unsubscribe = events.subscribe((event) => {
     if (ENDS.includes(event.type) && hasChanged) rollSoon()
-    if (event.type === 'worker.exited' && event.cause === 'boot-failure') for (const line of firstLines(event, stderrOf(event))) tell(`  ${line}`)
+    if (event.type === 'worker.exited' && event.cause === 'boot-failure') explain(event)
   })
 
   return {
-    /** @param {unknown[]} files  absolute paths, as a worker names them: anything */
-    add (files) {
-      for (const file of files) {
-        if (typeof file !== 'string' || watched.size >= MAX_FILES || watched.has(file) || !isOwn(file)) continue
-        watched.add(file)
-        watcher.add(file)
-      }
-    },
+    add,
 
     async close () {
       clearTimeout(timer)
+      clearInterval(looking)
       unsubscribe()
       await watcher.close()
     }
   }
 
+  /** @param {unknown[]} files  absolute paths, as a worker names them: anything */
+  function add (files) {
+    for (const file of files) {
+      if (typeof file !== 'string' || watched.size >= MAX_FILES || watched.has(file) || !isOwn(file)) continue
+      watched.add(file)
+      watcher.add(file)
+    }
+  }
+
+  /** @param {import('../event-stream.js').DeckEvent} exit of a worker that does not say any more what it has loaded */
+  function explain (exit) {
+    const lines = firstLines(exit, stderrOf(exit))
+    if (lastError !== lines.join()) for (const line of lines) tell(`  ${line}`)
+    lastError = lines.join()
+    add([...String(exit.detail?.stack ?? '').split('\n'), ...lines].flatMap(filesIn).filter((file) => existsSync(file)))
+  }
+
+  function lookForMissing () {
+    for (const file of missing) {
+      if (!existsSync(file)) continue
+      missing.delete(file)
+      watcher.add(file)
+      changed()
+    }
+  }
+
   function changed () {
     hasChanged = true
+    lastError = ''
     rollSoon()
   }
 
@@ -75,6 +105,17 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
       if (BUSY.includes(error.code)) hasChanged = true
       else if (error.code !== 'stopping') tell(`watch: ${error.message}`)
     }
+  }
+}
+
+/** @param {string} line of an error @returns {string[]} absolute paths of the sources that it names */
+function filesIn (line) {
+  const [, text] = /((?:file:\/\/)?\/[^\s()'"]+?\.[cm]?[jt]sx?)\b/.exec(line.slice(0, 1000)) ?? []
+  if (text === undefined) return []
+  try {
+    return [text.startsWith('file:') ? fileURLToPath(text) : text]
+  } catch {
+    return []
   }
 }
 
