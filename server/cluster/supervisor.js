@@ -50,6 +50,8 @@ export function createSupervisor (initialState, {
   /** @type {any[]} */
   const inbox = []
   let isWorking = false
+  /** The rollout of it. @type {number | null} */
+  let lastDeploy = null
   const readySignal = initialState.options.ready.signal
   /** @type {() => void} */
   let resolveFinished
@@ -266,13 +268,21 @@ export function createSupervisor (initialState, {
       const isDeploy = input.type === 'rollout' && input.kind === 'deploy'
       const result = reduce(state, { ...input, ...stamp, drift: MAY_FORK.has(input.type) && !isDeploy ? drift.look(releasesInUse()) : {} })
       state = result.state
-      if (isDeploy && state.rollout && !result.refusal) drift.renew(state.rollout.to, stamp.time)
+      noteDeploy(stamp.time)
       for (const event of result.events) events.publish(event.type === 'worker.exited' ? recordCrash(event) : event)
       for (const command of result.commands) attempt(command)
       return result.refusal
     } finally {
       isWorking = false
     }
+  }
+
+  /** @param {number} since wall ms: what is loaded from now on is what this deploy means, also of a release that is known */
+  function noteDeploy (since) {
+    const { rollout } = state
+    if (rollout?.kind !== 'deploy' || !rollout.to || rollout.id === lastDeploy) return
+    lastDeploy = rollout.id
+    drift.renew(rollout.to, since)
   }
 
   /** @returns {string[]} those on which a worker may be forked now */

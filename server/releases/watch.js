@@ -34,6 +34,7 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   let timer
   /** Something has changed since the last rollout began. */
   let hasChanged = false
+  let hasFailed = false
   /** The error of all workers is said once after each change. */
   let lastError = ''
 
@@ -42,8 +43,11 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
     if (event === 'unlink') missing.add(file)
     changed()
   })
-  // EMFILE, ENOSPC: too many watches for this system.
-  watcher.on('error', (/** @type {any} */ error) => tell(`watch: ${error.message}`))
+  // EMFILE, ENOSPC: too many watches for this system. One word for all files is enough.
+  watcher.on('error', (/** @type {any} */ error) => {
+    if (!hasFailed) tell(`watch: ${error.message}`)
+    hasFailed = true
+  })
   const unsubscribe = events.subscribe((event) => {
     if (ENDS.includes(event.type) && hasChanged) rollSoon()
     if (event.type === 'worker.exited' && event.cause === 'boot-failure') explain(event)

@@ -65,7 +65,7 @@ describe('drift of a live release', { concurrency: true }, () => {
     await killWorker(deck, 2, isHeld)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     await deck.until({ ready: 2 })
-    const answers = await Promise.all(Array.from({ length: 8 }, async () => (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json()))
+    const answers = await Promise.all(Array.from({ length: 8 }, async () => /** @type {any} */ (await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json())))
     assert.ok(answers.every(({ required }) => required === 3))
     assert.equal((await deck.history('type=worker.drifted')).length, 0)
   })

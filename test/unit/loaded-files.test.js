@@ -91,7 +91,7 @@ describe('the files that a process has loaded', () => {
         const { begin } = tellLoadedFiles({ send: say }, 'often')
         begin()
         begin()
-        import('./later.js')
+        setTimeout(() => import('./later.js'), 100)
         setTimeout(() => {}, 2300)
       `,
       'later.js': ''
