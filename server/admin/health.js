@@ -6,7 +6,7 @@
  */
 
 /** Asked in this order; the first answer stands. */
-const SENTENCES = [whileStopping, ofHeld, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting]
+const SENTENCES = [whileStopping, ofHeld, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofDrift]
 
 /** @param {Snapshot} snapshot @returns {Health} */
 export function describeHealth (snapshot) {
@@ -86,6 +86,14 @@ function ofStarting ({ state, desiredWorkers, readyWorkers }) {
   if (readyWorkers >= desiredWorkers) return null
   if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready so far.` }
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofDrift ({ workers, desiredWorkers }) {
+  const drifted = workers.filter((worker) => worker.drifted).length
+  if (drifted === 0) return null
+  const who = desiredWorkers === 1 ? 'The worker runs' : `${drifted} of ${desiredWorkers} workers ${drifted === 1 ? 'runs' : 'run'}`
+  return { tone: 'warn', text: `${who} changed files`, hint: 'They were edited after the deploy. History names them; a deploy gives all workers the same.' }
 }
 
 /** @param {{ kind: string, state: string, from: string | null, to: string | null, steps: any[] }} rollout */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import fc from 'fast-check'
 import { snapshot } from '../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, simulate } from '../support/simulation.js'
 
@@ -150,5 +151,44 @@ describe('releases.onDrift: hold', () => {
     pool.feed({ type: 'deadline-passed', deadline: 'recycle', id: 0 })
     pool.settle()
     assert.deepEqual(pool.serving(), [3, 2])
+  })
+
+  test('whatever happens, nothing is forked on changed files, and all slots serve again once they are back', () => {
+    const actions = fc.array(fc.record({
+      act: fc.constantFrom('exit', 'crashing', 'silent', 'due', 'kill', 'change', 'restore', 'scale', 'restart', 'deadline', 'settle'),
+      pick: fc.nat(10)
+    }), { minLength: 1, maxLength: 40 })
+    fc.assert(fc.property(actions, (schedule) => {
+      const pool = simulate({ workers: 3, options: HOLD })
+      pool.settle()
+      for (const { act, pick } of schedule) {
+        const before = pool.state.nextWorker
+        const alive = [...pool.processes.keys()]
+        const worker = alive[pick % alive.length]
+        if (act === 'change') pool.drift = DRIFT
+        else if (act === 'restore') pool.drift = {}
+        else if (act === 'settle') pool.settle()
+        else if (act === 'deadline') pool.passNextDeadline()
+        else if (act === 'scale') pool.feed({ type: 'scale', workers: 1 + pick % 4, actor: 'api' })
+        else if (act === 'restart') pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' })
+        else if (worker === undefined) continue
+        else if (act === 'exit') pool.exit(worker, { signal: 'SIGKILL' })
+        else if (act === 'crashing') pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'no' })
+        else if (act === 'silent') pool.feed({ type: 'worker-silent', worker, message: 'it hangs' })
+        else if (act === 'due') pool.feed(due(worker))
+        else pool.feed({ type: 'kill-worker', worker, actor: 'api' })
+        const isRolling = pool.types().findLast((type) => /^rollout\.(started|succeeded|failed)$/.test(type)) === 'rollout.started'
+        if ('r1' in pool.drift && !isRolling) assert.equal(pool.state.nextWorker, before, act)
+        for (const slot of pool.state.slots) assert.ok(slot.serving !== null || slot.retryAt !== null, 'no slot is forgotten')
+      }
+      pool.drift = {}
+      for (let n = 0; n < 60; n++) {
+        pool.settle()
+        if (pool.ready() === pool.state.slots.length && !pool.state.rollout && !pool.state.recycling) break
+        assert.ok(pool.passNextDeadline())
+      }
+      assert.equal(pool.ready(), pool.state.slots.length)
+      assert.ok(pool.state.slots.every(({ held }) => held === null))
+    }), { numRuns: 300 })
   })
 })
