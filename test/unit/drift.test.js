@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, linkSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { copyFileSync, linkSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { createDrift } from '../../server/releases/drift.js'
@@ -88,6 +88,18 @@ describe('drift', () => {
     writeFileSync(file, '1')
     const drift = createDrift()
     drift.noteLoaded('r1', [file], { forkedAt: LATER })
+    utimesSync(file, 1, 1)
+    assert.equal(drift.isDrifted('r1'), true)
+  })
+
+  test('one that is too large to be read is known by its stamp alone', async () => {
+    const file = path.join(tempFolder(), 'large.js')
+    writeFileSync(file, '')
+    truncateSync(file, 33 * 1024 * 1024)
+    const drift = createDrift()
+    drift.noteLoaded('r1', [file], { forkedAt: LATER })
+    await drift.settled()
+    assert.equal(drift.isDrifted('r1'), false)
     utimesSync(file, 1, 1)
     assert.equal(drift.isDrifted('r1'), true)
   })
