@@ -179,12 +179,12 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
 async function addStartOptions (start) {
   const { OPTIONS } = await import('./options.js')
   const short = /** @type {Record<string, string>} */ ({ workers: '-w, ' })
-  const common = ['workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv']
+  const common = ['workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv', 'watch']
   const all = OPTIONS.filter(({ name, kind }) => name !== 'entry' && name !== 'args' && kind !== 'file')
   const isCommon = (/** @type {import('./options.js').Option} */ { name }) => common.includes(name)
-  const add = (/** @type {import('./options.js').Option} */ { name, flag, hint, description, fallback, env }) => {
+  const add = (/** @type {import('./options.js').Option} */ { name, flag, kind, hint, description, fallback, env }) => {
     const isShown = fallback !== undefined && !Array.isArray(fallback)
-    start.option(`${short[name] ?? ''}${flag} <${hint}>`, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
+    start.option(`${short[name] ?? ''}${flag}${kind === 'switch' ? '' : ` <${hint}>`}`, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
   }
   start.optionsGroup('Options:').addOption(new Option('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
   all.filter(isCommon).forEach(add)

@@ -111,6 +111,7 @@ function unknownKey (name, file) {
 function fromText ({ kind, separator = ',' }, value) {
   if (typeof value !== 'string') return value
   if (kind === 'integer' && /^\s*-?\d+(\.\d+)?\s*$/.test(value)) return Number(value)
+  if (kind === 'switch' && /^(true|false)$/.test(value)) return value === 'true'
   if (kind === 'list') return value.split(separator).map((part) => part.trim()).filter(Boolean)
   return value
 }

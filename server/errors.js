@@ -23,6 +23,7 @@ const TABLE = Object.freeze({
   'rollout-ended': { status: 409, exitCode: 4, title: 'The rollout has ended' },
   'rollout-state': { status: 409, exitCode: 4, title: 'Not possible at this step of the rollout' },
   'upgrade-running': { status: 409, exitCode: 4, title: 'An upgrade is running' },
+  drifted: { status: 409, exitCode: 4, title: 'The files of the release have changed' },
   'diagnostics-running': { status: 409, exitCode: 4, title: 'Diagnostics of this worker are running' },
   starting: { status: 409, exitCode: 4, title: 'The cluster is still starting' },
   'not-possible': { status: 409, exitCode: 1, title: 'Not possible as this master runs' },

@@ -21,6 +21,7 @@ import { createReaper } from './reaper.js'
 import { createJudge } from './releases/judge.js'
 import { createReleases } from './releases/registry.js'
 import { createRecorder } from './recorder.js'
+import { createDrift } from './releases/drift.js'
 import { tellServiceManager } from './service-manager.js'
 import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
 import { createTerminal } from './terminal.js'
@@ -53,6 +54,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const log = createLog(dataDir.logFile)
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
   const crashRecorder = createCrashRecorder({ logs, vitals })
+  const drift = createDrift()
+  /** @type {((files: string[]) => void) | null} */
+  let watchLoaded = null
   let hasStarted = false
   const releases = createReleases({
     config,
@@ -102,9 +106,13 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
   const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept: () => keeper.isKept })
+  const watcher = config.watch ? await watchFor({ deck, logs, events, terminal }) : null
+  watcher?.add([config.entry])
+  watchLoaded = watcher && watcher.add
   const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
 
   const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
+    await watcher?.close()
     await recorder.close()
     history.close()
     throw error
@@ -170,8 +178,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
   function supervise ({ events, outlives, onStartBlocked, ...start }) {
     const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
-    const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs, environment: releases.environment }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare, onStartBlocked })
+    const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle, releases: config.releases }, time: Date.now(), ...start })
+    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs, environment: releases.environment }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare, drift, onLoaded: (files) => watchLoaded?.(files), onStartBlocked })
   }
 
   /** @param {{ path?: string, release?: string }} source @param {{ note: string | null, actor: string }} by */
@@ -282,6 +290,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     vitals.stop()
     diagnostics.close()
     notifier.close()
+    await watcher?.close()
     await logs.close({ handsOver: true })
     await recorder.close()
     history.close()
@@ -300,7 +309,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     remember.stop()
     diagnostics.close()
     await logs.close()
-    await Promise.all([admin.close(), notifier.close()])
+    await Promise.all([admin.close(), notifier.close(), watcher?.close()])
     vitals.stop()
     await recorder.close()
     history.close()
@@ -310,6 +319,20 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     stopListening()
     resolveStopped(exitCode)
   }
+}
+
+/**
+ * Only a developer's master needs what watches files.
+ * @param {{ deck: ReturnType<typeof createDeck>, logs: import('./logs/logs.js').Logs, events: import('./event-stream.js').EventStream, terminal: ReturnType<typeof createTerminal> }} parts
+ */
+async function watchFor ({ deck, logs, events, terminal }) {
+  const { createWatcher } = await import('./releases/watch.js')
+  return createWatcher({
+    deploy: () => deck.deploy({ actor: 'watch' }),
+    events,
+    stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
+    tell: terminal.quote
+  })
 }
 
 /** @param {import('./succession.js').Software | null} before @param {import('./succession.js').Software} now */

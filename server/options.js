@@ -88,8 +88,10 @@ export const SCHEMA = z.strictObject({
   releases: group({
     mode: choice(['auto', 'snapshot', 'live'], 'what a deploy pins; auto: what the entry\'s symbolic link points to, or a plain folder as it is; snapshot: a copy of the app\'s package folder; live: nothing'),
     root: path('the folder below which a deploy may name a path; without it none may').optional(),
-    keep: integer(1, 100, 'how many releases are kept; one that a worker runs always is').default(10)
+    keep: integer(1, 100, 'how many releases are kept; one that a worker runs always is').default(10),
+    onDrift: choice(['mark', 'hold'], 'where the files of a release have changed under its workers, a replacement is marked as drifted, or its slot waits until they are restored or something is deployed')
   }),
+  watch: onOrOff('roll out by itself when a file changes that the workers have loaded, for development').default(false),
   diagnostics: group({
     maxFiles: integer(1, 10_000, 'how many files of diagnostics are kept').default(20),
     maxBytes: integer(1024 * 1024, Number.MAX_SAFE_INTEGER, 'how large they may be together; the newest stays in any case', 'bytes').default(1024 ** 3)
@@ -120,7 +122,7 @@ export const SCHEMA = z.strictObject({
  * @property {string} key    `readyTimeoutMs`, as in the flags object
  * @property {string} flag   `--ready-timeout-ms`
  * @property {string} env    `CLUSTERDECK_READY_TIMEOUT_MS`
- * @property {'integer' | 'text' | 'path' | 'choice' | 'list' | 'file'} kind `file`: only a config file can say it
+ * @property {'integer' | 'text' | 'path' | 'choice' | 'list' | 'switch' | 'file'} kind `switch`: its flag has no value; `file`: only a config file can say it
  * @property {string} hint   what stands for the value in help
  * @property {string} expected
  * @property {string} description
@@ -199,6 +201,11 @@ function milliseconds (description) {
 function choice (values, description) {
   const expected = `one of ${values.map((value) => `"${value}"`).join(', ')}`
   return z.enum(values).default(/** @type {any} */ (values[0])).meta({ kind: 'choice', hint: values.join('|'), expected, description })
+}
+
+/** @param {string} description */
+function onOrOff (description) {
+  return z.boolean().meta({ kind: 'switch', hint: 'true|false', expected: 'true or false', description })
 }
 
 /** @param {string} description */

@@ -5,6 +5,9 @@ const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */
   'worker.crash-looping': 'red',
   'worker.recovered': 'green',
   'worker.restarted': 'yellow',
+  'worker.drifted': 'yellow',
+  'slot.held': 'red',
+  'slot.resumed': 'green',
   'master.upgrading': 'cyan',
   'master.upgraded': 'green',
   'master.upgrade-failed': 'red',
@@ -36,6 +39,9 @@ export function createTerminal ({ stdout }) {
 
   return {
     line,
+
+    /** @param {string} text of the app's own */
+    quote (text) { line(colour('gray', clean(text))) },
 
     /** @param {{ version: string, entry: string, workers: number, addresses: string[], signInLink: string, bootMs: number }} start */
     started ({ version, entry, workers, addresses, signInLink, bootMs }) {

@@ -24,12 +24,14 @@
  *   | { type: 'inspected', isInspected: boolean }
  *   | { type: 'max-requests' }
  *   | { type: 'diagnosed', id: number, error: string | null }
+ *   | { type: 'files', files: string[] }
  *   | { type: 'crashing', errorName: string, errorMessage: string }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
  * `inspected`: a debugger can be attached, and may stop it at any time.
+ * `files`: absolute paths of what it has loaded as code since it last said so.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
  */
 
@@ -77,7 +79,8 @@ export function statusClass (code) {
 /**
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind. `maxRequests`: after which it is to be recycled, 0: never.
- * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number }} BootSettings
+ * `files`: how soon it tells of files that it loads late.
+ * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often' }} BootSettings
  *
  * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
  * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number }} OrphanSettings

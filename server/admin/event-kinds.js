@@ -28,6 +28,9 @@ const KINDS = Object.freeze({
   'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted' },
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop' },
   'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Worker recovered' },
+  'worker.drifted': { icon: 'triangle-alert', tone: 'warn', label: 'Worker drifted' },
+  'slot.held': { icon: 'hourglass', tone: 'bad', label: 'Slot held' },
+  'slot.resumed': { icon: 'circle-check', tone: 'ok', label: 'Slot goes on' },
   'crash.group-new': { icon: 'circle-alert', tone: 'bad', label: 'New crash' },
   'crash.group-returned': { icon: 'repeat', tone: 'bad', label: 'Crash came back' },
   'crash.group-resolved': { icon: 'circle-check', tone: 'ok', label: 'Crash resolved' },
@@ -70,7 +73,7 @@ const ROUTINE_TYPES = ['worker.forked', 'worker.online', 'worker.listening', 'wo
 export const NOTABLE_TYPES = Object.freeze(EVENT_TYPES.filter((type) => !ROUTINE_TYPES.includes(type)))
 
 /** What an operator looks for first. A `worker.restarted` is decided only after a death that nobody asked for. */
-export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.unresponsive', 'worker.crash-looping', 'crash.group-new', 'crash.group-returned', 'rollout.failed', 'rollout.rolled-back', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
+export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.unresponsive', 'worker.crash-looping', 'worker.drifted', 'slot.held', 'crash.group-new', 'crash.group-returned', 'rollout.failed', 'rollout.rolled-back', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
 
 /** Every cause that an event may have. */
 export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests',

@@ -6,7 +6,7 @@
  */
 
 /** Asked in this order; the first answer stands. */
-const SENTENCES = [whileStopping, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting]
+const SENTENCES = [whileStopping, ofHeld, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofDrift]
 
 /** @param {Snapshot} snapshot @returns {Health} */
 export function describeHealth (snapshot) {
@@ -28,6 +28,14 @@ function whileStopping ({ state, workers }) {
   if (state !== 'stopping') return null
   const live = workers.filter(({ pid }) => pid !== null).length
   return { tone: 'drain', text: 'The master is stopping', hint: live > 0 ? `${count(live, 'worker')} still draining.` : 'All workers have gone.' }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofHeld ({ workers }) {
+  const slots = workers.filter(({ state }) => state === 'held').map(({ slot }) => slot)
+  if (slots.length === 0) return null
+  const who = slots.length === 1 ? `Slot ${slots[0]} waits` : `Slots ${list(slots)} wait`
+  return { tone: 'bad', text: `${who} for you`, hint: 'The files of the release have changed since it was deployed. Deploy, or restore them.' }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
@@ -78,6 +86,14 @@ function ofStarting ({ state, desiredWorkers, readyWorkers }) {
   if (readyWorkers >= desiredWorkers) return null
   if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready so far.` }
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofDrift ({ workers, desiredWorkers }) {
+  const drifted = workers.filter((worker) => worker.drifted).length
+  if (drifted === 0) return null
+  const who = desiredWorkers === 1 ? 'The worker runs' : `${drifted} of ${desiredWorkers} workers ${drifted === 1 ? 'runs' : 'run'}`
+  return { tone: 'warn', text: `${who} changed files`, hint: 'They were edited after the deploy. History names them; a deploy gives all workers the same.' }
 }
 
 /** @param {{ kind: string, state: string, from: string | null, to: string | null, steps: any[] }} rollout `to`: null until its release is prepared */

@@ -19,6 +19,7 @@ const WORKER_STATES = Object.freeze({
   draining: { label: 'Draining', tone: 'drain' },
   stopping: { label: 'Stopping', tone: 'idle' },
   unresponsive: { label: 'Not answering', tone: 'bad' },
+  held: { label: 'Held', tone: 'bad' },
   backoff: { label: 'Backoff', tone: 'warn' }
 })
 

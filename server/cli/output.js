@@ -47,7 +47,7 @@ export function statusText (status, now) {
       worker.slot,
       worker.id,
       worker.pid,
-      worker.crashLooping ? `${worker.state} (crash-looping)` : worker.state,
+      [worker.state, worker.crashLooping && '(crash-looping)', worker.drifted && '(drifted)'].filter(Boolean).join(' '),
       worker.release,
       worker.pid === null ? null : age(worker.startedAt),
       worker.restarts,

@@ -44,7 +44,7 @@ export async function systemdUnits ({ keeper, name, user, socket: sockets = [], 
 
 /** @param {Option} option @param {string} value @param {string} cwd @returns {string[]} */
 function flagOf ({ flag, kind }, value, cwd) {
-  return [flag, kind === 'path' ? path.resolve(cwd, value) : value]
+  return kind === 'switch' ? [flag] : [flag, kind === 'path' ? path.resolve(cwd, value) : value]
 }
 
 /** `auto`, the default, is as good a choice as any other. @param {{ values: Record<string, any> } | null} file */

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
 import { jittered } from '../lifecycle/recycling.js'
+import { isLive } from '../releases/resolve.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -15,7 +16,7 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
- * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle'>} config
+ * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'>} config
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
@@ -24,7 +25,7 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
  * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over the master's own
  * @param {() => number} [options.random]
  */
-export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle }, { crashFolder, orderFolder, outlives, logs, environment = () => ({}), random = Math.random }) {
+export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch }, { crashFolder, orderFolder, outlives, logs, environment = () => ({}), random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -49,6 +50,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       crashFile,
       maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
       crash,
+      files: watch ? 'often' : isLive(release) ? 'rarely' : 'off',
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {

@@ -5,6 +5,7 @@ import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
 import { snapshot } from '../lifecycle/snapshot.js'
 import { isAlive } from '../process-identity.js'
+import { isLive } from '../releases/resolve.js'
 import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
@@ -33,11 +34,13 @@ const BLOCKED_RETRY_MS = 20
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
  * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<any>} [shell.prepare]  makes the release of a deploy
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} [shell.judge]
+ * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
+ * @param {(files: string[]) => void} [shell.onLoaded]  hears what live workers have loaded; the app could have sent anything
  * @param {(error: import('./sockets.js').BindError) => void} [shell.onStartBlocked]  an address of the app cannot be had, and no worker has ever been ready
  */
 export function createSupervisor (initialState, {
   fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, onStartBlocked = () => {}, vitals = NO_VITALS, crashes = NO_CRASHES,
-  prepare = async () => { throw new Error('nobody prepares releases here') }, judge = NO_JUDGE
+  prepare = async () => { throw new Error('nobody prepares releases here') }, judge = NO_JUDGE, drift = NO_DRIFT, onLoaded = () => {}
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -50,6 +53,8 @@ export function createSupervisor (initialState, {
   /** @type {any[]} */
   const inbox = []
   let isWorking = false
+  /** The rollout of it. @type {number | null} */
+  let lastDeploy = null
   const readySignal = initialState.options.ready.signal
   /** @type {() => void} */
   let resolveFinished
@@ -109,6 +114,12 @@ export function createSupervisor (initialState, {
     ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
     diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
     crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
+    files (/** @type {number} */ worker, /** @type {any} */ { files }) {
+      const known = state.workers[worker]
+      if (!known || !Array.isArray(files)) return
+      if (isLive(state.releases[known.release])) drift.noteLoaded(known.release, files, { forkedAt: Date.parse(known.startedAt) })
+      onLoaded(files)
+    },
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
     vitals (/** @type {number} */ worker, /** @type {any} */ body) {
       if (!state.workers[worker]) return
@@ -268,14 +279,31 @@ export function createSupervisor (initialState, {
   function turn (input) {
     isWorking = true
     try {
-      const result = reduce(state, { ...input, at: now(), time: time(), random: random() })
+      const stamp = { at: now(), time: time(), random: random() }
+      const isDeploy = input.type === 'rollout' && input.kind === 'deploy'
+      const result = reduce(state, { ...input, ...stamp, drift: MAY_FORK.has(input.type) && !isDeploy ? drift.look(releasesInUse()) : {} })
       state = result.state
+      noteDeploy(stamp.time)
       for (const event of result.events) events.publish(event.type === 'worker.exited' ? recordCrash(event) : event)
       for (const command of result.commands) attempt(command)
       return result.refusal
     } finally {
       isWorking = false
     }
+  }
+
+  /** @param {number} since wall ms: what is loaded from now on is what this deploy means, also of a release that is known */
+  function noteDeploy (since) {
+    const { rollout } = state
+    if (rollout?.kind !== 'deploy' || !rollout.to || rollout.id === lastDeploy) return
+    lastDeploy = rollout.id
+    drift.renew(rollout.to, since)
+  }
+
+  /** @returns {string[]} those on which a worker may be forked now */
+  function releasesInUse () {
+    const ofRollout = state.rollout ? [state.rollout.to, state.rollout.from] : []
+    return [state.release.id, ...state.slots.map(({ release }) => release), ...ofRollout].filter((id) => id !== null)
   }
 
   /** @param {Command} command one that fails must not take the others with it */
@@ -366,6 +394,12 @@ export function createSupervisor (initialState, {
 
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('nobody judges here') } }
+/** After which a worker may be forked on a release that others run already. */
+const MAY_FORK = new Set([
+  'worker-exited', 'worker-crashing', 'worker-silent', 'worker-answered', 'worker-ready', 'worker-due', 'deadline-passed', 'scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'next-gone',
+  'judged', 'resume', 'retry', 'promote', 'abort'
+])
+const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

@@ -1,4 +1,5 @@
 import { beginCrash } from './crashing.js'
+import { driftRefusal } from './drift.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
@@ -224,7 +225,7 @@ function refuse (state, input) {
   if (input.type === 'restart-worker' && !isServing(state, input.worker)) {
     return { code: 'not-found', message: `worker ${input.worker} serves no slot` }
   }
-  return null
+  return driftRefusal(state, input)
 }
 
 const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop', ...Object.keys(STEERING)]

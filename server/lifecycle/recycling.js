@@ -1,3 +1,4 @@
+import { isHeld, namesOf } from './drift.js'
 import { drain, fork } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -41,10 +42,27 @@ export function recycleNext (turn) {
     if (worker?.state !== 'ready' || !worker.due) continue
     const { cause, message } = worker.due
     state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
+    if (isHeld(turn, slot.release)) return postpone(turn, worker)
     turn.tellOf('worker.recycling', worker, { cause, actor: 'system', message })
     slot.candidate = fork(turn, slot, slot.release)
     return
   }
+}
+
+/** @param {Turn} turn @param {Worker} worker its release has drifted: it goes on, as what replaced it would be something else */
+function postpone (turn, worker) {
+  const recycling = /** @type {Recycling} */ (turn.state.recycling)
+  const due = /** @type {NonNullable<Worker['due']>} */ (worker.due)
+  recycling.state = 'waiting'
+  turn.order({ type: 'set-deadline', deadline: 'recycle', id: 0, ms: turn.state.options.restart.maxDelayMs })
+  if (due.isHeld) return
+  due.isHeld = true
+  turn.tellOf('worker.recycle-failed', worker, {
+    cause: due.cause,
+    actor: 'system',
+    message: `worker ${worker.id} (slot ${worker.slot}) goes on: files of ${worker.release} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(turn.drift[worker.release])}`,
+    detail: turn.drift[worker.release]
+  })
 }
 
 /** @param {Turn} turn @param {Slot} slot @returns {boolean} whether its candidate is there to recycle its worker */

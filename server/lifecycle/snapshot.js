@@ -7,7 +7,7 @@ import { shownRelease } from './state.js'
  */
 export function snapshot (state) {
   const workers = Object.values(state.workers).map((worker) => workerRow(worker, state.slots.find(({ number }) => number === worker.slot)))
-  const backoffs = state.slots.filter(({ retryAt }) => retryAt !== null).map(backoffRow)
+  const backoffs = state.slots.filter(({ retryAt }) => retryAt !== null).map(waitingRow)
   return {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,
@@ -28,7 +28,7 @@ function isServed (state, { number, candidate }) {
 const PHASES = { idle: 'starting', starting: 'starting', running: 'running', stopping: 'stopping', stopped: 'stopping' }
 
 /** @param {import('./state.js').Worker} worker @param {import('./state.js').Slot} [slot] */
-function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt, orphan }, slot) {
+function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt, orphan, isDrifted = false }, slot) {
   return {
     /** @type {number | null} */ id,
     slot: number,
@@ -38,6 +38,7 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt,
     /** @type {string | null} */ startedAt,
     readyAt,
     orphan: orphan !== null,
+    drifted: isDrifted,
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
     /** @type {string | null} */ retryAt: null
@@ -45,6 +46,6 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt,
 }
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
-function backoffRow ({ number, release, restarts, record, retryAt }) {
-  return { id: null, slot: number, pid: null, state: 'backoff', release, startedAt: null, readyAt: null, orphan: false, restarts, crashLooping: record.crashLooping, retryAt }
+function waitingRow ({ number, release, restarts, record, retryAt, held }) {
+  return { id: null, slot: number, pid: null, state: held ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: held !== null, restarts, crashLooping: record.crashLooping, retryAt }
 }

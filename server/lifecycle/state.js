@@ -9,6 +9,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./restart-policy.js').RestartPolicy} restart
  * @property {{ maxAgeMs: number }} [recycle]  0: never
  * @property {import('./strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
+ * @property {{ onDrift: 'mark' | 'hold' }} [releases]
  */
 
 /**
@@ -52,8 +53,14 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
  * @property {number} readyTimeoutMs
- * @property {{ cause: string, message: string } | null} [due]  why it is to be recycled as soon as nothing else goes on
+ * @property {{ cause: string, message: string, isHeld?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isHeld`: it has been told that it is not, see drift.js
+ * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
+ */
+
+/**
+ * Files of a release that have changed since its workers loaded them. `files`: some of them, absolute paths.
+ * @typedef {{ count: number, files: string[] }} Drift
  */
 
 /** @typedef {'master-lost' | 'upgrade'} OrphanCause why it has another master now */
@@ -72,6 +79,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {number | null} serving
  * @property {number | null} candidate
  * @property {string | null} retryAt  wall time of the next try while it waits out a backoff
+ * @property {Drift | null} held  why it waits for a person: its release has drifted; it is looked at again at `retryAt`
  * @property {number} restarts  replacements of dead workers since the master started
  * @property {import('./restart-policy.js').RestartRecord} record
  */
@@ -148,7 +156,8 @@ import { blankRecord } from './restart-policy.js'
  */
 
 /**
- * @typedef {{ at: number, time: number, random: number }} Stamp  monotonic ms, wall ms since the epoch, [0, 1)
+ * @typedef {{ at: number, time: number, random: number, drift?: Record<string, Drift> }} Stamp  monotonic ms, wall ms
+ *   since the epoch, [0, 1), and which releases have drifted, by id, of those that a worker may be forked on
  */
 
 /**
@@ -206,7 +215,7 @@ import { blankRecord } from './restart-policy.js'
 
 /** @typedef {{ type: string } & Record<string, any>} Fact  an event without id and time, see server/event-stream.js */
 
-/** @typedef {{ code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
+/** @typedef {{ code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'drifted' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
 
 /**
  * @param {object} start
@@ -245,5 +254,5 @@ export function shownRelease ({ args: _, execArgv: __, ...release }) {
 
 /** @param {number} number @param {string} release @returns {Slot} */
 export function createSlot (number, release) {
-  return { number, release, serving: null, candidate: null, retryAt: null, restarts: 0, record: blankRecord() }
+  return { number, release, serving: null, candidate: null, retryAt: null, held: null, restarts: 0, record: blankRecord() }
 }

@@ -20,6 +20,7 @@ export function openTurn (state, stamp) {
     events,
     at: stamp.at,
     random: stamp.random,
+    drift: stamp.drift ?? {},
     /** Wall time as history shows it. */
     isoTime: (delayMs = 0) => new Date(stamp.time + delayMs).toISOString(),
 

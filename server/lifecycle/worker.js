@@ -1,3 +1,4 @@
+import { hold, isHeld, release as letGo, tellDrift } from './drift.js'
 import { tripGuard } from './guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
 import { canMove, causeOfExit } from './worker-state.js'
@@ -15,15 +16,18 @@ import { canMove, causeOfExit } from './worker-state.js'
 export function fork (turn, slot, release, { readyTimeoutMs = turn.state.options.ready.timeoutMs } = {}) {
   const id = turn.state.nextWorker++
   turn.state.workers[id] = {
-    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, readyTimeoutMs, orphan: null
+    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, readyTimeoutMs, isDrifted: release in turn.drift, orphan: null
   }
   turn.order({ type: 'fork', worker: id, slot: slot.number, release: turn.state.releases[release] })
   turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: readyTimeoutMs })
+  tellDrift(turn, turn.state.workers[id])
   return id
 }
 
-/** @param {Turn} turn @param {Slot} slot fills it with a worker of its own release */
+/** @param {Turn} turn @param {Slot} slot fills it with a worker of its own release, unless that has to wait */
 export function forkServing (turn, slot) {
+  if (isHeld(turn, slot.release)) return hold(turn, slot)
+  letGo(turn, slot)
   slot.retryAt = null
   slot.serving = fork(turn, slot, slot.release)
 }
@@ -130,6 +134,7 @@ export function forgive (turn, slot) {
 export function cancelRetry (turn, slot) {
   if (slot.retryAt === null) return
   slot.retryAt = null
+  slot.held = null
   turn.order({ type: 'clear-deadline', deadline: 'retry', id: slot.number })
 }
 

@@ -3,6 +3,14 @@ import path from 'node:path'
 import { DeckError } from '../errors.js'
 
 /**
+ * @param {{ mode?: string }} release
+ * @returns {boolean} whether it runs where people edit, so that its files may change under its workers
+ */
+export function isLive ({ mode = 'live' }) {
+  return mode === 'live'
+}
+
+/**
  * Where the code of a release lies; all of it real paths.
  * @typedef {object} Place
  * @property {'live' | 'symlink' | 'path'} mode  how it was found

@@ -64,6 +64,8 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     get nextMaster () { return nextMaster },
     get preparing () { return preparing },
     judgements,
+    /** Which releases have drifted, by id. @type {Record<string, import('../../server/lifecycle/state.js').Drift>} */
+    drift: {},
     events,
     processes,
     deadlines,
@@ -71,7 +73,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     /** @param {any} input @returns {any} the refusal, if it was refused */
     feed (input) {
       const before = JSON.stringify(state)
-      const result = reduce(state, { at, time: at, random: 0.5, ...input })
+      const result = reduce(state, { at, time: at, random: 0.5, drift: simulation.drift, ...input })
       if (JSON.stringify(state) !== before) throw new Error('the reducer changed its input')
       state = result.state
       events.push(...result.events)

@@ -41,7 +41,7 @@ test('without anything set the defaults hold', async (t) => {
     drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
     stop: { termGraceMs: 5000 },
     crash: { graceMs: 1000 },
-    releases: { mode: 'auto', keep: 10 },
+    releases: { mode: 'auto', keep: 10, onDrift: 'mark' },
     orphanMs: 60_000,
     keeper: { giveUpAfter: 0 },
     restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
@@ -56,6 +56,7 @@ test('without anything set the defaults hold', async (t) => {
     },
     watchdog: { timeoutMs: 10_000, stack: 'on' },
     recycle: { maxRssBytes: 0, maxAgeMs: 0, maxRequests: 0 },
+    watch: false,
     diagnostics: { maxFiles: 20, maxBytes: 1024 ** 3 },
     notify: [],
     logs: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, mirror: 'auto' },
@@ -71,8 +72,8 @@ test('flags come before the environment, that before the file, that before the d
 
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
-  const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'watchdog.timeoutMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50] })
+  const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'watchdog.timeoutMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'] })
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t)
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]

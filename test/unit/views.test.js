@@ -79,11 +79,24 @@ test('the health sentence says the most urgent thing', () => {
   assert.equal(say({ readyWorkers: 0, workers: [{ ...ready, crashLooping: true }, { ...backoff, crashLooping: true }] }), 'bad: All 2 slots are crash-looping')
   assert.equal(say({ readyWorkers: 0, workers: [{ ...backoff, slot: 1 }, backoff] }), 'bad: No worker is ready')
   assert.equal(say({ readyWorkers: 1, workers: [ready, { ...other, state: 'unresponsive' }] }), 'bad: 1 of 2 workers is not answering')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, state: 'held', drifted: true, crashLooping: true }] }), 'bad: Slot 2 waits for you')
+  assert.equal(say({ readyWorkers: 0, workers: [1, 2].map((slot) => ({ ...backoff, slot, state: 'held' })) }), 'bad: Slots 1 and 2 wait for you')
+  assert.equal(say({ workers: [ready, { ...other, drifted: true }] }), 'warn: 1 of 2 workers runs changed files')
   assert.equal(say({ rollout: aRollout() }), 'info: Deploying r2')
   assert.equal(say({ rollout: aRollout({ state: 'aborting' }) }), 'info: Going back to r1')
   assert.equal(say({ rollout: aRollout({ kind: 'restart', steps: [{}, {}] }) }), 'info: Restarting all workers')
   assert.equal(say({ state: 'starting', readyWorkers: 0, workers: [] }), 'info: Starting 2 workers')
   assert.equal(say({ state: 'stopping', rollout: aRollout(), readyWorkers: 0 }), 'drain: The master is stopping')
+})
+
+test('a row says that its worker runs changed files, or that its slot waits for a person', () => {
+  const [drifted, held, plain] = [{ drifted: true }, { id: null, pid: null, slot: 2, state: 'held', drifted: true, retryAt: '2026-01-02T03:04:07.678Z' }, { slot: 3 }].map((fields) => {
+    const snapshot = aSnapshot({ workers: [aWorker(fields)] })
+    return views.render('partials/workers', overviewModel({ deck: { snapshot: () => snapshot }, history: aHistory(), now: NOW }))
+  })
+  assert.match(drifted, /Ready.*Drifted/s)
+  assert.match(held, /tone-bad.*Held.*2s.*Drifted/s)
+  assert.doesNotMatch(plain, /Drifted|Held/)
 })
 
 test('every event has a sentence and a tone, also of a type that is not known here', () => {

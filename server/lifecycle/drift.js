@@ -1,0 +1,72 @@
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').Slot} Slot */
+/** @typedef {import('./state.js').Drift} Drift */
+
+/** How often a slot that is held looks whether its files are back. */
+const LOOK_AGAIN_MS = 2000
+
+/**
+ * What happens where the files of a release have changed under its workers, so that a new worker would run other code
+ * than the old one under the same name: it is marked, or, if so configured, not started.
+ * @param {Turn} turn @param {string} release @returns {boolean} whether nothing is to be started on it
+ */
+export function isHeld (turn, release) {
+  return turn.state.options.releases?.onDrift === 'hold' && release in turn.drift
+}
+
+/** @param {Turn} turn @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
+export function hold (turn, slot) {
+  const isNews = slot.held === null
+  const ms = Math.min(LOOK_AGAIN_MS, turn.state.options.restart.maxDelayMs)
+  slot.held = turn.drift[slot.release]
+  slot.retryAt = turn.isoTime(ms)
+  turn.order({ type: 'set-deadline', deadline: 'retry', id: slot.number, ms })
+  if (!isNews) return
+  turn.tell('slot.held', {
+    slot: slot.number,
+    release: slot.release,
+    actor: 'system',
+    message: `slot ${slot.number} waits without a worker: files of ${slot.release} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(slot.held)}; deploy, or restore them`,
+    detail: slot.held
+  })
+}
+
+/** @param {Turn} turn @param {Slot} slot is given a worker now */
+export function release (turn, slot) {
+  if (slot.held === null) return
+  slot.held = null
+  turn.tell('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} goes on: the files of ${slot.release} are again what was deployed` })
+}
+
+/** @param {Turn} turn @param {import('./state.js').Worker} worker that has just been forked */
+export function tellDrift (turn, worker) {
+  if (!worker.isDrifted) return
+  const drift = turn.drift[worker.release]
+  turn.tellOf('worker.drifted', worker, {
+    actor: 'system',
+    message: `worker ${worker.id} (slot ${worker.slot}) starts on ${worker.release}, but files of it have changed since it was deployed: ${namesOf(drift)}`,
+    detail: drift
+  })
+}
+
+/**
+ * @param {import('./state.js').PoolState} state @param {import('./state.js').Input} input an operator's
+ * @returns {import('./state.js').Refusal | null} of what would start workers on a release that has drifted
+ */
+export function driftRefusal (state, { drift = {}, ...input }) {
+  const isMeant = input.type === 'restart-worker' || input.type === 'upgrade' || (input.type === 'rollout' && input.kind === 'restart')
+  if (!isMeant || state.options.releases?.onDrift !== 'hold') return null
+  const drifted = [...new Set(state.slots.map((slot) => slot.release))].find((id) => id in drift)
+  if (!drifted) return null
+  return {
+    code: 'drifted',
+    message: `files of ${drifted} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(drift[drifted])}; deploy, or restore them`,
+    details: { release: drifted, ...drift[drifted] }
+  }
+}
+
+/** @param {Drift} drift */
+export function namesOf ({ count, files }) {
+  const more = count - files.length
+  return `${files.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}

@@ -1,0 +1,140 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { watch as watchFiles } from 'chokidar'
+
+const MAX_FILES = 10_000
+/** An editor writes a file more than once, and a checkout many. */
+const DEBOUNCE_MS = 200
+/** How soon a file is seen that is back after it was removed: watching its folder for it misses some. */
+const LOOK_FOR_MISSING_MS = 250
+const MAX_ERROR_LINES = 6
+const MAX_LINE_CHARS = 300
+const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']
+/** What ends by itself: the change is rolled out after it. */
+const BUSY = ['rollout-running', 'upgrade-running', 'starting']
+
+/**
+ * Rolls out what a developer has changed: watches the files that the workers have loaded, without their packages. A
+ * change that comes while something is rolled out is remembered, once.
+ * @param {object} parts
+ * @param {() => unknown} parts.deploy  starts a rollout; throws a DeckError where it cannot
+ * @param {Pick<import('../event-stream.js').EventStream, 'subscribe'>} parts.events
+ * @param {(exit: import('../event-stream.js').DeckEvent) => string[]} parts.stderrOf  the last lines of a worker that has ended
+ * @param {(line: string) => void} parts.tell  takes text of the app's own
+ */
+export function createWatcher ({ deploy, events, stderrOf, tell }) {
+  const watcher = watchFiles([], { ignoreInitial: true })
+  /** @type {Set<string>} */
+  const watched = new Set()
+  /** @type {Set<string>} */
+  const missing = new Set()
+  const looking = setInterval(lookForMissing, LOOK_FOR_MISSING_MS).unref()
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  /** Something has changed since the last rollout began. */
+  let hasChanged = false
+  let hasFailed = false
+  /** The error of all workers is said once after each change. */
+  let lastError = ''
+
+  watcher.on('all', (event, file) => {
+    if (!watched.has(file)) return
+    if (event === 'unlink') missing.add(file)
+    changed()
+  })
+  // EMFILE, ENOSPC: too many watches for this system. One word for all files is enough.
+  watcher.on('error', (/** @type {any} */ error) => {
+    if (!hasFailed) tell(`watch: ${error.message}`)
+    hasFailed = true
+  })
+  const unsubscribe = events.subscribe((event) => {
+    if (ENDS.includes(event.type) && hasChanged) rollSoon()
+    if (event.type === 'worker.exited' && event.cause === 'boot-failure') explain(event)
+  })
+
+  return {
+    add,
+
+    async close () {
+      clearTimeout(timer)
+      clearInterval(looking)
+      unsubscribe()
+      await watcher.close()
+    }
+  }
+
+  /** @param {unknown[]} files  absolute paths, as a worker names them: anything */
+  function add (files) {
+    for (const file of files) {
+      if (typeof file !== 'string' || watched.size >= MAX_FILES || watched.has(file) || !isOwn(file)) continue
+      watched.add(file)
+      watcher.add(file)
+    }
+  }
+
+  /** @param {import('../event-stream.js').DeckEvent} exit of a worker that does not say any more what it has loaded */
+  function explain (exit) {
+    const lines = firstLines(exit, stderrOf(exit))
+    if (lastError !== lines.join()) for (const line of lines) tell(`  ${line}`)
+    lastError = lines.join()
+    add([...String(exit.detail?.stack ?? '').split('\n'), ...lines].flatMap(filesIn).filter((file) => existsSync(file)))
+  }
+
+  function lookForMissing () {
+    for (const file of missing) {
+      if (!existsSync(file)) continue
+      missing.delete(file)
+      watcher.add(file)
+      changed()
+    }
+  }
+
+  function changed () {
+    hasChanged = true
+    lastError = ''
+    rollSoon()
+  }
+
+  function rollSoon () {
+    clearTimeout(timer)
+    timer = setTimeout(roll, DEBOUNCE_MS)
+  }
+
+  async function roll () {
+    hasChanged = false
+    try {
+      await deploy()
+    } catch (/** @type {any} */ error) {
+      if (BUSY.includes(error.code)) hasChanged = true
+      else if (error.code !== 'stopping') tell(`watch: ${error.message}`)
+    }
+  }
+}
+
+/** @param {string} line of an error @returns {string[]} absolute paths of the sources that it names */
+function filesIn (line) {
+  const [, text] = /((?:file:\/\/)?\/[^\s()'"]+?\.[cm]?[jt]sx?)\b/.exec(line.slice(0, 1000)) ?? []
+  if (text === undefined) return []
+  try {
+    return [text.startsWith('file:') ? fileURLToPath(text) : text]
+  } catch {
+    return []
+  }
+}
+
+/** @param {string} file */
+function isOwn (file) {
+  return path.isAbsolute(file) && !file.includes('\0') && !file.split(path.sep).includes('node_modules')
+}
+
+/**
+ * Where a source cannot be parsed, only stderr names the place.
+ * @param {import('../event-stream.js').DeckEvent} exit @param {string[]} stderr
+ */
+function firstLines ({ detail }, stderr) {
+  if (!detail?.errorName) return []
+  const at = stderr.findLastIndex((line) => line.startsWith(detail.errorName))
+  const lines = at === -1 ? String(detail.stack ?? '').split('\n') : stderr.slice(Math.max(0, at - 4), at + 2)
+  return lines.filter((line) => line.trim() !== '').slice(0, MAX_ERROR_LINES).map((line) => line.slice(0, MAX_LINE_CHARS))
+}

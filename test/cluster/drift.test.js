@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { utimesSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { runCli, startDeck } from '../support/deck.js'
+import { createSources } from '../support/sources.js'
+
+/** @param {import('../support/deck.js').Deck} deck @param {number} slot kills its worker, and waits for what has come of it @param {(event: any) => boolean} isOutcome */
+async function killWorker (deck, slot, isOutcome) {
+  const { workers, lastEventId } = await deck.status()
+  process.kill(workers.find((/** @type {any} */ row) => row.slot === slot).pid, 'SIGKILL')
+  return await deck.untilEvent((event) => event.id > lastEventId && event.slot === slot && isOutcome(event), `what comes of slot ${slot}`)
+}
+
+const isReady = (/** @type {any} */ { type }) => type === 'worker.ready'
+const isHeld = (/** @type {any} */ { type }) => type === 'slot.held'
+
+describe('drift of a live release', { concurrency: true }, () => {
+  test('a worker that is replaced after an edit in place is marked, in status, history and by event; a deploy makes it good', async (t) => {
+    const { app, write } = createSources()
+    const deck = await startDeck(t, app, { flags: ['--drain-idle-grace-ms', '100'] })
+    await deck.until({ ready: 2 })
+    const file = write('nested', 2)
+    const { worker } = await killWorker(deck, 1, isReady)
+    const status = await deck.status()
+    assert.deepEqual(status.workers.map((/** @type {any} */ row) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false, 'r1']])
+    const [event, ...others] = await deck.history('type=worker.drifted')
+    assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', { count: 1, files: [file] }, []])
+    assert.match((await runCli(['status', '--data-dir', deck.folder])).stdout, /ready \(drifted\)/)
+
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    const after = await deck.status()
+    assert.deepEqual(after.workers.map((/** @type {any} */ row) => [row.drifted, row.release]), [[false, 'r2'], [false, 'r2']])
+    await killWorker(deck, 2, isReady)
+    assert.equal((await deck.history('type=worker.drifted')).length, 1)
+  })
+
+  test('a touch is no drift', async (t) => {
+    const { app, folder } = createSources()
+    const deck = await startDeck(t, app)
+    await deck.until({ ready: 2 })
+    for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs']) utimesSync(path.join(folder, name), new Date(), new Date())
+    await killWorker(deck, 1, isReady)
+    assert.ok((await deck.status()).workers.every((/** @type {any} */ row) => row.drifted === false))
+  })
+
+  test('with hold the slot waits, until the files are back or something is deployed', async (t) => {
+    const { app, write } = createSources()
+    const deck = await startDeck(t, app, { flags: ['--releases-on-drift', 'hold', '--drain-idle-grace-ms', '100'] })
+    await deck.until({ ready: 2 })
+    const file = write('required', 2)
+    const held = await killWorker(deck, 1, isHeld)
+    assert.deepEqual([held.release, held.detail], ['r1', { count: 1, files: [file] }])
+    const { workers: [row], readyWorkers } = await deck.status()
+    assert.deepEqual([row.state, row.drifted, row.pid, readyWorkers], ['held', true, null, 1])
+    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'restart' }) })
+    assert.deepEqual([status, body.code], [409, 'drifted'])
+    assert.match(body.detail, /files of r1 have changed/)
+
+    write('required', 1)
+    await deck.untilEvent(({ type }) => type === 'slot.resumed', 'the slot to go on')
+    await deck.until({ ready: 2 })
+
+    writeFileSync(file, 'exports.required = 3')
+    await killWorker(deck, 2, isHeld)
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    await deck.until({ ready: 2 })
+    const answers = await Promise.all(Array.from({ length: 8 }, async () => /** @type {any} */ (await (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json())))
+    assert.ok(answers.every(({ required }) => required === 3))
+    assert.equal((await deck.history('type=worker.drifted')).length, 0)
+  })
+})

@@ -1,0 +1,100 @@
+import inspector from 'node:inspector'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** An app with more is known by its own files first, then by as many of its packages as fit. */
+const MAX_FILES = 10_000
+/**
+ * Counted from the first look; the last one repeats. What loads late does so with the first requests or hardly ever. A
+ * look takes about 50 ms for 1,000 modules the first time, and a third of that later, so few are worth it.
+ */
+const LOOKS_MS = { rarely: [10_000, 60_000, 600_000], often: [2000] }
+const OWN_FOLDER = path.dirname(fileURLToPath(import.meta.url))
+
+/**
+ * Tells the master which files this process has loaded, and later what has come to them.
+ * @param {import('./channel.js').Channel} channel
+ * @param {'off' | 'rarely' | 'often'} pace  how soon files that are loaded late become known
+ * @returns {{ begin: () => void }} to be called once the app listens: in the next turn it looks for the first time, which
+ *   is before a connection can be accepted, so no request waits for it
+ */
+export function tellLoadedFiles (channel, pace) {
+  /** @type {Set<string>} */
+  const told = new Set()
+  let hasBegun = false
+
+  return {
+    begin () {
+      if (hasBegun || pace === 'off') return
+      hasBegun = true
+      setImmediate(look, 0)
+    }
+  }
+
+  function look (/** @type {number} */ round) {
+    const files = boundedFiles(listLoadedFiles().filter((file) => !told.has(file)), MAX_FILES - told.size)
+    for (const file of files) told.add(file)
+    if (files.length > 0) channel.send({ type: 'files', files })
+    const looks = LOOKS_MS[/** @type {'rarely' | 'often'} */ (pace)]
+    if (told.size < MAX_FILES) setTimeout(look, looks[Math.min(round, looks.length - 1)], round + 1).unref()
+  }
+}
+
+/**
+ * Every file that this process has loaded as code: CommonJS, JSON and addons from the cache of `require`, ES modules
+ * from the debugger's list of scripts, which V8 keeps anyway. No loader hook sees ES modules on every version from 20
+ * on without a price for each import. The debugger is on for this one synchronous call alone: no `debugger` statement
+ * can stop anything, and optimised code stays as it is.
+ * Unknown to it: what worker threads load, and what an app reads by itself.
+ * @returns {string[]} absolute paths
+ */
+export function listLoadedFiles () {
+  const files = new Set(Object.keys(createRequire(import.meta.url).cache))
+  if (process.argv[1]) files.add(process.argv[1])
+  for (const url of listScripts()) {
+    const file = toPath(url)
+    if (file) files.add(file)
+  }
+  return [...files].filter((file) => path.isAbsolute(file) && path.dirname(file) !== OWN_FOLDER)
+}
+
+/** @returns {string[]} URLs, as V8 knows them */
+function listScripts () {
+  /** @type {string[]} */
+  const urls = []
+  try {
+    const session = new inspector.Session()
+    session.connect()
+    try {
+      session.on('Debugger.scriptParsed', ({ params: { url, hasSourceURL } }) => {
+        // Any code can name itself so, whatever file it came from.
+        if (!hasSourceURL) urls.push(url)
+      })
+      session.post('Debugger.enable')
+      session.post('Debugger.disable')
+    } finally {
+      session.disconnect()
+    }
+  } catch {
+    // ERR_INSPECTOR_NOT_AVAILABLE, ERR_ACCESS_DENIED: a node without it, or not for this process.
+  }
+  return urls
+}
+
+/** @param {string} url @returns {string | null} null: it is no file */
+function toPath (url) {
+  try {
+    return url.startsWith('file:') ? fileURLToPath(url) : path.isAbsolute(url) ? url : null
+  } catch {
+    // ERR_INVALID_FILE_URL_PATH: `vm` takes any name.
+    return null
+  }
+}
+
+/** @param {string[]} files @param {number} limit */
+function boundedFiles (files, limit) {
+  if (files.length <= limit) return files
+  const isPackage = (/** @type {string} */ file) => file.includes(`${path.sep}node_modules${path.sep}`)
+  return [...files.filter((file) => !isPackage(file)), ...files.filter(isPackage)].slice(0, Math.max(0, limit))
+}
