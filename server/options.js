@@ -4,6 +4,8 @@ const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
 const MAX_TIMER_MS = 2 ** 31 - 1
 export const MAX_WORKERS = 256
+/** A path and perhaps a query, as the first line of a request has them. */
+const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 
 /** Everything that can be set, as one schema: flags, environment names, help and error messages are derived from it. */
 export const SCHEMA = z.strictObject({
@@ -24,7 +26,13 @@ export const SCHEMA = z.strictObject({
   }),
   ready: group({
     signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
-    timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000)
+    timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
+    path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app answers there; without it nobody asks').optional(),
+    status: statuses('the answers that say so'),
+    intervalMs: integer(10, 60_000, 'how long after an answer that does not say so the app is asked again, at first; doubles up to a second', 'ms').default(100),
+    probeTimeoutMs: integer(1, MAX_TIMER_MS, 'how long one such answer may take', 'ms').default(5000),
+    warmup: urlPaths('paths that are asked for after that, in this order, still before any connection; their answers do not matter'),
+    warmupRounds: integer(1, 10_000, 'how often').default(1)
   }),
   drain: group({
     idleGraceMs: milliseconds('how long a draining worker leaves idle connections open').default(5000),
@@ -167,6 +175,31 @@ function choice (values, description) {
 /** @param {string} description */
 function text (description) {
   return z.string().min(1).meta({ kind: 'text', hint: 'text', expected: 'a text that is not empty', description })
+}
+
+/** @param {string} description */
+function urlPath (description) {
+  return z.string().regex(URL_PATH).meta({ kind: 'text', hint: 'path', expected: 'a path such as "/health"', description })
+}
+
+/** @param {string} description */
+function urlPaths (description) {
+  return z.array(z.string().regex(URL_PATH)).max(1000).default([]).meta({
+    kind: 'list', hint: 'list', separator: ' ', expected: 'a list of paths such as "/health"', description: `${description} (separated by spaces)`
+  })
+}
+
+/** In a config file also as one text or as numbers. @param {string} description */
+function statuses (description) {
+  const range = z.string().regex(/^[1-5]\d\d(-[1-5]\d\d)?$/).refine((value) => {
+    const [from, to = from] = value.split('-')
+    return from <= to
+  })
+  const given = (/** @type {unknown} */ value) => typeof value === 'string' ? value.split(',').map((part) => part.trim()) : typeof value === 'number' ? [value] : value
+  const asTexts = (/** @type {unknown} */ value) => Array.isArray(value) ? value.map((each) => typeof each === 'number' ? String(each) : each) : value
+  return z.preprocess((value) => asTexts(given(value)), z.array(range).min(1).max(100)).default(['200-399']).meta({
+    kind: 'list', hint: 'list', separator: ',', expected: 'HTTP statuses such as 200, "200-399" or a list of them', description: `${description} (separated by commas)`
+  })
 }
 
 /** @param {string} description */

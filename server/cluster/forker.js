@@ -42,6 +42,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       crashFile,
       maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
       crash,
+      probe: probeOf(ready),
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {
@@ -51,7 +52,8 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       NODE_APP_INSTANCE: slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(settings)
     })
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile })
+    const isTurnedAway = dispatch === 'round-robin' && ready.path !== undefined
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isTurnedAway })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)
@@ -77,4 +79,9 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       output.close()
     }
   }
+}
+
+/** @param {import('../config.js').Config['ready']} ready @returns {import('../../workers/protocol.js').ProbeSettings | null} */
+function probeOf ({ path, status, intervalMs, probeTimeoutMs, warmup, warmupRounds }) {
+  return path === undefined ? null : { path, status, intervalMs, timeoutMs: probeTimeoutMs, warmup, warmupRounds }
 }

@@ -47,7 +47,7 @@ export function createSupervisor (initialState, {
   /** @type {any[]} */
   const inbox = []
   let isWorking = false
-  const readySignal = initialState.options.ready.signal
+  const { signal: readySignal, path: readyPath } = initialState.options.ready
   /** @type {() => void} */
   let resolveFinished
   /** @type {Promise<void>} */
@@ -100,7 +100,12 @@ export function createSupervisor (initialState, {
     listening (/** @type {number} */ worker, /** @type {any} */ { address }) {
       if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
     },
-    ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
+    probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
+    ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
+      const handle = handles.get(worker)
+      if (handle && 'accept' in handle) handle.accept()
+      receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
+    },
     diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
     crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
@@ -328,7 +333,9 @@ export function createSupervisor (initialState, {
         onOnline: () => receive({ type: 'worker-online', worker }),
         onMessage: (body) => hear(worker, body),
         onAppMessage: (message) => {
-          if (message === 'ready' && readySignal === 'message') receive({ type: 'worker-ready', worker })
+          if (message !== 'ready' || readySignal !== 'message') return
+          if (readyPath === undefined) receive({ type: 'worker-ready', worker })
+          else handles.get(worker)?.tell({ type: 'probe' })
         },
         onExit: (exit) => exited(worker, exit)
       })

@@ -2,6 +2,7 @@ import { beginCrash } from './crashing.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
+import { notReadyInTime, takeNoteOfProbe, tellWarmUp } from './readiness.js'
 import { candidateLost, candidateReady, cutShort, oldWorkerGone, servingLost, startRollout } from './rollout.js'
 import { createSlot } from './state.js'
 import { openTurn } from './turn.js'
@@ -111,10 +112,13 @@ const HANDLERS = {
     turn.tellOf('worker.listening', worker, { message: address })
   }),
 
-  'worker-ready': ofWorker((turn, worker) => {
+  'worker-probed': ofWorker(takeNoteOfProbe),
+
+  'worker-ready': ofWorker((turn, worker, report) => {
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting') return
-    becomeReady(turn, worker)
+    becomeReady(turn, worker, report.probe)
+    tellWarmUp(turn, worker, report)
     watchAge(turn, worker)
     const slot = turn.slot(worker.slot)
     if (slot?.candidate !== worker.id) return
@@ -170,8 +174,7 @@ const HANDLERS = {
 const DEADLINES = {
   ready (turn, worker) {
     if (worker.state !== 'starting') return
-    const { timeoutMs } = turn.state.options.ready
-    const message = `worker ${worker.id} (slot ${worker.slot}) was not ready within ${timeoutMs} ms (option ready.timeoutMs)`
+    const message = notReadyInTime(worker, turn.state.options.ready)
     const role = roleOf(turn, worker)
     drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
     lose(turn, worker, role, 'boot-failure', message)

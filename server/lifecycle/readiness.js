@@ -1,0 +1,22 @@
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').Worker} Worker */
+
+/** @param {Turn} _turn @param {Worker} worker @param {{ text: string }} seen why its app is not ready yet */
+export function takeNoteOfProbe (_turn, worker, { text }) {
+  if (worker.state === 'starting') worker.probed = text
+}
+
+/**
+ * @param {Worker} worker that has had its time
+ * @param {{ timeoutMs: number, path?: string }} ready
+ * @returns {string} what it was not, and what was last seen of it
+ */
+export function notReadyInTime ({ id, slot, probed }, { timeoutMs, path }) {
+  const seen = path === undefined ? '' : `: ${probed ?? `GET ${path} could not be asked, as no HTTP server of the app has listened`}`
+  return `worker ${id} (slot ${slot}) was not ready within ${timeoutMs} ms (option ready.timeoutMs)${seen}`
+}
+
+/** @param {Turn} turn @param {Worker} worker that is ready now @param {{ warmupFailed?: string | null }} report */
+export function tellWarmUp (turn, worker, { warmupFailed }) {
+  if (warmupFailed) turn.tellOf('worker.warm-up-failed', worker, { message: warmupFailed })
+}
