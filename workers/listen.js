@@ -67,7 +67,8 @@ export function shareSockets ({ channel, isDraining, hold }) {
     indexes.free(query)
     const isFatal = server.listenerCount('error') === 0
     if (isFatal) channel.send({ type: 'bind-failed', errno: reply.errno, query })
-    if (!(isFatal && reply.awaitMaster)) callback(reply.errno, null)
+    // A server that was closed meanwhile has Node close what it gets, error or not.
+    if (!(isFatal && reply.awaitMaster)) callback(reply.errno, { close () {} })
   }
 
   function releaseOnClose (/** @type {any} */ handle, /** @type {any} */ query, /** @type {string} */ key) {

@@ -26,9 +26,10 @@ export function createProbeClient (server, { address, timeoutMs }) {
     const isAuthorized = Boolean(server.requestCert && server.rejectUnauthorized)
     const ends = connectInMemory({ port: Number(port), tls: isTls ? { alpnProtocol, isAuthorized } : null })
     Object.assign(ends.server, { [UNCOUNTED]: true })
-    server.prependOnceListener('session', leaveUncounted)
+    const prepare = (/** @type {any} */ session) => prepareSession(session, ends.server)
+    server.prependListener('session', prepare)
     server.emit(isTls ? 'secureConnection' : 'connection', ends.server)
-    server.off('session', leaveUncounted)
+    server.off('session', prepare)
     return ends.client
   }
 }
@@ -125,7 +126,15 @@ function oneLine (text) {
   return text.slice(0, EXCERPT_CHARS).replace(/[\s\p{Cc}]+/gu, ' ').trim()
 }
 
-/** @param {any} session of HTTP/2, the server's end */
-function leaveUncounted (session) {
+/** What Node's HTTP/2 leaves behind when it wraps a socket that is none of the system's. */
+const SHOWN = ['encrypted', 'authorized', 'authorizationError', 'alpnProtocol', 'servername', 'getProtocol', 'getCipher', 'getPeerCertificate', 'getPeerX509Certificate', 'getCertificate', 'getX509Certificate', 'getSession', 'isSessionReused']
+
+/** @param {any} session the server's end @param {any} socket below it */
+function prepareSession (session, socket) {
   session[UNCOUNTED] = true
+  const shown = session.socket
+  for (const name of SHOWN) if (name in socket) shown[name] = socket[name]
+  // From here net.Socket has the addresses of both ends.
+  shown._peername = { address: socket.remoteAddress, family: socket.remoteFamily, port: socket.remotePort }
+  shown._getsockname = () => socket.address()
 }

@@ -3,6 +3,8 @@ import { createProbeClient } from './probe-client.js'
 
 const MAX_INTERVAL_MS = 1000
 const MAX_FAILURES_TOLD = 3
+/** How far the warm-up is. */
+const TELL_EVERY_MS = 250
 
 /**
  * Asks the app over HTTP until it answers as it should, then warms it up; all that before it accepts one connection.
@@ -66,11 +68,15 @@ export function createReadiness (settings, { onSeen, onReady }) {
   async function warmUp (probed) {
     const total = warmup.length * warmupRounds
     const startedAt = performance.now()
+    let tellAt = startedAt
     /** @type {string[]} */
     const failures = []
     for (let count = 0; count < total; count++) {
       const each = warmup[count % warmup.length]
-      tell(`warm-up request ${count + 1} of ${total}: GET ${each}`)
+      if (performance.now() >= tellAt) {
+        tell(`warm-up request ${count + 1} of ${total}: GET ${each}`)
+        tellAt = performance.now() + TELL_EVERY_MS
+      }
       const { isWanted, text } = await tryOnce(each, ['100-499'])
       if (isStopped) return
       if (!isWanted) failures.push(text.whole)
