@@ -14,8 +14,8 @@ export function turnAway (child) {
   const { send } = child
   /** @type {WeakSet<object>} */
   const refused = new WeakSet()
-  /** @type {Map<number, { handle: any, cancel: () => void }>} by the number that the primary waits for */
-  const waiting = new Map()
+  /** The numbers that the primary waits for. @type {Set<number>} */
+  const waiting = new Set()
   let isGone = false
 
   child.send = function (/** @type {any} */ message, /** @type {any} */ handle) {
@@ -23,38 +23,33 @@ export function turnAway (child) {
     later(message.seq, handle)
     return true
   }
-  // Before node:cluster hears of it, which forgets the worker then and with it what it was offered.
-  child.prependOnceListener('disconnect', leave)
-  child.prependOnceListener('exit', leave)
+  child.once('disconnect', leave)
   return open
 
   function open () {
     child.send = send
     child.off('disconnect', leave)
-    child.off('exit', leave)
   }
 
+  /** The primary has heard of it just before, and offers this worker nothing any more. */
   function leave () {
     isGone = true
-    for (const [seq, { cancel }] of [...waiting]) {
-      cancel()
-      refuse(seq)
-    }
+    for (const seq of waiting) refuse(seq)
   }
 
   function later (/** @type {number} */ seq, /** @type {any} */ handle) {
-    const again = refused.has(handle) && !isGone
+    waiting.add(seq)
+    if (refused.has(handle)) setTimeout(refuse, AGAIN_MS, seq)
+    else setImmediate(refuse, seq)
     refused.add(handle)
-    const timer = again ? setTimeout(refuse, AGAIN_MS, seq) : setImmediate(refuse, seq)
-    waiting.set(seq, { handle, cancel: () => again ? clearTimeout(/** @type {any} */ (timer)) : clearImmediate(/** @type {any} */ (timer)) })
   }
 
   function refuse (/** @type {number} */ seq) {
-    const { handle } = waiting.get(seq) ?? {}
+    // Between the end of the channel and the word of it the primary would offer it once more, and lose it.
+    if (!waiting.has(seq) || (!child.connected && !isGone)) return
     waiting.delete(seq)
-    // With its last worker the primary closes the socket, and nobody would ever take it.
+    // With its last worker the primary has closed the socket, and nobody would ever take what it still has: this closes it.
     const isLost = isGone && Object.values(cluster.workers ?? {}).every((worker) => worker?.process === child || !worker?.isConnected())
-    if (isLost) handle?.close()
     child.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: isLost }, undefined)
   }
 }
