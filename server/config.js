@@ -132,8 +132,7 @@ function validate (given) {
   const option = /** @type {Option} */ (OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index])))
   const { value, source } = /** @type {Given} */ (given.get(option.name))
   if (option.kind === 'file') throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
-  const expected = issue.code === 'custom' ? issue.params?.expected : undefined
-  throw new DeckError('invalid-config', `${source}: expected ${expected ?? option.expected}, received ${shown(value)}`)
+  throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shown(value)}`)
 }
 
 /**

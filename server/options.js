@@ -28,12 +28,12 @@ export const SCHEMA = z.strictObject({
     signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
     timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
     path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first. Without it nobody asks').optional(),
-    status: statuses('the answers that say so'),
-    intervalMs: integer(10, 60_000, 'how long after an answer that does not say so the app is asked again, at first; then twice as long each time, up to a second', 'ms').default(100),
-    probeTimeoutMs: integer(1, MAX_TIMER_MS, 'how long one such answer may take', 'ms').default(5000),
-    warmup: urlPaths('paths that are asked for after that, in this order, still before any connection; their answers do not matter'),
-    warmupRounds: integer(1, 10_000, 'how often').default(1)
-  }).refine(({ path, warmup }) => path !== undefined || warmup.length === 0, { path: ['warmup'], params: { expected: 'ready.path to be set too' } }),
+    status: statuses('which answers say that it is ready'),
+    intervalMs: integer(10, 60_000, 'how long after another answer the app is asked again, at first; then twice as long each time, up to a second', 'ms').default(100),
+    probeTimeoutMs: integer(1, MAX_TIMER_MS, 'how long one answer may take', 'ms').default(5000),
+    warmup: urlPaths('paths that are then asked for in this order, still before any connection; a bad answer is told, and stops nobody'),
+    warmupRounds: integer(1, 10_000, 'how often all of them are asked for').default(1)
+  }),
   drain: group({
     idleGraceMs: milliseconds('how long a draining worker leaves idle connections open').default(5000),
     deadlineMs: milliseconds('how long a draining worker may take to answer what it has').default(30_000)

@@ -83,8 +83,8 @@ export function statusClass (code) {
  * counting where a dead master has left its workers behind. `maxRequests`: after which it is to be recycled, 0: never.
  * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, probe: ProbeSettings | null }} BootSettings
  *
- * How a worker asks its app before it accepts connections; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
- * @typedef {{ path: string, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings
+ * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
+ * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings
  *
  * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
  * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number }} OrphanSettings

@@ -52,20 +52,21 @@ export function createReadiness (settings, { onSeen, onReady }) {
   function run () {
     if (isRunning || isStopped || !hasBegun || servers.size === 0) return
     isRunning = true
-    probe(1, intervalMs)
+    if (path === null) warmUp([])
+    else probe(path, 1, intervalMs)
   }
 
-  /** @param {number} number of this try @param {number} delayMs before the next one */
-  async function probe (number, delayMs) {
-    const { isWanted, text } = await tryOnce(path, status)
+  /** @param {string} what a path @param {number} number of this try @param {number} delayMs before the next one */
+  async function probe (what, number, delayMs) {
+    const { isWanted, text } = await tryOnce(what, status)
     if (isStopped) return
-    if (isWanted) return warmUp(`${text.head}${number > 1 ? ` at try ${number}` : ''}`)
+    if (isWanted) return warmUp([number > 1 ? `${text.head} at try ${number}` : text.head])
     tell(text.whole)
-    timer = setTimeout(probe, delayMs, number + 1, Math.min(delayMs * 2, Math.max(intervalMs, MAX_INTERVAL_MS)))
+    timer = setTimeout(probe, delayMs, what, number + 1, Math.min(delayMs * 2, Math.max(intervalMs, MAX_INTERVAL_MS)))
   }
 
-  /** @param {string} probed */
-  async function warmUp (probed) {
+  /** @param {string[]} done */
+  async function warmUp (done) {
     const total = warmup.length * warmupRounds
     const startedAt = performance.now()
     let tellAt = startedAt
@@ -82,8 +83,9 @@ export function createReadiness (settings, { onSeen, onReady }) {
       if (!isWanted) failures.push(text.whole)
     }
     end()
+    if (total > 0) done.push(`${total} warm-up request${total === 1 ? '' : 's'} took ${Math.round(performance.now() - startedAt)} ms`)
     onReady({
-      probe: total === 0 ? probed : `${probed}; ${total} warm-up requests took ${Math.round(performance.now() - startedAt)} ms`,
+      probe: done.join('; '),
       warmupFailed: failures.length === 0 ? null : `${failures.length} of ${total} warm-up requests failed: ${shortened(failures).join('; ')}`
     })
   }

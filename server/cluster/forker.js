@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
+import { isAsked } from '../lifecycle/readiness.js'
 import { jittered } from '../lifecycle/recycling.js'
 import { createWorkerHandle } from './worker-handle.js'
 
@@ -52,7 +53,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
       NODE_APP_INSTANCE: slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(settings)
     })
-    const isTurnedAway = dispatch === 'round-robin' && ready.path !== undefined
+    const isTurnedAway = dispatch === 'round-robin' && isAsked(ready)
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isTurnedAway })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
@@ -82,6 +83,7 @@ export function createForker ({ args, execArgv, cwd, dispatch, ready, drain, sto
 }
 
 /** @param {import('../config.js').Config['ready']} ready @returns {import('../../workers/protocol.js').ProbeSettings | null} */
-function probeOf ({ path, status, intervalMs, probeTimeoutMs, warmup, warmupRounds }) {
-  return path === undefined ? null : { path, status, intervalMs, timeoutMs: probeTimeoutMs, warmup, warmupRounds }
+function probeOf (ready) {
+  const { path = null, status, intervalMs, probeTimeoutMs, warmup, warmupRounds } = ready
+  return isAsked(ready) ? { path, status, intervalMs, timeoutMs: probeTimeoutMs, warmup, warmupRounds } : null
 }

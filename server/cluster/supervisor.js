@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import { takeCrashNote } from '../crashes/note.js'
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
+import { isAsked } from '../lifecycle/readiness.js'
 import { snapshot } from '../lifecycle/snapshot.js'
 import { isAlive } from '../process-identity.js'
 import { createAddresses } from './addresses.js'
@@ -47,7 +48,7 @@ export function createSupervisor (initialState, {
   /** @type {any[]} */
   const inbox = []
   let isWorking = false
-  const { signal: readySignal, path: readyPath } = initialState.options.ready
+  const { ready } = initialState.options
   /** @type {() => void} */
   let resolveFinished
   /** @type {Promise<void>} */
@@ -333,9 +334,9 @@ export function createSupervisor (initialState, {
         onOnline: () => receive({ type: 'worker-online', worker }),
         onMessage: (body) => hear(worker, body),
         onAppMessage: (message) => {
-          if (message !== 'ready' || readySignal !== 'message') return
-          if (readyPath === undefined) receive({ type: 'worker-ready', worker })
-          else handles.get(worker)?.tell({ type: 'probe' })
+          if (message !== 'ready' || ready.signal !== 'message') return
+          if (isAsked(ready)) handles.get(worker)?.tell({ type: 'probe' })
+          else receive({ type: 'worker-ready', worker })
         },
         onExit: (exit) => exited(worker, exit)
       })

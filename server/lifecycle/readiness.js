@@ -1,6 +1,11 @@
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
 
+/** @param {{ path?: string, warmup?: readonly string[] }} ready whether a worker asks its app before it accepts connections */
+export function isAsked ({ path, warmup = [] }) {
+  return path !== undefined || warmup.length > 0
+}
+
 /** @param {Turn} _turn @param {Worker} worker @param {{ text: string }} seen why its app is not ready yet */
 export function takeNoteOfProbe (_turn, worker, { text }) {
   if (worker.state === 'starting') worker.probed = text
@@ -8,12 +13,13 @@ export function takeNoteOfProbe (_turn, worker, { text }) {
 
 /**
  * @param {Worker} worker that has had its time
- * @param {{ timeoutMs: number, path?: string }} ready
+ * @param {import('./state.js').LifecycleOptions['ready']} ready
  * @returns {string} what it was not, and what was last seen of it
  */
-export function notReadyInTime ({ id, slot, probed }, { timeoutMs, path }) {
-  const seen = path === undefined ? '' : `: ${probed ?? `GET ${path} could not be asked, as no HTTP server of the app has listened`}`
-  return `worker ${id} (slot ${slot}) was not ready within ${timeoutMs} ms (option ready.timeoutMs)${seen}`
+export function notReadyInTime ({ id, slot, probed }, ready) {
+  const [first] = [ready.path, ...ready.warmup ?? []].filter(Boolean)
+  const seen = isAsked(ready) ? `: ${probed ?? `nobody could be asked for ${first}, as no HTTP server of the app has listened`}` : ''
+  return `worker ${id} (slot ${slot}) was not ready within ${ready.timeoutMs} ms (option ready.timeoutMs)${seen}`
 }
 
 /** @param {Turn} turn @param {Worker} worker that is ready now @param {{ warmupFailed?: string | null }} report */

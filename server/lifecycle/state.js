@@ -2,7 +2,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * @typedef {object} LifecycleOptions  durations in ms
- * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number, path?: string }} ready
+ * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[] }} ready
  * @property {{ idleGraceMs: number, deadlineMs: number }} drain
  * @property {{ termGraceMs: number }} stop
  * @property {{ graceMs: number }} crash

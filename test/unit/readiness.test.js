@@ -96,6 +96,13 @@ test('asks nobody before it is told to, nor a server that does not speak HTTP, a
   assert.equal(seen[0], 'GET /health answered 503')
 })
 
+test('without a path there is the warm-up alone', async (t) => {
+  const { readiness, ready, listen } = setUp(t, { path: null, warmup: ['/a'] })
+  readiness.begin()
+  await listen(serverOf((_request, response) => response.end()))
+  assert.match((await /** @type {any} */ (ready)).probe, /^1 warm-up request took \d+ ms$/)
+})
+
 test('a warm-up is made in order, as often as wanted, and its failures are told once each', async (t) => {
   const { readiness, ready, listen } = setUp(t, { warmup: ['/a', '/hangs', '/fails', '/missing'], warmupRounds: 3, timeoutMs: 150 })
   /** @type {string[]} */
