@@ -9,7 +9,7 @@ const FLAGS = Object.freeze({ dispatch: 'round-robin', readyPath: '/health', rea
 test('round-robin: the master hands nobody to a worker that is not ready, and no request fails or waits for it', async (t) => {
   const { deck, release, url, until } = await supervised(t, 'tells-who-asked.js', { flags: FLAGS, args: ['--unhealthy', '5'] })
   await until('worker.ready')
-  const load = keepAsking(`${url()}/`)
+  const load = keepAsking(t, `${url()}/`)
   deck.dispatch({ type: 'rollout', kind: 'deploy', release, actor: 'test' })
   await until('rollout.succeeded')
   const { asked, failed } = await load.end()
@@ -31,7 +31,7 @@ test('round-robin: while nobody is ready connections wait, and are answered then
 test('round-robin: connections that were offered to a worker that dies before it is ready go to the others', async (t) => {
   const { deck, url, until } = await supervised(t, 'tells-who-asked.js', { flags: { ...FLAGS, readyTimeoutMs: 30_000 }, args: ['--unhealthy', '1'] })
   await until('worker.ready')
-  const load = keepAsking(`${url()}/`)
+  const load = keepAsking(t, `${url()}/`)
   deck.dispatch({ type: 'scale', workers: 2, actor: 'test' })
   const { worker } = await until('worker.listening', 2)
   deck.dispatch({ type: 'kill-worker', worker, actor: 'test' })

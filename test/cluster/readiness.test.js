@@ -20,7 +20,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     const { deck, release, url, until } = await supervised(t, 'tells-who-asked.js', { flags: ASK, args: ['--unhealthy', '5'] })
     const first = await until('worker.ready')
     assert.equal(first.message, 'GET /health answered 200 at try 6')
-    const load = keepAsking(`${url()}/`)
+    const load = keepAsking(t, `${url()}/`)
     deck.dispatch({ type: 'rollout', kind: 'deploy', release, actor: 'test' })
     await until('rollout.succeeded')
     const { asked, failed } = await load.end()
@@ -56,9 +56,12 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
 
   test('warms the app up, in order, before any connection; what fails there is told and stops nobody', async (t) => {
     const { url, until, count } = await supervised(t, 'tells-who-asked.js', { flags: { ...ASK, readyWarmup: ['/large', '/fails'], readyWarmupRounds: 2 } })
+    await until('worker.listening')
+    const clients = keepAsking(t, `${url()}/client`)
     assert.equal((await until('worker.warm-up-failed')).message, '2 of 4 warm-up requests failed: GET /fails answered 503 (the <b>cache</b> is empty)')
     assert.match((await until('worker.ready')).message, /^GET \/health answered 200; 4 warm-up requests took \d+ ms$/)
-    assert.deepEqual((await seenBy(url())).urls, ['/health', '/large', '/fails', '/large', '/fails'])
+    await clients.end()
+    assert.deepEqual((await seenBy(url())).urls.filter((/** @type {string} */ each, /** @type {number} */ index) => each !== '/client' || index < 5), ['/health', '/large', '/fails', '/large', '/fails'])
     assert.equal(count('worker.exited'), 0)
   })
 
@@ -93,7 +96,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     const deck = await startDeck(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--ready-timeout-ms', '1500'], args: ['--sick', sick] })
     const before = (await deck.until({ ready: 2 })).workers.map((/** @type {any} */ { pid }) => pid)
     const url = await deck.appUrl()
-    const load = keepAsking(`${url}/seen`)
+    const load = keepAsking(t, `${url}/seen`)
     writeFileSync(sick, '')
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
