@@ -4,6 +4,8 @@ const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
 const MAX_TIMER_MS = 2 ** 31 - 1
 export const MAX_WORKERS = 256
+/** A path and perhaps a query, as the first line of a request has them. */
+const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 
 /** How a deploy goes about its work. `guardMs` is not of one rollout but of what follows it. */
 const ROLLOUT = {
@@ -50,7 +52,13 @@ export const SCHEMA = z.strictObject({
   }),
   ready: group({
     signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
-    timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000)
+    timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
+    path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first. Without it nobody asks').optional(),
+    status: statuses('which answers say that it is ready'),
+    intervalMs: integer(10, 60_000, 'how long after another answer the app is asked again, at first; then twice as long each time, up to a second', 'ms').default(100),
+    probeTimeoutMs: integer(1, MAX_TIMER_MS, 'how long one answer may take', 'ms').default(5000),
+    warmup: urlPaths('paths that are then asked for in this order, still before any connection; a bad answer is told, and stops nobody'),
+    warmupRounds: integer(1, 10_000, 'how often all of them are asked for').default(1)
   }),
   drain: group({
     idleGraceMs: milliseconds('how long a draining worker leaves idle connections open').default(5000),
@@ -211,6 +219,31 @@ function onOrOff (description) {
 /** @param {string} description */
 function text (description) {
   return z.string().min(1).meta({ kind: 'text', hint: 'text', expected: 'a text that is not empty', description })
+}
+
+/** @param {string} description */
+function urlPath (description) {
+  return z.string().regex(URL_PATH).meta({ kind: 'text', hint: 'path', expected: 'a path such as "/health"', description })
+}
+
+/** @param {string} description */
+function urlPaths (description) {
+  return z.array(z.string().regex(URL_PATH)).max(1000).default([]).meta({
+    kind: 'list', hint: 'list', separator: ' ', expected: 'a list of paths such as "/health"', description: `${description} (separated by spaces)`
+  })
+}
+
+/** In a config file also as one text or as numbers. @param {string} description */
+function statuses (description) {
+  const range = z.string().regex(/^[1-5]\d\d(-[1-5]\d\d)?$/).refine((value) => {
+    const [from, to = from] = value.split('-')
+    return from <= to
+  })
+  const given = (/** @type {unknown} */ value) => typeof value === 'string' ? value.split(',').map((part) => part.trim()) : typeof value === 'number' ? [value] : value
+  const asTexts = (/** @type {unknown} */ value) => Array.isArray(value) ? value.map((each) => typeof each === 'number' ? String(each) : each) : value
+  return z.preprocess((value) => asTexts(given(value)), z.array(range).min(1).max(100)).default(['200-399']).meta({
+    kind: 'list', hint: 'list', separator: ',', expected: 'HTTP statuses such as 200, "200-399" or a list of them', description: `${description} (separated by commas)`
+  })
 }
 
 /** @param {string} description */

@@ -1,5 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import inspector from 'node:inspector'
+import { UNCOUNTED } from './requests.js'
 
 const LOOK_EVERY_MS = 1000
 
@@ -34,7 +35,8 @@ export function tellState (channel, { maxRequests }) {
 /** @param {number} limit @param {() => void} onReached */
 function countRequests (limit, onReached) {
   let count = 0
-  subscribe('http.server.request.start', () => {
+  subscribe('http.server.request.start', (/** @type {any} */ { socket }) => {
+    if (socket[UNCOUNTED]) return
     if (++count === limit) onReached()
   })
 }

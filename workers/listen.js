@@ -6,7 +6,7 @@ import { socketKey } from './protocol.js'
 /**
  * Tells of every server of this process: when it is asked to listen, and each time it does.
  * The one prototype that clusterdeck patches; the call itself is Node's own.
- * @param {{ onListen: (server: net.Server) => void, onListening: (address: string) => void }} hooks
+ * @param {{ onListen: (server: net.Server) => void, onListening: (address: string, server: net.Server) => void }} hooks
  *   `address`: a URL such as `http://localhost:3000`, `tcp://127.0.0.1:7000` or `unix:/run/app.sock`
  */
 export function watchServers ({ onListen, onListening }) {
@@ -19,7 +19,7 @@ export function watchServers ({ onListen, onListening }) {
       waiting.add(this)
       this.once('listening', () => {
         waiting.delete(this)
-        onListening(addressOf(this))
+        onListening(addressOf(this), this)
       })
     }
     return /** @type {any} */ (nodeListen).apply(this, args)
@@ -31,9 +31,9 @@ export function watchServers ({ onListen, onListening }) {
  * so the kernel's queue of connections outlives every worker. Replaces the one hook through which `net` asks the
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
  * UDP sockets go on to node:cluster.
- * @param {{ channel: import('./channel.js').Channel, isDraining: () => boolean }} options
+ * @param {{ channel: import('./channel.js').Channel, isDraining: () => boolean, hold: import('./hold.js').Hold | null }} options
  */
-export function shareSockets ({ channel, isDraining }) {
+export function shareSockets ({ channel, isDraining, hold }) {
   const nodeCluster = /** @type {any} */ (cluster)
   const nodeGetServer = nodeCluster._getServer
   const indexes = createIndexes()
@@ -56,6 +56,7 @@ export function shareSockets ({ channel, isDraining }) {
       if (reply.errno) return refuse(server, query, reply, callback)
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
+      hold?.take(server, handle)
       callback(0, handle)
     })
     // TLS servers share their session ticket keys this way, so that a session resumes on any worker.
@@ -66,7 +67,8 @@ export function shareSockets ({ channel, isDraining }) {
     indexes.free(query)
     const isFatal = server.listenerCount('error') === 0
     if (isFatal) channel.send({ type: 'bind-failed', errno: reply.errno, query })
-    if (!(isFatal && reply.awaitMaster)) callback(reply.errno, null)
+    // A server that was closed meanwhile has Node close what it gets, error or not.
+    if (!(isFatal && reply.awaitMaster)) callback(reply.errno, { close () {} })
   }
 
   function releaseOnClose (/** @type {any} */ handle, /** @type {any} */ query, /** @type {string} */ key) {
@@ -122,12 +124,16 @@ function addressOf (server) {
 }
 
 // Told by their methods, so that a worker does not load the TLS and HTTP/2 modules that its app never uses.
-/** @param {net.Server & { setSecureContext?: Function, closeIdleConnections?: Function, updateSettings?: Function }} server */
+/** @param {net.Server & { setSecureContext?: Function }} server */
 function schemeOf (server) {
   const isTls = typeof server.setSecureContext === 'function'
-  const isHttp = typeof (server.closeIdleConnections ?? server.updateSettings) === 'function'
-  if (isHttp) return isTls ? 'https' : 'http'
+  if (isHttp(server)) return isTls ? 'https' : 'http'
   return isTls ? 'tls' : 'tcp'
+}
+
+/** @param {any} server */
+export function isHttp (server) {
+  return typeof (server.closeIdleConnections ?? server.updateSettings) === 'function'
 }
 
 /** @param {net.AddressInfo} address a host that a person can open: any-address reads as localhost */

@@ -19,7 +19,8 @@
  *   | { type: 'release-socket', key: string }
  *   | { type: 'bind-failed', errno: number, query: SocketQuery }
  *   | { type: 'listening', address: string }
- *   | { type: 'ready' }
+ *   | { type: 'probed', text: string }
+ *   | { type: 'ready', probe?: string, warmupFailed?: string | null }
  *   | { type: 'drained' }
  *   | { type: 'inspected', isInspected: boolean }
  *   | { type: 'max-requests' }
@@ -28,6 +29,7 @@
  *   | { type: 'crashing', errorName: string, errorMessage: string }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
+ * `probed`: why the probe does not find it ready yet; `probe`: what it found in the end.
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
  * `inspected`: a debugger can be attached, and may stop it at any time.
@@ -68,10 +70,12 @@ export function statusClass (code) {
 /**
  * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, data?: unknown }
  *   | { type: 'drain', idleGraceMs: number }
+ *   | { type: 'probe' }
  *   | { type: 'close-inspector' }
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'outlive' }} ToWorker
  *
+ * `probe`: the app has said that it is ready, so it can be asked.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.
  */
@@ -80,7 +84,10 @@ export function statusClass (code) {
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind. `maxRequests`: after which it is to be recycled, 0: never.
  * `files`: how soon it tells of files that it loads late.
- * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often' }} BootSettings
+ * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null }} BootSettings
+ *
+ * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
+ * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings
  *
  * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
  * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number }} OrphanSettings

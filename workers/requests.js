@@ -3,6 +3,8 @@ import { bucketOf, BUCKETS, toSparse } from './histogram.js'
 import { ABORTED, statusClass, STATUS_CLASSES } from './protocol.js'
 
 const CONNECTION = Symbol('clusterdeck.connection')
+/** On a socket or an HTTP/2 session: what is asked there is none of the app's business. */
+export const UNCOUNTED = Symbol('clusterdeck.uncounted')
 
 /** @typedef {{ method: string, path: string, ageMs: number, response: any }} InFlight  `response`: null for HTTP/2 */
 /** @typedef {ReturnType<typeof watchRequests>} Requests */
@@ -68,6 +70,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
   function start (/** @type {any} */ { response, socket }) {
     const connection = socket[CONNECTION] ?? open(socket)
+    if (connection === null) return
     inFlight++
     if (connection.response === null) {
       connection.response = response
@@ -87,6 +90,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
   /** A stream of HTTP/2 is a request on its own, and always closes. */
   function startStream (/** @type {any} */ { stream, headers }) {
+    if (stream.session?.[UNCOUNTED]) return
     const connection = new Connection()
     connection.target = targetOf(headers[':method'], headers[':path'])
     connection.startedAt = now()
@@ -117,6 +121,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
   /** One listener for each connection, none for each request: an answer that never finishes ends with its connection. */
   function open (/** @type {any} */ socket) {
+    if (socket[UNCOUNTED]) return null
     const connection = new Connection()
     socket[CONNECTION] = connection
     connections.add(connection)

@@ -4,11 +4,13 @@ import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
+import { createHold } from './hold.js'
 import { deferInterrupt } from './interrupt.js'
 import { createLastWords } from './last-words.js'
 import { shareSockets, watchServers } from './listen.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
+import { createReadiness } from './readiness.js'
 import { watchRequests } from './requests.js'
 import { sendVitals } from './vitals.js'
 
@@ -16,7 +18,7 @@ import { sendVitals } from './vitals.js'
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files }) {
+export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe }) {
   const channel = openChannel()
   const drain = createDrain({ onDrained: () => lastWords.isDying() || orphan.endAlone() || sayDrained() })
   const hasSockets = dispatch === 'shared'
@@ -25,30 +27,38 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   const loadedFiles = tellLoadedFiles(channel, files)
   let isReady = false
   let hasListened = false
-  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || hasListened })
+  const hold = probe && createHold()
+  const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
+  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
 
   if (cluster.worker) cluster.worker.id = worker
   recordCrashes(crashFile, { requests, lastWords })
   deferInterrupt(drain)
   watchServers({ onListen, onListening: announce })
-  if (hasSockets) shareSockets({ channel, isDraining: drain.isDraining })
-  channel.on('drain', drain.start)
+  if (hasSockets) shareSockets({ channel, isDraining: drain.isDraining, hold })
+  channel.on('drain', (message) => {
+    readiness?.stop()
+    drain.start(message)
+  })
+  channel.on('probe', () => readiness?.begin())
   channel.on('outlive', orphan.outlive)
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
   tellState(channel, { maxRequests })
   answerDiagnostics(channel)
   // The main module of a CommonJS app has run by the first turn after the preload.
-  if (readySignal === 'online') setImmediate(beReady)
+  if (readySignal === 'online' && !readiness) setImmediate(beReady)
+  if (readySignal !== 'message') readiness?.begin()
 
   function onListen (/** @type {import('node:net').Server} */ server) {
     drain.watch(server)
     loadedFiles.begin()
   }
 
-  function announce (/** @type {string} */ address) {
+  function announce (/** @type {string} */ address, /** @type {import('node:net').Server} */ server) {
     hasListened = true
     channel.send({ type: 'listening', address })
+    if (readiness) return isReady || readiness.listening(server, address)
     // One turn later, so that an app that listens on several addresses at once has asked for all of them.
     if (!isReady && readySignal === 'listening') setImmediate(beReady)
   }
@@ -59,10 +69,16 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
     channel.send({ type: 'drained' })
   }
 
-  function beReady () {
+  /** The probe has succeeded. @param {{ probe: string, warmupFailed: string | null }} report */
+  function accept (report) {
+    hold?.end()
+    beReady(report)
+  }
+
+  function beReady (report = {}) {
     if (isReady) return
     isReady = true
     loadedFiles.begin()
-    channel.send({ type: 'ready' })
+    channel.send({ type: 'ready', ...report })
   }
 }

@@ -17,6 +17,7 @@ const KINDS = Object.freeze({
   'worker.online': { icon: 'radio', tone: 'idle', label: 'Worker online' },
   'worker.listening': { icon: 'plug', tone: 'idle', label: 'Worker listening' },
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
+  'worker.warm-up-failed': { icon: 'circle-alert', tone: 'warn', label: 'Warm-up failed' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining' },
   'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited' },
   'worker.unresponsive': { icon: 'triangle-alert', tone: 'bad', label: 'Worker unresponsive' },

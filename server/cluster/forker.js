@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
+import { isAsked } from '../lifecycle/readiness.js'
 import { jittered } from '../lifecycle/recycling.js'
 import { isLive } from '../releases/resolve.js'
 import { createWorkerHandle } from './worker-handle.js'
@@ -51,6 +52,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
       crash,
       files: watch ? 'often' : isLive(release) ? 'rarely' : 'off',
+      probe: probeOf(ready),
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {
@@ -61,7 +63,8 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       NODE_APP_INSTANCE: slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(settings)
     })
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile })
+    const isTurnedAway = dispatch === 'round-robin' && isAsked(ready)
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isTurnedAway })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)
@@ -87,4 +90,10 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       output.close()
     }
   }
+}
+
+/** @param {import('../config.js').Config['ready']} ready @returns {import('../../workers/protocol.js').ProbeSettings | null} */
+function probeOf (ready) {
+  const { path = null, status, intervalMs, probeTimeoutMs, warmup, warmupRounds } = ready
+  return isAsked(ready) ? { path, status, intervalMs, timeoutMs: probeTimeoutMs, warmup, warmupRounds } : null
 }

@@ -3,6 +3,7 @@ import { constants } from 'node:os'
 import { takeCrashNote } from '../crashes/note.js'
 import { DeckError } from '../errors.js'
 import { reduce } from '../lifecycle/pool.js'
+import { isAsked } from '../lifecycle/readiness.js'
 import { snapshot } from '../lifecycle/snapshot.js'
 import { isAlive } from '../process-identity.js'
 import { isLive } from '../releases/resolve.js'
@@ -55,7 +56,7 @@ export function createSupervisor (initialState, {
   let isWorking = false
   /** The rollout of it. @type {number | null} */
   let lastDeploy = null
-  const readySignal = initialState.options.ready.signal
+  const { ready } = initialState.options
   /** @type {() => void} */
   let resolveFinished
   /** @type {Promise<void>} */
@@ -111,7 +112,12 @@ export function createSupervisor (initialState, {
     listening (/** @type {number} */ worker, /** @type {any} */ { address }) {
       if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
     },
-    ready: (/** @type {number} */ worker) => receive({ type: 'worker-ready', worker }),
+    probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
+    ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
+      const handle = handles.get(worker)
+      if (handle && 'accept' in handle) handle.accept()
+      receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
+    },
     diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
     crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
     files (/** @type {number} */ worker, /** @type {any} */ { files }) {
@@ -380,7 +386,9 @@ export function createSupervisor (initialState, {
         onOnline: () => receive({ type: 'worker-online', worker }),
         onMessage: (body) => hear(worker, body),
         onAppMessage: (message) => {
-          if (message === 'ready' && readySignal === 'message') receive({ type: 'worker-ready', worker })
+          if (message !== 'ready' || ready.signal !== 'message') return
+          if (isAsked(ready)) handles.get(worker)?.tell({ type: 'probe' })
+          else receive({ type: 'worker-ready', worker })
         },
         onExit: (exit) => exited(worker, exit)
       })

@@ -1,6 +1,7 @@
 import { envelope, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { identify } from '../process-identity.js'
+import { turnAway } from './turn-away.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
 
@@ -14,9 +15,11 @@ import { identify } from '../process-identity.js'
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
  * @param {WorkerFiles} files
+ * @param {{ isTurnedAway?: boolean }} [how] `isTurnedAway`: it gets no connection from this process before `accept`
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }) {
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }, { isTurnedAway = false } = {}) {
   const { process: child } = worker
+  const accept = isTurnedAway ? turnAway(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false
   /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */
@@ -52,7 +55,9 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
       child.kill('SIGTERM')
     },
 
-    kill () { child.kill('SIGKILL') }
+    kill () { child.kill('SIGKILL') },
+
+    accept
   }
 
   function hear () {

@@ -4,6 +4,7 @@ import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from '
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
 import { liftGuard } from './guard.js'
+import { notReadyInTime, takeNoteOfProbe, tellWarmUp } from './readiness.js'
 import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout.js'
 import { createSlot, shownRelease } from './state.js'
 import { refuseSteering, STEERING } from './steering.js'
@@ -122,10 +123,13 @@ const HANDLERS = {
     turn.tellOf('worker.listening', worker, { message: address })
   }),
 
-  'worker-ready': ofWorker((turn, worker) => {
+  'worker-probed': ofWorker(takeNoteOfProbe),
+
+  'worker-ready': ofWorker((turn, worker, report) => {
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting') return
-    becomeReady(turn, worker)
+    becomeReady(turn, worker, report.probe)
+    tellWarmUp(turn, worker, report)
     watchAge(turn, worker)
     const slot = turn.slot(worker.slot)
     if (slot?.candidate !== worker.id) return
@@ -184,8 +188,7 @@ const HANDLERS = {
 const DEADLINES = {
   ready (turn, worker) {
     if (worker.state !== 'starting') return
-    const option = worker.readyTimeoutMs === turn.state.options.ready.timeoutMs ? 'ready.timeoutMs' : 'rollout.limits.readyTimeoutMs'
-    const message = `worker ${worker.id} (slot ${worker.slot}) was not ready within ${worker.readyTimeoutMs} ms (option ${option})`
+    const message = notReadyInTime(worker, turn.state.options.ready)
     const role = roleOf(turn, worker)
     drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
     lose(turn, worker, role, 'boot-failure', message)

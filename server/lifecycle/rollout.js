@@ -1,3 +1,4 @@
+import { isHeld } from './drift.js'
 import { giveUp, goBack, revert } from './going-back.js'
 import { liftGuard } from './guard.js'
 import { addVerdict, clearClocks, countReplaced, find, finish, mustFind, noteProgress, running, stageOf, tellRollout } from './rollout-record.js'
@@ -117,7 +118,8 @@ export function candidateLost (turn, worker, cause, reason) {
     endStep(turn, step, 'failed')
     return advance(turn)
   }
-  if (!isBlamed(rollout, cause)) {
+  // Where its files have changed meanwhile and nothing may start on them, it cannot be tried again.
+  if (!isBlamed(rollout, cause) && !isHeld(turn, mustFind(rollout.to))) {
     step.state = 'pending'
     tellRollout(turn, 'rollout.step', { step })
     return advance(turn)
@@ -235,9 +237,9 @@ export function advance (turn) {
 /** @param {Turn} turn @param {Rollout} rollout */
 function roll (turn, rollout) {
   const inState = (/** @type {readonly string[]} */ ...states) => rollout.steps.filter(({ state }) => states.includes(state))
-  const isTogether = rollout.kind === 'restart'
-  if (isTogether && inState('starting').length > 0) return
-  for (const step of inState('ready')) promote(turn, rollout, step)
+  // Of a restart all new workers are ready before any old one goes.
+  const isWaiting = rollout.kind === 'restart' && inState('pending', 'starting').length > 0
+  if (!isWaiting) for (const step of inState('ready')) promote(turn, rollout, step)
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
   for (const step of inState('pending').slice(0, Math.max(0, room))) begin(turn, rollout, step, mustFind(rollout.to), 'starting')
   if (inState('done').length === rollout.steps.length) finish(turn, 'succeeded')

@@ -2,7 +2,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * @typedef {object} LifecycleOptions  durations in ms
- * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number }} ready
+ * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[] }} ready
  * @property {{ idleGraceMs: number, deadlineMs: number }} drain
  * @property {{ termGraceMs: number }} stop
  * @property {{ graceMs: number }} crash
@@ -55,6 +55,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {number} readyTimeoutMs
  * @property {{ cause: string, message: string, isHeld?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isHeld`: it has been told that it is not, see drift.js
  * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
+ * @property {string} [probed]  why its app was not ready when it was last asked
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
  */
 
@@ -181,7 +182,8 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }
  *   | { type: 'worker-listening', worker: number, address: string }
- *   | { type: 'worker-ready', worker: number }
+ *   | { type: 'worker-probed', worker: number, text: string }
+ *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null }
  *   | { type: 'worker-drained', worker: number }
  *   | { type: 'worker-silent', worker: number, message: string }
  *   | { type: 'worker-answered', worker: number }

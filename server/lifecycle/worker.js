@@ -32,13 +32,14 @@ export function forkServing (turn, slot) {
   slot.serving = fork(turn, slot, slot.release)
 }
 
-/** @param {Turn} turn @param {Worker} worker */
-export function becomeReady (turn, worker) {
+/** @param {Turn} turn @param {Worker} worker @param {string} [probe] what its app was found to answer */
+export function becomeReady (turn, worker, probe) {
   worker.state = 'ready'
+  delete worker.probed
   worker.readyAt = turn.isoTime()
   turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
   turn.order({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: turn.state.options.restart.resetAfterMs })
-  turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker) })
+  turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker), message: probe ?? null })
 }
 
 /**

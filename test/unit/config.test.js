@@ -37,7 +37,7 @@ test('without anything set the defaults hold', async (t) => {
     dispatch: 'shared',
     dataDir: join(cwd, '.clusterdeck'),
     admin: { host: '127.0.0.1', port: 9777, allowedHosts: [], sessionTtlMs: 12 * 60 * 60 * 1000 },
-    ready: { signal: 'listening', timeoutMs: 30_000 },
+    ready: { signal: 'listening', timeoutMs: 30_000, status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
     drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
     stop: { termGraceMs: 5000 },
     crash: { graceMs: 1000 },
@@ -73,7 +73,7 @@ test('flags come before the environment, that before the file, that before the d
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'watchdog.timeoutMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'] })
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'] })
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t)
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]
@@ -129,6 +129,26 @@ test('paths in a config file start from its folder', async (t) => {
   const { cwd, load } = workingFolder(t, { 'deploy/clusterdeck.json': '{"dataDir": "data", "entry": "server.js"}', 'deploy/server.js': '' })
   const config = await load({ config: 'deploy/clusterdeck.json', entry: undefined })
   assert.deepEqual([config.dataDir, config.entry], [join(cwd, 'deploy/data'), join(cwd, 'deploy/server.js')])
+})
+
+test('statuses may be written as one, as a range, and as a list of both', async (t) => {
+  const { cwd, load } = workingFolder(t)
+  for (const [status, expected] of /** @type {[any, string[]][]} */ ([[204, ['204']], ['200-299', ['200-299']], ['200, 301-308', ['200', '301-308']], [[200, '404'], ['200', '404']]])) {
+    writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ ready: { status } }))
+    assert.deepEqual((await load()).ready.status, expected)
+  }
+  for (const status of ['299-200', '20', '600', [], [[200]], { from: 200 }, '200-', '']) {
+    writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ ready: { status } }))
+    await assert.rejects(load(), { code: 'invalid-config', message: `ready.status in ${join(cwd, 'clusterdeck.config.json')}: expected HTTP statuses such as 200, "200-399" or a list of them, received ${JSON.stringify(status)}` })
+  }
+})
+
+test('a path of the app is one that a request can have', async (t) => {
+  const { load } = workingFolder(t)
+  for (const wrong of ['health', 'http://app/health', '/with space', '/line\r\nX-Header: 1', '/#part', '/über']) {
+    await assert.rejects(load({ readyPath: wrong }), { code: 'invalid-config', message: `--ready-path: expected a path such as "/health", received ${JSON.stringify(wrong)}` })
+  }
+  await assert.rejects(load({ readyWarmup: '/a b' }), { message: '--ready-warmup: expected a list of paths such as "/health", received ["/a","b"]' })
 })
 
 test('a variable that is empty is not set', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { snapshot } from '../../server/lifecycle/snapshot.js'
-import { simulate } from '../support/simulation.js'
+import { OPTIONS, simulate } from '../support/simulation.js'
 
 describe('pool', () => {
   test('runs once every slot has a ready worker', () => {
@@ -74,6 +74,28 @@ describe('pool', () => {
     assert.deepEqual(pool.serving(), [2])
     pool.settle()
     assert.equal(pool.events.find(({ type }) => type === 'worker.exited').cause, 'boot-failure')
+  })
+
+  test('a worker whose app is asked says with its end what it last answered, or that nobody could be asked', () => {
+    const ready = { signal: /** @type {const} */ ('listening'), timeoutMs: 500, path: '/health', warmup: ['/'] }
+    const pool = simulate({ workers: 2, options: { ...OPTIONS, ready } })
+    pool.feed({ type: 'worker-probed', worker: 1, text: 'GET /health answered 500' })
+    pool.feed({ type: 'worker-probed', worker: 1, text: 'GET /health answered 503 (no cache)' })
+    pool.passNextDeadline()
+    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 500 ms (option ready.timeoutMs): GET /health answered 503 (no cache)')
+    pool.passNextDeadline()
+    assert.equal(pool.last('worker.draining').message, 'worker 2 (slot 2) was not ready within 500 ms (option ready.timeoutMs): nobody could be asked for /health, as no HTTP server of the app has listened')
+    pool.exit(1, { code: 0 })
+    assert.match(pool.last('worker.exited').message, /exited with code 0 \(worker 1 .* GET \/health answered 503 \(no cache\)\)$/)
+  })
+
+  test('a worker that was warmed up says so, and what failed then is told without any other effect', () => {
+    const pool = simulate({ workers: 2 })
+    pool.feed({ type: 'worker-ready', worker: 1, probe: 'GET /health answered 200', warmupFailed: '1 of 2 warm-up requests failed: GET /a answered 500' })
+    pool.feed({ type: 'worker-ready', worker: 2 })
+    assert.deepEqual(pool.types().slice(-3), ['worker.ready', 'worker.warm-up-failed', 'worker.ready'])
+    assert.deepEqual([pool.last('worker.warm-up-failed').message, pool.ready()], ['1 of 2 warm-up requests failed: GET /a answered 500', 2])
+    assert.equal(pool.events.find(({ type }) => type === 'worker.ready').message, 'GET /health answered 200')
   })
 
   test('drains, then terminates, then kills: 30 s and 5 s by default', () => {

@@ -1,0 +1,60 @@
+import cluster from 'node:cluster'
+
+/** Before a connection is offered again that has been refused already; nobody else can take it then. */
+const AGAIN_MS = 10
+
+/**
+ * With round-robin the primary of node:cluster hands connections to every worker that listens. Until one is to have
+ * any, what the primary would send to it is refused on its behalf, as a worker does that has just closed its server:
+ * then another worker gets the connection, or it waits in the primary.
+ * @param {any} child a worker's process, as node:cluster has it
+ * @returns {() => void} lets connections through from now on
+ */
+export function turnAway (child) {
+  const { send } = child
+  /** @type {WeakSet<object>} */
+  const refused = new WeakSet()
+  /** The numbers that the primary waits for. @type {Set<number>} */
+  const waiting = new Set()
+  let isGone = false
+
+  child.send = function (/** @type {any} */ message, /** @type {any} */ handle) {
+    if (!isConnection(message)) return send.apply(child, arguments)
+    later(message.seq, handle)
+    return true
+  }
+  child.once('disconnect', leave)
+  return open
+
+  function open () {
+    child.send = send
+    child.off('disconnect', leave)
+  }
+
+  /** The primary has heard of it just before, and offers this worker nothing any more. */
+  function leave () {
+    isGone = true
+    for (const seq of waiting) refuse(seq)
+  }
+
+  function later (/** @type {number} */ seq, /** @type {any} */ handle) {
+    waiting.add(seq)
+    if (refused.has(handle)) setTimeout(refuse, AGAIN_MS, seq)
+    else setImmediate(refuse, seq)
+    refused.add(handle)
+  }
+
+  function refuse (/** @type {number} */ seq) {
+    // Between the end of the channel and the word of it the primary would offer it once more, and lose it.
+    if (!waiting.has(seq) || (!child.connected && !isGone)) return
+    waiting.delete(seq)
+    // With its last worker the primary has closed the socket, and nobody would ever take what it still has: this closes it.
+    const isLost = isGone && Object.values(cluster.workers ?? {}).every((worker) => worker?.process === child || !worker?.isConnected())
+    child.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: isLost }, undefined)
+  }
+}
+
+/** @param {any} message one of node:cluster's own, see lib/internal/cluster/round_robin_handle.js */
+function isConnection (message) {
+  return message?.cmd === 'NODE_CLUSTER' && message.act === 'newconn'
+}

@@ -1,0 +1,34 @@
+import http from 'node:http'
+import https from 'node:https'
+
+/** @param {string} url of http or https @returns {Promise<string>} what is answered over a connection of its own */
+export function get (url) {
+  const isTls = url.startsWith('https')
+  return new Promise((resolve, reject) => {
+    const request = (isTls ? https : http).get(url, { agent: false, timeout: 10_000, ...(isTls ? { rejectUnauthorized: false } : {}) }, (response) => {
+      let body = ''
+      response.setEncoding('utf8').on('data', (text) => { body += text }).on('end', () => resolve(body)).on('error', reject)
+    })
+    request.on('error', reject).on('timeout', () => request.destroy(new Error('no answer within 10 s')))
+  })
+}
+
+/** Asks again and again, over a new connection each time. @param {{ after: (end: () => void) => void }} t @param {string} url */
+export function keepAsking (t, url) {
+  const state = { isOver: false, asked: 0, failed: /** @type {string[]} */ ([]) }
+  t.after(() => { state.isOver = true })
+  const running = Promise.all([1, 2, 3, 4].map(async () => {
+    while (!state.isOver) {
+      state.asked++
+      await get(url).catch((error) => state.failed.push(error.message))
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }))
+  return {
+    async end () {
+      state.isOver = true
+      await running
+      return state
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { getSystemErrorName } from 'node:util'
+
+/** @typedef {ReturnType<typeof createHold>} Hold */
+
+/**
+ * Lets servers believe that they listen, while the system's accept on the shared socket has not begun: connections go
+ * to the other workers, or wait in the kernel's queue.
+ */
+export function createHold () {
+  /** @type {Map<any, { server: import('node:net').Server, backlog: number }>} by handle; those that were to listen */
+  const held = new Map()
+  let isOver = false
+
+  return {
+    isOver: () => isOver,
+
+    /** @param {import('node:net').Server} server @param {any} handle a listening socket's, before Node has it */
+    take (server, handle) {
+      if (isOver) return
+      handle.listen = function (/** @type {number} */ backlog) {
+        held.set(handle, { server, backlog })
+        return 0
+      }
+      const { close } = handle
+      handle.close = function () {
+        held.delete(handle)
+        handle.close = close
+        return close.apply(this, arguments)
+      }
+    },
+
+    /** From now on every server accepts. */
+    end () {
+      isOver = true
+      for (const [handle, { server, backlog }] of held) {
+        delete handle.listen
+        const errno = handle.listen(backlog)
+        if (errno) fail(server, errno)
+      }
+      held.clear()
+    }
+  }
+}
+
+/** What Node would have said at once. @param {import('node:net').Server} server @param {number} errno */
+function fail (server, errno) {
+  const code = getSystemErrorName(errno)
+  server.close()
+  server.emit('error', Object.assign(new Error(`listen ${code}`), { code, errno, syscall: 'listen' }))
+}
