@@ -1,6 +1,8 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
 import { DeckError } from '../../errors.js'
+import { crashModel } from '../crash-page.js'
+import { countOpen, crashesModel } from '../crashes-page.js'
 import { CSV_TYPE, sendExport } from '../export.js'
 import { eventModel, exportQuery, historyModel } from '../history-page.js'
 import { overviewModel } from '../overview.js'
@@ -8,7 +10,7 @@ import { toDeckError } from '../problem.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any }} Deck
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, crashes: import('../crash-page.js').Desk }} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
@@ -43,14 +45,14 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   const router = Router()
 
   router.get('/', (req, res) => {
-    res.type('html').send(views.render('pages/overview', overviewModel({ deck, history, now: now() })))
+    res.type('html').send(page('overview', overviewModel({ deck, history, now: now() })))
   })
 
   router.get('/history', (req, res) => {
     const model = historyModel({ history, params: queryOf(req), now: now() })
     // The form sends its empty fields along; the address bar shows what counts.
     if (req.get('HX-Request')) res.set('HX-Push-Url', model.problem ? req.originalUrl : model.canonicalUrl)
-    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/history', model))
+    res.status(model.problem?.status ?? 200).type('html').send(page('history', model))
   })
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
@@ -59,7 +61,18 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   })
 
   router.get('/history/:id', (req, res) => {
-    res.type('html').send(views.render('pages/event', eventModel({ history, id: req.params.id, now: now() })))
+    res.type('html').send(page('event', eventModel({ history, id: req.params.id, now: now() })))
+  })
+
+  router.get('/crashes', (req, res) => {
+    const model = crashesModel({ crashes: deck.crashes, params: queryOf(req), now: now() })
+    if (req.get('HX-Request')) res.set('HX-Push-Url', model.problem ? req.originalUrl : model.canonicalUrl)
+    res.status(model.problem?.status ?? 200).type('html').send(page('crashes', model))
+  })
+
+  router.get('/crashes/:id', (req, res) => {
+    const model = crashModel({ crashes: deck.crashes, history, id: req.params.id, params: queryOf(req), now: now() })
+    res.status(model.status).type('html').send(page('crash', model))
   })
 
   router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), (req, res, next) => {
@@ -73,6 +86,11 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   router.use(onVisits((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}.`) }))
   router.use(showError)
   return router
+
+  /** @param {string} name @param {object} model */
+  function page (name, model) {
+    return views.render(`pages/${name}`, { openCrashes: countOpen(deck.crashes), ...model })
+  }
 
   /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */
   function showError (error, req, res, next) {
