@@ -18,6 +18,8 @@ const KINDS = Object.freeze({
 /** Names that Node gives to what is thrown and is no error. */
 const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint', 'function'])
 
+const ONE_WORKER = /^worker \d+ \(slot \d+\) (?:was )?/
+
 /** @type {Readonly<Record<string, { label: string, tone: string, icon: string }>>} */
 export const GROUP_STATES = Object.freeze({
   open: { label: 'Open', tone: 'bad', icon: 'circle-alert' },
@@ -36,9 +38,22 @@ export function crashLabels ({ kind, cause }) {
   return [crashKindOf(kind).label, ...(isBootOfAnotherKind ? ['While starting'] : [])]
 }
 
-/** @param {string | null} errorName @returns {string | null} `thrown string` for what is no error */
-export function errorTitle (errorName) {
-  return errorName !== null && PRIMITIVES.includes(errorName) ? `thrown ${errorName}` : errorName
+/**
+ * @param {{ kind: string, errorName: string | null, message: string | null }} crash
+ * @returns {{ name: string | null, message: string }} what to call it: text of the app, whole. `thrown string` for what is no error;
+ *   what ended without one is told by its manner, without the worker that it happened to last
+ */
+export function headlineOf ({ kind, errorName, message }) {
+  if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
+  const manner = (message ?? '').replace(ONE_WORKER, '')
+  const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null
+  if (manner === '') return { name: null, message: name ?? crashKindOf(kind).label }
+  return { name, message: name === null ? manner.charAt(0).toUpperCase() + manner.slice(1) : manner }
+}
+
+/** @param {string} errorName */
+export function nameOf (errorName) {
+  return PRIMITIVES.includes(errorName) ? `thrown ${errorName}` : errorName
 }
 
 /**

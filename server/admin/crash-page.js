@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { formatBytes, formatExactDuration, formatPercent } from '../../public/format.js'
-import { GROUP_STATES, crashKindOf, crashLabels, errorTitle } from './crash-kinds.js'
+import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
+import { count } from './health.js'
 import { firstLine, readable } from './readable-text.js'
 import { SPARK_BOX, sparkline } from './sparkline.js'
 import { foldFrames } from './stack-view.js'
@@ -11,9 +12,10 @@ import { foldFrames } from './stack-view.js'
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
  */
 
-const TITLE_CHARS = 200
+const TITLE_CHARS = 160
 const SHOWN_RELEASES = 6
-const MINUTE_MS = 60_000
+const MIN_SPAN_MS = 5000
+const MAX_SPAN_MS = 60_000
 const ID = /^[1-9]\d{0,14}$/
 
 /** The elements that change while somebody looks: at the newest crash, or at one that was chosen. */
@@ -106,10 +108,11 @@ function eventOf (history, { id, worker }) {
 /** @param {ReturnType<Desk['find']>} group */
 function toGroup (group) {
   const { releases } = group
+  const { name, message } = headlineOf(group)
   return {
     ...group,
-    name: group.errorName === null ? null : firstLine(errorTitle(group.errorName), 80),
-    title: firstLine(group.message ?? crashKindOf(group.kind).label, TITLE_CHARS) || crashKindOf(group.kind).label,
+    name: name === null ? null : firstLine(name, 80),
+    title: firstLine(message, TITLE_CHARS),
     culprit: group.culprit === null ? null : readable(group.culprit),
     labels: crashLabels(group),
     badge: GROUP_STATES[group.state],
@@ -127,7 +130,7 @@ function toKept ({ id, occurrences, count }, shown) {
     worker: each.worker,
     release: each.release,
     isShown: each.id === shown,
-    place: index === 0 ? 'newest' : index === occurrences.length - 1 && count > 1 ? 'first' : null,
+    place: count === 1 ? null : index === 0 ? 'newest' : index === occurrences.length - 1 ? 'first' : null,
     url: `/crashes/${id}?crash=${each.id}`
   }))
 }
@@ -145,10 +148,10 @@ function toCrash (record, event) {
     // The headline has its first line.
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
     causes: (record.causes ?? []).map(toCause),
-    requests: (record.requests ?? []).map((/** @type {any} */ request) => ({ method: readable(request.method), path: readable(request.path), age: formatExactDuration(request.ageMs) })),
+    requests: (record.requests ?? []).map((/** @type {any} */ request) => ({ method: readable(request.method), path: readable(request.path), age: formatAge(request.ageMs) })),
     stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
     stderrLines: record.stderr?.length ?? 0,
-    vitals: vitalsOf(record),
+    ...vitalsOf(record),
     sparkBox: SPARK_BOX,
     isCut: record.isCut === true,
     facts: factsOf(record, event)
@@ -159,20 +162,22 @@ function toCrash (record, event) {
 function toCause ({ depth, errorName, errorMessage, stack }) {
   return {
     depth: Math.min(Number(depth) || 1, 4),
-    name: firstLine(errorTitle(errorName), 80),
+    name: firstLine(nameOf(errorName), 80),
     message: firstLine(errorMessage, TITLE_CHARS),
     stack: stack ? readable(stack) : null
   }
 }
 
-/** @param {any} record */
+/** How it was up to its end. A worker that lived for some seconds has a line of some seconds. @param {any} record */
 function vitalsOf ({ at, vitals }) {
-  if (!vitals || vitals.length === 0) return []
-  const endMs = Date.parse(at)
-  return VITALS.map(({ label, valueOf, format }) => {
-    const line = sparkline(vitals.map((/** @type {any} */ sample) => ({ ageMs: endMs - Date.parse(sample.at), value: valueOf(sample) ?? null })), MINUTE_MS)
+  const samples = (vitals ?? []).map((/** @type {any} */ sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) }))
+  if (samples.length === 0) return { vitals: [], span: '' }
+  const spanMs = Math.min(Math.max(samples[0].ageMs, MIN_SPAN_MS), MAX_SPAN_MS)
+  const lines = VITALS.map(({ label, valueOf, format }) => {
+    const line = sparkline(samples.map((/** @type {any} */ { sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
     return { label, ...line, lastText: format(line.last), maxText: format(line.max) }
-  }).filter(({ last }) => last !== null)
+  })
+  return { vitals: lines.filter(({ last }) => last !== null), span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
 }
 
 /** @param {Record<string, any>} sample @returns {number | null} requests that ended in that second, however they did */
@@ -200,4 +205,9 @@ function factsOf ({ worker, slot, pid, release, rollout, uptimeMs, code, signal,
     ['Event', event, `/history/${event}`]
   ]
   return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name, value: readable(value), url: url || null }))
+}
+
+/** @param {number} ms */
+function formatAge (ms) {
+  return ms < 1000 ? `${Math.round(ms)} ms` : formatExactDuration(ms)
 }

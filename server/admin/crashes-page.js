@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { GROUP_STATES, crashLabels, errorTitle } from './crash-kinds.js'
+import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.js'
 import { toShownProblem, urlOf } from './history-filters.js'
 import { firstLine, readable } from './readable-text.js'
 
@@ -101,10 +101,11 @@ function tabsOf (filters, counts) {
 
 /** @param {ReturnType<Desk['page']>['items'][number]} group @param {Filters} filters */
 function toRow (group, { state = 'open' }) {
+  const { name, message } = headlineOf(group)
   return {
     ...group,
-    name: group.errorName === null ? null : firstLine(errorTitle(group.errorName), 80),
-    message: firstLine(group.message, MAX_MESSAGE_CHARS),
+    name: name === null ? null : firstLine(name, 80),
+    message: firstLine(message, MAX_MESSAGE_CHARS),
     culprit: group.culprit === null ? null : readable(group.culprit),
     labels: crashLabels(group),
     releases: releasesOf(group),
