@@ -44,12 +44,12 @@ export function crashesModel ({ crashes, params, now }) {
       isNarrowed: filters.q !== undefined || filters.release !== undefined,
       groups: items.map((group) => toRow(group, filters)),
       links: {
-        more: next === null ? null : urlOf('/crashes', filters, { cursor: next }),
-        newest: cursor === undefined ? null : urlOf('/crashes', filters),
-        clear: urlOf('/crashes', filters, { q: undefined, release: undefined }),
-        everywhere: urlOf('/crashes', filters, { state: 'all' })
+        more: next === null ? null : linkTo(filters, { cursor: next }),
+        newest: cursor === undefined ? null : linkTo(filters),
+        clear: linkTo(filters, { q: undefined, release: undefined }),
+        everywhere: linkTo(filters, { state: 'all' })
       },
-      canonicalUrl: urlOf('/crashes', filters, { cursor })
+      canonicalUrl: linkTo(filters, { cursor })
     }
   } catch (error) {
     return { ...blankModel(params, now), problem: toShownProblem(error) }
@@ -81,6 +81,11 @@ function parseCrashFilters (params) {
   return filters
 }
 
+/** @param {Filters} filters @param {Record<string, string | undefined>} [changes] */
+function linkTo (filters, changes) {
+  return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, ...filters }, changes)
+}
+
 /** @param {Filters} filters @returns {import('../../db/crash-groups.js').GroupQuery} */
 function toGroupQuery ({ state = 'open', q, release }) {
   return {
@@ -96,7 +101,7 @@ function tabsOf (filters, counts) {
   return [
     ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] ?? null })),
     { state: 'all', label: 'All', count: null }
-  ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: urlOf('/crashes', filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
+  ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
 }
 
 /** @param {ReturnType<Desk['page']>['items'][number]} group @param {Filters} filters */

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { openBrowser } from '../support/browser.js'
+import { aCrash } from '../support/crash-record.js'
+import { markPage, startDashboard } from '../support/dashboard.js'
+import { startDeck } from '../support/deck.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+test('a real crash appears by itself, shows its stack and last words, and is resolved by a click', async (t) => {
+  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1 })
+  await deck.until({ ready: 1 })
+  const app = await deck.appUrl()
+  const page = await browser.page()
+  t.after(() => page.context().close())
+  const [link] = deck.output.stdout.match(/http:\S+\/sign-in\?code=\S+/) ?? []
+  await page.goto(String(link))
+  await page.goto(`${deck.adminUrl}/crashes`)
+  await page.locator('html[data-live=on]').waitFor()
+  const isSamePage = await markPage(page)
+  await page.getByText('Nothing has crashed').waitFor()
+
+  await fetch(`${app}/throw-in-request`).catch(() => null)
+  const row = page.getByRole('row').filter({ hasText: 'RangeError boom' })
+  await row.waitFor({ timeout: 3000 })
+  assert.match(await row.innerText(), /throwsError \(dies-on-request\.cjs\)/)
+  await page.getByRole('link', { name: 'Crashes 1 open' }).waitFor()
+  assert.equal(await isSamePage(), true)
+
+  await row.getByRole('link').click()
+  await page.waitForURL('**/crashes/1')
+  await page.locator('html[data-live=on]').waitFor()
+  await page.getByRole('heading', { level: 1, name: 'RangeError: boom' }).waitFor()
+  assert.match(await page.locator('.frame.is-own').first().innerText(), /throwsError\s+dies-on-request\.cjs:4:\d+$/)
+  await page.getByText(/\d+ frames of Node\.js/).click()
+  await page.locator('.frame:not(.is-own)').first().waitFor({ state: 'visible' })
+  assert.match(await page.getByRole('group', { name: 'Last lines of stderr' }).innerText(), /RangeError: boom\n {4}at (?:Object\.)?throwsError/)
+  assert.match(await page.getByRole('group', { name: 'Requests in flight' }).innerText(), /GET\s+\/throw-in-request/)
+  assert.deepEqual(await page.audit(), [])
+
+  await deck.until({ ready: 1 })
+  await fetch(`${app}/throw-in-request`).catch(() => null)
+  await page.locator('.crash-kept').getByText('2 of 2').waitFor({ timeout: 3000 })
+  // What was opened stays open.
+  await page.locator('.frame:not(.is-own)').first().waitFor({ state: 'visible' })
+
+  await page.getByRole('button', { name: 'Resolve' }).click()
+  await page.getByText('by dashboard').waitFor()
+  await page.getByRole('button', { name: 'Reopen' }).waitFor()
+  await page.getByRole('link', { name: 'Crashes', exact: true }).first().click()
+  await page.getByText('No open crashes').waitFor()
+  await page.getByRole('link', { name: 'Resolved 1' }).click()
+  await row.waitFor()
+
+  await deck.until({ ready: 1 })
+  await fetch(`${app}/throw-in-request`).catch(() => null)
+  await page.getByText('No resolved crashes').waitFor({ timeout: 3000 })
+  await page.getByRole('link', { name: 'Open 1' }).click()
+  await page.getByText('Came back').waitFor()
+  await page.goto(deck.adminUrl)
+  await page.locator('#recent').getByRole('link', { name: 'see crash' }).first().click()
+  await page.waitForURL(/\/crashes\/1\?crash=\d+$/)
+  await page.getByRole('link', { name: 'Follow the newest' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('filters go into the address and keep their focus; states are a click away', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  for (const errorName of ['TypeError', 'RangeError']) dashboard.history.crashes.record(`v1:${errorName}`, aCrash({ errorName, errorMessage: `${errorName} happened` }), { culprit: null })
+  const page = await dashboard.visit('/crashes')
+  const isSamePage = await markPage(page)
+  const ids = () => page.locator('#crash-groups tbody tr').evaluateAll((rows) => rows.map(({ id }) => id))
+  await page.getByLabel('Search').pressSequentially('range')
+  await page.waitForURL((url) => url.search === '?q=range')
+  assert.deepEqual(await ids(), ['crash-group-2'])
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'crash-q')
+  assert.equal(await isSamePage(), true)
+  await page.getByRole('link', { name: 'Muted' }).click()
+  await page.waitForURL((url) => url.search === '?state=muted&q=range')
+  await page.getByText('No crash matches').waitFor()
+  await page.getByRole('link', { name: 'Look among all' }).click()
+  await page.waitForURL((url) => url.search === '?state=all&q=range')
+  assert.deepEqual(await ids(), ['crash-group-2'])
+  assert.deepEqual(page.problems, [])
+})
+
+test('whoever reads one crash keeps it while others happen', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const crash = (/** @type {number} */ worker) => {
+    dashboard.history.crashes.record('v1:x', aCrash({ worker, stderr: [`words of ${worker}`] }), { culprit: null })
+    dashboard.deck.events.publish({ type: 'worker.exited', worker, slot: 1, cause: 'crash', detail: { crash: worker, crashGroup: 1 } })
+  }
+  crash(1)
+  const page = await dashboard.visit('/crashes/1')
+  const words = page.getByRole('group', { name: 'Last lines of stderr' })
+  crash(2)
+  await words.getByText('words of 2').waitFor({ timeout: 1000 })
+  await page.getByRole('link', { name: 'Stay at this one' }).click()
+  await page.waitForURL('**/crashes/1?crash=2')
+  await page.locator('html[data-live=on]').waitFor()
+  crash(3)
+  await page.locator('#kept-3').waitFor({ timeout: 1000 })
+  assert.match(await words.innerText(), /words of 2/)
+  assert.equal(await page.locator('#kept-2 [aria-current]').count(), 1)
+  await page.getByRole('link', { name: 'Follow the newest' }).click()
+  await words.getByText('words of 3').waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+for (const [width, colorScheme] of /** @type {const} */ ([[1440, 'dark'], [390, 'light']])) {
+  test(`hostile text stays in its boxes, ${width} pixels wide`, async (t) => {
+    const dashboard = await startDashboard(t, browser)
+    const long = `<img src=x onerror="document.title='pwned'"></pre><script>document.title='pwned'</script>\u202e\u0000\u001b[31m${'x'.repeat(16_000)}`
+    dashboard.history.crashes.record('v1:x', aCrash({
+      errorName: long.slice(0, 200), errorMessage: long, stack: long, release: 'r'.repeat(60), nodeVersion: long.slice(0, 300), stderr: [long, long], requests: Array.from({ length: 40 }, () => ({ method: 'GET', path: long.slice(0, 500), ageMs: 1 })), causes: [1, 2, 3, 4, 5, 6].map((depth) => ({ depth, errorName: long, errorMessage: long, stack: long })), frames: [{ function: long, file: long, line: 1, column: 1, isInApp: true }, { function: long, file: `node_modules/${long}/x`, line: 1, column: 1, isInApp: false }]
+    }), { culprit: long.slice(0, 300) })
+    const page = await dashboard.visit('/crashes', { width, colorScheme, reducedMotion: 'reduce' })
+    for (const path of ['/crashes', '/crashes?state=all&q=img', '/crashes/1', '/crashes/1?crash=9', '/crashes?state=muted']) {
+      await page.goto(dashboard.url + path)
+      await page.locator('html[data-live=on]').waitFor()
+      await page.evaluate(() => document.querySelectorAll('details').forEach((details) => { details.open = true }))
+      assert.deepEqual(await page.audit(), [], path)
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), true, `${path} is wider than the screen`)
+      assert.equal(await page.locator('img, main script').count(), 0, path)
+      assert.doesNotMatch(await page.title(), /pwned$/)
+    }
+    assert.deepEqual(page.problems.filter((problem) => !problem.includes('404 (Not Found)')), [])
+  })
+}
