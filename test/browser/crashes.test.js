@@ -49,6 +49,9 @@ test('a real crash appears by itself, shows its stack and last words, and is res
 
   await page.getByRole('button', { name: 'Resolve' }).click()
   await page.getByText('by dashboard').waitFor()
+  // Buttons that came by themselves work as well.
+  await page.getByRole('button', { name: 'Reopen' }).click()
+  await page.getByRole('button', { name: 'Resolve' }).click()
   await page.getByRole('button', { name: 'Reopen' }).waitFor()
   await page.getByRole('link', { name: 'Crashes', exact: true }).first().click()
   await page.getByText('No open crashes').waitFor()
