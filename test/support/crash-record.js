@@ -5,8 +5,21 @@
  */
 export function aCrash (fields = {}) {
   return {
-    at: '2026-01-01T00:00:00.000Z', cause: 'crash', kind: 'exception', code: 1, signal: null, slot: 1, worker: 7, pid: 4711, release: 'r1', rollout: null, uptimeMs: 65_000, nodeVersion: 'v20.20.2',
-    errorName: 'TypeError', errorMessage: 'total is not a function', stack: 'TypeError: total is not a function\n    at sum (/srv/app/src/shop.js:12:34)',
+    at: '2026-01-01T00:00:00.000Z',
+    cause: 'crash',
+    kind: 'exception',
+    code: 1,
+    signal: null,
+    slot: 1,
+    worker: 7,
+    pid: 4711,
+    release: 'r1',
+    rollout: null,
+    uptimeMs: 65_000,
+    nodeVersion: 'v20.20.2',
+    errorName: 'TypeError',
+    errorMessage: 'total is not a function',
+    stack: 'TypeError: total is not a function\n    at sum (/srv/app/src/shop.js:12:34)',
     frames: [aFrame('sum', 'src/shop.js', true), aFrame('Layer.handle', 'node_modules/express/lib/layer.js', false), aFrame('emit', 'node:events', false), aFrame('serve', 'src/app.js', true)],
     causes: [{ depth: 1, errorName: 'Error', errorMessage: 'no cart', stack: 'Error: no cart\n    at load' }],
     requests: [{ method: 'POST', path: '/checkout', ageMs: 12 }],
