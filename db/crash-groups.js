@@ -58,6 +58,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       (SELECT release FROM crash_releases WHERE crash_group = @id ORDER BY last_ms DESC LIMIT ${MAX_RELEASES})`)
   const releasesOf = db.prepare('SELECT release, count, first_ms, last_ms FROM crash_releases WHERE crash_group = ? ORDER BY last_ms DESC')
   const setState = db.prepare('UPDATE crash_groups SET state = @state, state_ms = @atMs, state_actor = @actor, returned_ms = NULL WHERE id = @id')
+  const countByState = db.prepare('SELECT state, count(*) AS count FROM crash_groups GROUP BY state')
   const groupCount = db.prepare('SELECT count(*) FROM crash_groups').pluck()
   const oldest = db.prepare('SELECT id FROM crash_groups ORDER BY last_crash LIMIT 1').pluck()
   const oldestThick = db.prepare('SELECT crash_group FROM crashes WHERE place > 1 ORDER BY id LIMIT 1').pluck()
@@ -126,6 +127,9 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       const last = items.at(-1)
       return { items, next: rows.length > limit && last ? encodeCursor(CURSOR_KIND, last.lastCrash) : null }
     },
+
+    /** @returns {Record<GroupState, number>} how many groups there are of each state */
+    counts: () => ({ open: 0, resolved: 0, muted: 0, ...Object.fromEntries(/** @type {any[]} */ (countByState.all()).map(({ state, count }) => [state, count])) }),
 
     /** @param {number} id @param {{ state: GroupState, atMs: number, actor: string }} change @returns {boolean} whether there is such a group */
     setState: (id, { state, atMs, actor }) => setState.run({ id, state, atMs, actor }).changes === 1,

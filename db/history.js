@@ -91,6 +91,8 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       page: (query) => reading(() => tables.crashes.page(query)),
       /** @type {CrashGroups['find']} */
       find: (id) => reading(() => tables.crashes.find(id)),
+      /** @type {CrashGroups['counts']} */
+      counts: () => reading(() => tables.crashes.counts()),
       /** @type {CrashGroups['newest']} */
       newest: (group) => reading(() => tables.crashes.newest(group)),
       /** @type {CrashGroups['occurrences']} */

@@ -95,3 +95,10 @@ export function urlOf (path, filters, changes = {}) {
   const text = String(params).replaceAll('%3A', ':').replaceAll('*', '*')
   return text ? `${path}?${text}` : path
 }
+
+/** @param {unknown} error @returns {{ status: number, title: string, message: string }} what a page says in place of its list */
+export function toShownProblem (error) {
+  if (error instanceof DeckError) return { status: error.status, title: error.title, message: error.message }
+  const { status, title } = new DeckError('history-unavailable', '')
+  return { status, title, message: 'The cluster goes on; this page works again once the database does.' }
+}

@@ -1,7 +1,8 @@
 import { DeckError } from '../errors.js'
 import { CAUSES, kindOf } from './event-kinds.js'
+import { crashUrlOf } from './crash-kinds.js'
 import { sentenceOf } from './event-sentences.js'
-import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toEventQuery, urlOf } from './history-filters.js'
+import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toEventQuery, toShownProblem, urlOf } from './history-filters.js'
 
 /**
  * What the history pages show.
@@ -34,7 +35,7 @@ export function historyModel ({ history, params, now }) {
       problem: null,
       isFirstPage: cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
-      events: items.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event) })),
+      events: items.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) })),
       // The search had a time limit: there may be more, though this page is not full.
       isCutShort: next !== null && items.length < PAGE_SIZE,
       links: { ...pageLinks(filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters), clear: '/history', without: withoutLinks(filters) },
@@ -54,22 +55,16 @@ export function exportQuery ({ params, now }) {
 export function eventModel ({ history, id, now }) {
   const event = /^[1-9]\d{0,14}$/.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `There is no event ${JSON.stringify(id.slice(0, 40))}. It may be older than what the history keeps.`)
-  const { errorName, stack, crash, crashGroup, ...rest } = event.detail ?? {}
+  const { errorName, stack, ...rest } = event.detail ?? {}
   const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
   return {
     now,
-    event: { ...event, kind: kindOf(event), sentence: sentenceOf(event) },
+    event: { ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) },
     errorName: errorName === undefined ? null : String(errorName),
     stack: stack === undefined ? null : String(stack),
     detail: Object.keys(rest).length === 0 ? null : JSON.stringify(rest, null, 2),
-    links: { newer: neighbour(1), older: neighbour(-1), crash: crashUrl(crashGroup, crash) }
+    links: { newer: neighbour(1), older: neighbour(-1) }
   }
-}
-
-/** @param {unknown} group @param {unknown} crash @returns {string | null} of what an event tells, which is the page of the evidence */
-function crashUrl (group, crash) {
-  if (!Number.isSafeInteger(group)) return null
-  return `/crashes/${group}${Number.isSafeInteger(crash) ? `?crash=${crash}` : ''}`
 }
 
 /**
@@ -112,11 +107,4 @@ function blankModel (params, now) {
     links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
     canonicalUrl: '/history'
   }
-}
-
-/** @returns {{ status: number, title: string, message: string }} */
-function toShownProblem (/** @type {unknown} */ error) {
-  if (error instanceof DeckError) return { status: error.status, title: error.title, message: error.message }
-  const { status, title } = new DeckError('history-unavailable', '')
-  return { status, title, message: 'The cluster goes on; this page works again once the database does.' }
 }

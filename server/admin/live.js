@@ -1,5 +1,6 @@
 import { Server } from 'socket.io'
-import { CRASH_FRAGMENTS, crashModel, CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
+import { followCrash } from './crash-page.js'
+import { CRASHES_FRAGMENTS, countOpen, crashesModel } from './crashes-page.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { HISTORY_FRAGMENTS, historyModel } from './history-page.js'
 import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
@@ -9,7 +10,7 @@ import { withoutTicking } from './views.js'
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void } } & import('./crashes-page.js').Deck & import('./deploys-page.js').Deck} Deck
+ * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void }, crashes: import('./crash-page.js').Desk } & import('./deploys-page.js').Deck} Deck
  * @typedef {{ id: string, html: string }} Fragment
  * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
  */
@@ -121,15 +122,17 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     if (pathname === '/deploys' && !params.has('cursor')) return () => renderAll(DEPLOYS_FRAGMENTS, deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }))
     // Older pages of the history stand still.
     if (pathname === '/history' && !params.has('cursor')) return () => renderAll(HISTORY_FRAGMENTS, historyModel({ history, params, now: now() }))
-    if (pathname === '/crashes' && !params.has('cursor')) return () => renderAll(CRASHES_FRAGMENTS, crashesModel({ deck, params, now: now() }))
-    const [, id] = /^\/crashes\/(\d{1,15})$/.exec(pathname) ?? []
-    if (id !== undefined) return () => renderAll(CRASH_FRAGMENTS, crashModel({ deck, id, params, now: now() }))
-    return null
+    if (pathname === '/crashes' && !params.has('cursor')) return () => renderAll(CRASHES_FRAGMENTS, crashesModel({ crashes: deck.crashes, params, now: now() }))
+    const [, id] = /^\/crashes\/(\d+)$/.exec(pathname) ?? []
+    if (id === undefined) return null
+    const follow = followCrash({ crashes: deck.crashes, history, id, params, now, render: views.render })
+    return () => [...follow(), ...renderAll([], {})]
   }
 
-  /** @returns {Fragment[]} */
+  /** @returns {Fragment[]} these, and what every page has */
   function renderAll (/** @type {readonly string[]} */ ids, /** @type {object} */ model) {
-    return ids.map((id) => ({ id, html: views.render(`partials/${id}`, model) }))
+    const everywhere = { openCrashes: countOpen(deck.crashes) }
+    return [...ids.map((id) => ({ id, html: views.render(`partials/${id}`, model) })), { id: 'open-crashes', html: views.render('partials/open-crashes', everywhere) }]
   }
 
   /** Many events of one turn make one update. */

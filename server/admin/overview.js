@@ -1,4 +1,5 @@
 import { NOTABLE_TYPES, kindOf } from './event-kinds.js'
+import { crashUrlOf } from './crash-kinds.js'
 import { sentenceOf } from './event-sentences.js'
 import { describeHealth, rolloutTitle } from './health.js'
 
@@ -58,7 +59,7 @@ export function overviewModel ({ deck, history, now }) {
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
     rollout: shownRollout(snapshot.rollout ?? past.rollout),
-    recent: { isAvailable: past.isAvailable, events: past.events.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event) })) }
+    recent: { isAvailable: past.isAvailable, events: past.events.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) })) }
   }
 }
 

@@ -1,28 +1,30 @@
-const WIDTH = 120
-const HEIGHT = 24
+/** The box of a sparkline in its own units; the browser stretches it to the room that there is. */
+export const SPARK_BOX = Object.freeze({ width: 120, height: 32 })
+
+const PADDING = 2
 
 /**
- * A small line over time, as the `d` of an SVG path in a box of 120 × 24, from 0 up to the highest value.
- * @param {(number | null)[]} values null: not known, which leaves a gap
- * @returns {string} empty where there is nothing to draw
+ * A line of how something went until its end, which is at the right edge.
+ * @param {{ ageMs: number, value: number | null }[]} points  oldest first; null is a gap
+ * @param {number} spanMs  of the whole width
+ * @returns {{ path: string, end: { x: number, y: number } | null, max: number | null, last: number | null }} `path`: for the `d` of an SVG path
  */
-export function sparkline (values) {
-  const highest = Math.max(...values.map((value) => value ?? 0), 0)
-  const step = WIDTH / Math.max(1, values.length - 1)
-  let isDrawing = false
-  return values.flatMap((value, index) => {
-    if (value === null) {
-      isDrawing = false
-      return []
-    }
-    const y = highest === 0 ? HEIGHT : HEIGHT - value / highest * HEIGHT
-    const part = `${isDrawing ? 'L' : 'M'}${round(index * step)} ${round(y)}`
-    isDrawing = true
-    return [part]
+export function sparkline (points, spanMs) {
+  const known = points.filter(({ value }) => value !== null)
+  const max = known.length === 0 ? null : Math.max(...known.map(({ value }) => Number(value)))
+  const x = (/** @type {number} */ ageMs) => rounded(SPARK_BOX.width * (1 - Math.min(Math.max(ageMs / spanMs, 0), 1)))
+  const y = (/** @type {number} */ value) => rounded(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * (max ? value / max : 0))
+  let isPenDown = false
+  const path = points.map(({ ageMs, value }) => {
+    const command = isPenDown ? 'L' : 'M'
+    isPenDown = value !== null
+    return value === null ? '' : `${command}${x(ageMs)} ${y(value)}`
   }).join('')
+  const last = known.at(-1)
+  return { path, end: last ? { x: x(last.ageMs), y: y(Number(last.value)) } : null, max, last: last?.value ?? null }
 }
 
 /** @param {number} value */
-function round (value) {
+function rounded (value) {
   return Math.round(value * 10) / 10
 }

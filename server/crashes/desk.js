@@ -21,6 +21,16 @@ export function createCrashDesk ({ store, events, release, now = Date.now }) {
       return { items: items.map(withNews), next }
     },
 
+    /** How many groups there are of each state. */
+    counts: () => store.counts(),
+
+    /** One group without its samples: what costs little to look at again and again. @param {number} id @throws {DeckError} not-found */
+    group (id) {
+      const group = store.find(id)
+      if (!group) throw notFound(id)
+      return withNews(group)
+    },
+
     /** One group with its samples, newest first, and all that is known of the newest. @param {number} id @throws {DeckError} not-found */
     find (id) {
       const group = store.find(id)

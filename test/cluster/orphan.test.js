@@ -61,7 +61,8 @@ describe('orphan', { concurrency: 2 }, () => {
     await lose()
     const answers = await Promise.all(slow)
     assert.deepEqual(answers.map(({ connection }) => connection), ['close', 'close'])
-    assert.deepEqual(answers.map(({ pid }) => pid).sort(), orphans.map(({ pid }) => pid).sort())
+    // Which of them had which is the primary's affair; node:cluster may give both to the one that was free first.
+    assert.ok(answers.every(({ pid }) => orphans.some((orphan) => orphan.pid === pid)))
     await until(() => !orphans.some(isAlive), 'their ends')
   })
 

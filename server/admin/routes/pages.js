@@ -1,8 +1,9 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
 import { DeckError } from '../../errors.js'
+import { crashModel } from '../crash-page.js'
+import { countOpen, crashesModel } from '../crashes-page.js'
 import { CSV_TYPE, sendExport } from '../export.js'
-import { crashesModel, crashModel } from '../crashes-page.js'
 import { deploysModel } from '../deploys-page.js'
 import { eventModel, exportQuery, historyModel } from '../history-page.js'
 import { logsFile, logsModel } from '../logs-page.js'
@@ -11,7 +12,7 @@ import { toDeckError } from '../problem.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, deploy: (wanted: any) => Promise<any>, logs: import('../log-lines.js').Logs } & import('../crashes-page.js').Deck & import('../deploys-page.js').Deck} Deck
+ * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, deploy: (wanted: any) => Promise<any>, logs: import('../log-lines.js').Logs, crashes: import('../crash-page.js').Desk } & import('../deploys-page.js').Deck} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
@@ -39,11 +40,6 @@ const ACTIONS = Object.freeze({
     type: 'scale',
     workers: checked(WORKER_COUNT, workers, `workers: expected a whole number from 1 to ${MAX_WORKERS}`)
   }),
-  ...Object.fromEntries(/** @type {const} */ (['resolve', 'mute', 'reopen']).map((action) => [`${action}-crash`, (/** @type {any} */ { group }) => ({
-    type: 'crash-group',
-    action,
-    group: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), group, 'group: expected the id of a group of crashes')
-  })])),
   'restart-worker': ({ worker }) => ({
     type: 'restart-worker',
     worker: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), worker, 'worker: expected the id of a worker')
@@ -62,18 +58,18 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   const router = Router()
 
   router.get('/', (req, res) => {
-    res.type('html').send(views.render('pages/overview', overviewModel({ deck, history, now: now() })))
+    res.type('html').send(page('overview', overviewModel({ deck, history, now: now() })))
   })
 
   router.get('/deploys', (req, res) => {
-    res.type('html').send(views.render('pages/deploys', deploysModel({ deck, history, params: queryOf(req), now: now(), blocked: blockedReason(deck.snapshot()) })))
+    res.type('html').send(page('deploys', deploysModel({ deck, history, params: queryOf(req), now: now(), blocked: blockedReason(deck.snapshot()) })))
   })
 
   router.get('/history', (req, res) => {
     const model = historyModel({ history, params: queryOf(req), now: now() })
     // The form sends its empty fields along; the address bar shows what counts.
     if (req.get('HX-Request')) res.set('HX-Push-Url', model.problem ? req.originalUrl : model.canonicalUrl)
-    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/history', model))
+    res.status(model.problem?.status ?? 200).type('html').send(page('history', model))
   })
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
@@ -82,23 +78,24 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   })
 
   router.get('/history/:id', (req, res) => {
-    res.type('html').send(views.render('pages/event', eventModel({ history, id: req.params.id, now: now() })))
+    res.type('html').send(page('event', eventModel({ history, id: req.params.id, now: now() })))
   })
 
   router.get('/crashes', (req, res) => {
-    const model = crashesModel({ deck, params: queryOf(req), now: now() })
+    const model = crashesModel({ crashes: deck.crashes, params: queryOf(req), now: now() })
     if (req.get('HX-Request')) res.set('HX-Push-Url', model.problem ? req.originalUrl : model.canonicalUrl)
-    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/crashes', model))
+    res.status(model.problem?.status ?? 200).type('html').send(page('crashes', model))
   })
 
   router.get('/crashes/:id', (req, res) => {
-    res.type('html').send(views.render('pages/crash', crashModel({ deck, id: req.params.id, params: queryOf(req), now: now() })))
+    const model = crashModel({ crashes: deck.crashes, history, id: req.params.id, params: queryOf(req), now: now() })
+    res.status(model.status).type('html').send(page('crash', model))
   })
 
   router.get('/logs', async (req, res) => {
     const model = await logsModel({ logs: deck.logs, params: queryOf(req) })
     if (req.get('HX-Request')) res.set('HX-Push-Url', model.urls?.page ?? req.originalUrl)
-    res.status(model.problem?.status ?? 200).type('html').send(views.render('pages/logs', { now: now(), ...model }))
+    res.status(model.problem?.status ?? 200).type('html').send(page('logs', { now: now(), ...model }))
   })
 
   for (const [path, type, mediaType] of LOG_FILES) {
@@ -111,10 +108,9 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), async (req, res, next) => {
     const { name } = req.params
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    const { type, ...action } = ACTIONS[name](req.body ?? {})
-    if (type === 'crash-group') deck.crashes.act(action.group, action.action, 'dashboard')
-    else if (action.kind === 'deploy') await deck.deploy({ ...action, actor: 'dashboard' })
-    else deck.dispatch({ type, ...action, actor: 'dashboard' })
+    const action = { ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' }
+    if (action.kind === 'deploy') await deck.deploy(action)
+    else deck.dispatch(action)
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()
   })
@@ -122,6 +118,11 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   router.use(onVisits((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}.`) }))
   router.use(showError)
   return router
+
+  /** @param {string} name @param {object} model */
+  function page (name, model) {
+    return views.render(`pages/${name}`, { openCrashes: countOpen(deck.crashes), ...model })
+  }
 
   /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */
   function showError (error, req, res, next) {

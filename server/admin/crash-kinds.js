@@ -1,0 +1,67 @@
+/**
+ * How crashes are called, for people.
+ * @typedef {import('../crashes/record.js').CrashRecord['kind']} Kind
+ */
+
+/** @type {Readonly<Record<Kind, { label: string, noStack: string }>>} `noStack`: why there is none */
+const KINDS = Object.freeze({
+  exception: { label: 'Exception', noStack: 'What was thrown is no error, so it has no stack.' },
+  'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The promise was rejected with something that is no error, so it has no stack.' },
+  'exit-code': { label: 'Exit', noStack: 'The app ended itself and left no stack. Its last lines on stderr may say why.' },
+  signal: { label: 'Signal', noStack: 'A signal ended the process at once, without a JavaScript stack.' },
+  'heap-out-of-memory': { label: 'Heap out of memory', noStack: 'V8 ends a process that is out of memory without a JavaScript stack. A heap snapshot of a worker that still lives shows what fills it.' },
+  'kernel-out-of-memory': { label: 'Killed: out of memory', noStack: 'The kernel killed the process to free memory; that leaves no stack.' },
+  hung: { label: 'Hung', noStack: 'The stack where it was stuck could not be read.' },
+  'boot-failure': { label: 'Not ready in time', noStack: 'It did not get ready in time; nothing was thrown.' }
+})
+
+/** Names that Node gives to what is thrown and is no error. */
+const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint', 'function'])
+
+const ONE_WORKER = /^worker \d+ \(slot \d+\) (?:was )?/
+
+/** @type {Readonly<Record<string, { label: string, tone: string, icon: string }>>} */
+export const GROUP_STATES = Object.freeze({
+  open: { label: 'Open', tone: 'bad', icon: 'circle-alert' },
+  resolved: { label: 'Resolved', tone: 'ok', icon: 'circle-check' },
+  muted: { label: 'Muted', tone: 'idle', icon: 'bell-off' }
+})
+
+/** @param {string} kind */
+export function crashKindOf (kind) {
+  return Object.hasOwn(KINDS, kind) ? KINDS[/** @type {Kind} */ (kind)] : { label: kind, noStack: 'There is no stack.' }
+}
+
+/** @param {{ kind: string, cause: string }} crash @returns {string[]} what it was, in a word or two each */
+export function crashLabels ({ kind, cause }) {
+  const isBootOfAnotherKind = cause === 'boot-failure' && kind !== 'boot-failure'
+  return [crashKindOf(kind).label, ...(isBootOfAnotherKind ? ['While starting'] : [])]
+}
+
+/**
+ * @param {{ kind: string, errorName: string | null, message: string | null }} crash
+ * @returns {{ name: string | null, message: string }} what to call it: text of the app, whole. `thrown string` for what is no error;
+ *   what ended without one is told by its manner, without the worker that it happened to last
+ */
+export function headlineOf ({ kind, errorName, message }) {
+  if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
+  const manner = (message ?? '').replace(ONE_WORKER, '')
+  const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null
+  if (manner === '') return { name: null, message: name ?? crashKindOf(kind).label }
+  return { name, message: name === null ? manner.charAt(0).toUpperCase() + manner.slice(1) : manner }
+}
+
+/** @param {string} errorName */
+export function nameOf (errorName) {
+  return PRIMITIVES.includes(errorName) ? `thrown ${errorName}` : errorName
+}
+
+/**
+ * @param {{ detail?: any }} event
+ * @returns {string | null} the page of the crash that the event tells of
+ */
+export function crashUrlOf ({ detail }) {
+  const { crash, crashGroup } = detail ?? {}
+  if (!Number.isSafeInteger(crashGroup)) return null
+  return `/crashes/${crashGroup}${Number.isSafeInteger(crash) ? `?crash=${crash}` : ''}`
+}

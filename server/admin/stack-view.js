@@ -1,0 +1,47 @@
+import { readable } from './readable-text.js'
+
+/**
+ * A stack as it is read: the app's own frames stand out, runs of all others are folded.
+ * @typedef {import('../crashes/stack-frames.js').Frame} Frame
+ * @typedef {{ name: string, place: string, isInApp: boolean }} ShownFrame
+ * @typedef {{ isFolded: boolean, label: string, frames: ShownFrame[] }} Run  of neighbours
+ */
+
+const NODE_FILE = /^node:/
+const PACKAGE = /(?:^|[\\/])node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/g
+const MAX_OWNERS = 3
+
+/**
+ * @param {Frame[]} frames innermost first
+ * @returns {Run[]} nothing is folded where none of the frames is the app's
+ */
+export function foldFrames (frames) {
+  const hasOwn = frames.some(({ isInApp }) => isInApp)
+  const runs = /** @type {{ isInApp: boolean, frames: Frame[] }[]} */ ([])
+  for (const frame of frames) {
+    const last = runs.at(-1)
+    if (last?.isInApp === frame.isInApp) last.frames.push(frame)
+    else runs.push({ isInApp: frame.isInApp, frames: [frame] })
+  }
+  return runs.map(({ isInApp, frames }) => ({ isFolded: hasOwn && !isInApp, label: labelOf(frames), frames: frames.map(toShown) }))
+}
+
+/** @param {Frame[]} frames */
+function labelOf (frames) {
+  const owners = [...new Set(frames.map(ownerOf))]
+  const named = owners.slice(0, MAX_OWNERS).join(', ')
+  return `${frames.length} ${frames.length === 1 ? 'frame' : 'frames'} of ${named}${owners.length > MAX_OWNERS ? ' and others' : ''}`
+}
+
+/** @param {Frame} frame */
+function ownerOf ({ file }) {
+  if (file === null) return 'V8'
+  if (NODE_FILE.test(file)) return 'Node.js'
+  return readable([...file.matchAll(PACKAGE)].at(-1)?.[1] ?? 'others').slice(0, 60)
+}
+
+/** @param {Frame} frame @returns {ShownFrame} */
+function toShown ({ function: name, file, line, column, isInApp }) {
+  const place = [file ?? 'native code', line, column].filter((part) => part !== null && part !== undefined).join(':')
+  return { name: readable(name ?? '(anonymous)'), place: readable(place), isInApp }
+}
