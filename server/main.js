@@ -140,7 +140,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
       dispatch({ type: 'stop' })
     },
     onKill: () => end(1),
-    onDeploy: () => deploy(),
+    onDeploy: () => { deploying = deploy() },
     onRestart: () => dispatch({ type: 'rollout', kind: 'restart' })
   })
 
@@ -150,9 +150,10 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const stopped = new Promise((resolve) => { resolveStopped = resolve })
   let hasEnded = false
   let isHandingOver = false
+  let deploying = Promise.resolve()
 
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
-  tellServiceManager({ events, supervisor, config, keeper })
+  tellServiceManager({ events, supervisor, config, keeper }, { untilDeploying: () => deploying })
   // As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
   if (process.pid === 1) createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid), onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
   const startTime = performance.now()
@@ -201,11 +202,11 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   }
 
   /** @param {import('./event-stream.js').DeckEvent} event */
-  function settleRelease ({ type, detail }) {
+  function settleRelease ({ type, rollout, detail }) {
     if (type === 'history.recovered') return releases.save()
     const outcome = OUTCOMES[type]
     if (!outcome || !detail?.to || detail.kind === 'restart') return
-    releases.settle({ release: detail.to, outcome })
+    releases.settle({ release: detail.to, outcome, rollout })
     // The lifecycle has let go of it by then.
     queueMicrotask(releases.prune)
   }

@@ -19,13 +19,16 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * @param {(message: string) => void} [options.notify]
  * @param {NodeJS.EventEmitter} [options.signals]
  * @param {() => number} [options.now] monotonic, ms
+ * @param {() => Promise<void>} [options.untilDeploying] resolves once the newest deploy that a signal has asked for has begun, or was refused
  */
 export function tellServiceManager ({ events, supervisor, config: { drain, stop }, keeper }, {
-  env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), signals = process, now = () => performance.now()
+  env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), signals = process, now = () => performance.now(), untilDeploying = async () => {}
 } = {}) {
   if (!env.NOTIFY_SOCKET) return
   let isReady = false
   let isStopping = false
+  /** Deploys that have been asked for and have not begun. */
+  let preparing = 0
   let status = { text: '', at: -Infinity }
   /** @type {NodeJS.Timeout | undefined} */
   let statusTimer
@@ -66,7 +69,7 @@ export function tellServiceManager ({ events, supervisor, config: { drain, stop 
       return ['STOPPING=1', `EXTEND_TIMEOUT_USEC=${longestMs * 1000}`]
     }
     const isReloading = rollout?.kind === 'deploy' && rollout.actor === 'signal'
-    if (isReady || state !== 'running' || isReloading) return []
+    if (isReady || state !== 'running' || isReloading || preparing > 0) return []
     isReady = true
     return ['READY=1']
   }
@@ -76,7 +79,12 @@ export function tellServiceManager ({ events, supervisor, config: { drain, stop 
     isReady = false
     notify(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`)
     // A deploy that is refused has no event, and whoever asked waits for an answer to this one too.
-    setImmediate(tell)
+    preparing++
+    setImmediate(async () => {
+      await untilDeploying()
+      preparing--
+      tell()
+    })
   }
 
   function leave () {

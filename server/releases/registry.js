@@ -17,7 +17,7 @@ import { listTree } from './tree.js'
  * What of a configuration concerns workers and is taken anew at each deploy.
  * @typedef {Pick<import('../config.js').Config, 'entry' | 'args' | 'execArgv' | 'env' | 'envFile'>} WorkerConfig
  * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} Surroundings
- * @typedef {{ release: Release, outcome: Outcome | null, deployedMs: number | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
+ * @typedef {{ release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
  */
 
 const CURSOR_KIND = 'd'
@@ -140,7 +140,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       const number = numberOf(release.id)
       lastNumber = Math.max(lastNumber, number)
       // The marks are those of its deploy, where they are known.
-      known.set(number, { outcome: 'succeeded', deployedMs: null, marks: latest.marks, stamp: null, ...known.get(number), release: adopted, values: latest.values })
+      known.set(number, { outcome: 'succeeded', rollout: null, deployedMs: null, marks: latest.marks, stamp: null, ...known.get(number), release: adopted, values: latest.values })
       return adopted
     },
 
@@ -188,12 +188,12 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
 
     /**
      * What came of it, the last time that it was deployed.
-     * @param {{ release: string, outcome: Outcome }} end
+     * @param {{ release: string, outcome: Outcome, rollout?: number | null }} end  `rollout`: null where it was the first one of a master
      */
-    settle ({ release: id, outcome }) {
+    settle ({ release: id, outcome, rollout = null }) {
       const item = known.get(numberOf(id))
       if (!item) return
-      Object.assign(item, { outcome, deployedMs: now() })
+      Object.assign(item, { outcome, rollout, deployedMs: now() })
       save()
     },
 
@@ -281,7 +281,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       id, ...kept, cwd: place.cwd, source, createdAt: new Date(now()).toISOString(), ...about, changed: compare(about, kept, surroundings.marks), createdBy: actor, note
     })
     latest = surroundings
-    known.set(number, { release, outcome: null, deployedMs: null, marks: surroundings.marks, values: surroundings.values, stamp })
+    known.set(number, { release, outcome: null, rollout: null, deployedMs: null, marks: surroundings.marks, values: surroundings.values, stamp })
     givenOut = id
     save()
     onCreated(release, actor)
@@ -353,19 +353,19 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
   /** @param {import('../../db/releases.js').ReleaseRow} row */
   function remember ({ number, outcome, deployedMs, body, arguments: words, marks }) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, ...shownBody } = body
+    const { stamp = null, rollout = null, ...shownBody } = body
     const ours = known.get(number)
     // One that this master has adopted already keeps the values that it goes on with; its marks are those of its deploy.
-    if (ours) return Object.assign(ours, { stamp, marks })
-    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), deployedMs, marks, values: null, stamp })
+    if (ours) return Object.assign(ours, { stamp, marks, rollout })
+    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), rollout, deployedMs, marks, values: null, stamp })
   }
 
   /** Writes them all: the next time makes up for one that failed. */
   function save () {
     try {
-      store?.replace([...known].map(([number, { release, outcome, deployedMs, marks, stamp }]) => {
+      store?.replace([...known].map(([number, { release, outcome, rollout, deployedMs, marks, stamp }]) => {
         const { args = [], execArgv = [], environmentChanged: _, ...body } = release
-        return { number, outcome, deployedMs, body: { ...body, stamp }, arguments: { args, execArgv }, marks }
+        return { number, outcome, deployedMs, body: { ...body, stamp, rollout }, arguments: { args, execArgv }, marks }
       }))
     } catch (error) {
       onError(error)
@@ -386,8 +386,8 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
 }
 
 /** @param {Item} item @param {Set<string>} used */
-function shown ({ release: { args: _, execArgv: __, ...release }, outcome, deployedMs }, used) {
-  return { ...release, outcome, deployedAt: deployedMs === null ? null : new Date(deployedMs).toISOString(), inUse: used.has(release.id) }
+function shown ({ release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs }, used) {
+  return { ...release, outcome, rollout, deployedAt: deployedMs === null ? null : new Date(deployedMs).toISOString(), inUse: used.has(release.id) }
 }
 
 /** @param {Item} item wall time, ms */

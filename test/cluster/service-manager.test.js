@@ -68,7 +68,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     await deck.api('/rollouts', { method: 'POST', body: '{"kind": "deploy"}' })
     // Nothing more happens for a while: only the refusal itself can end the reload.
     await deck.untilEvent(({ type, rollout }) => type === 'worker.online' && rollout === 2, 'the next worker that waits')
-    await receiver.until('STATUS=Deploying r3')
+    await receiver.until('STATUS=Deploying r2', 2)
     deck.signal('SIGHUP')
     await receiver.until('READY=1', 3)
     assert.deepEqual(receiver.told(...STATES), ['READY=1', 'RELOADING=1', 'READY=1', 'RELOADING=1', 'READY=1'])

@@ -229,3 +229,14 @@ test('an entry that does not exist, or is no file, is one clear error', async (t
   await assert.rejects(load({ entry: 'empty' }), { code: 'entry-not-found', message: /which is none$/ })
   await assert.rejects(load({ entry: undefined }), { code: 'entry-not-found', message: /expected a file, or a package\.json with "main"/ })
 })
+
+test('variables for workers are texts or null, and what is wrong with one is told without its value', async (t) => {
+  const files = { 'clusterdeck.config.json': JSON.stringify({ env: { LEVEL: 'info', DEBUG: null }, envFile: 'app.env' }) }
+  const { cwd, load } = workingFolder(t, files)
+  const { env, envFile } = await load()
+  assert.deepEqual([env, envFile], [{ LEVEL: 'info', DEBUG: null }, join(cwd, 'app.env')])
+  for (const wrong of [{ PORT: 31337 }, { 'A=B': 'hunter2' }, { '': 'hunter2' }, { A: 'hunter2\0' }, ['hunter2'], 'hunter2']) {
+    writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ env: wrong }))
+    await assert.rejects(load(), ({ code, message }) => code === 'invalid-config' && /^env in .*expected an object of texts/.test(message) && !/hunter2|31337/.test(message), JSON.stringify(wrong))
+  }
+})
