@@ -26,7 +26,7 @@ test('a real crash appears by itself, shows its stack and last words, and is res
   await fetch(`${app}/throw-in-request`).catch(() => null)
   const row = page.getByRole('row').filter({ hasText: 'RangeError boom' })
   await row.waitFor()
-  assert.match(await row.innerText(), /throwsError \(dies-on-request\.cjs\)/)
+  assert.match(await row.innerText(), /throwsError \(test\/fixtures\/dies-on-request\.cjs\)/)
   await page.getByRole('link', { name: 'Crashes 1 open' }).waitFor()
   assert.equal(await isSamePage(), true)
 
@@ -34,7 +34,7 @@ test('a real crash appears by itself, shows its stack and last words, and is res
   await page.waitForURL('**/crashes/1')
   await page.locator('html[data-live=on]').waitFor()
   await page.getByRole('heading', { level: 1, name: 'RangeError: boom' }).waitFor()
-  assert.match(await page.locator('.frame.is-own').first().innerText(), /throwsError\s+dies-on-request\.cjs:4:\d+$/)
+  assert.match(await page.locator('.frame.is-own').first().innerText(), /throwsError\s+test\/fixtures\/dies-on-request\.cjs:4:\d+$/)
   await page.getByText(/\d+ frames of Node\.js/).click()
   await page.locator('.frame:not(.is-own)').first().waitFor({ state: 'visible' })
   assert.match(await page.getByRole('group', { name: 'Last lines of stderr' }).innerText(), /RangeError: boom\n {4}at (?:Object\.)?throwsError/)

@@ -53,7 +53,7 @@ test('the back button brings the filters before back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)
   const page = await dashboard.visit('/history')
-  await page.getByLabel('Slot').fill('2')
+  await page.getByRole('textbox', { name: 'Slot' }).fill('2')
   await page.waitForURL((url) => url.search === '?slot=2')
   await page.getByLabel('Cause').selectOption('crash')
   await page.waitForURL((url) => url.search === '?cause=crash&slot=2')
