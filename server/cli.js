@@ -11,6 +11,8 @@ import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
 import { logs } from './cli/logs.js'
 import { clean } from './cli/output.js'
+import { releases } from './cli/releases.js'
+import { rollout, steer } from './cli/rollouts.js'
 import { DeckError } from './errors.js'
 import { keep } from './keeper.js'
 import { KEPT_VARIABLE, tellFailure } from './keeper-link.js'
@@ -98,19 +100,26 @@ function addClientCommands (program, terminal) {
     })
 
   client('status', 'print the state of the cluster and its workers', commands.status)
-  client('restart', 'restart all workers: the new ones are ready before the old ones go', commands.rollout('restart'))
+  client('restart', 'restart all workers: the new ones are ready before the old ones go', rollout('restart'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')
-  client('deploy', 'roll the code that is on the disk now out, one worker at a time', commands.rollout('deploy'))
+  client('deploy', 'roll the code that is on the disk now out, one worker at a time', rollout('deploy'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'what is new, for the history')
     .option('--path <folder>', 'a folder below releases.root to take it from')
-  client('rollback [release]', 'go back to the release before, or to another one that was deployed', commands.rollout('rollback'))
+    .optionsGroup('How, in place of what is configured:')
+    .option('--surge <n|n%>', 'so many workers at the same time')
+    .option('--min-ready <duration>', 'how long a new worker has to be ready before the old one drains')
+    .option('--canary <n>', 'so many new workers serve beside all old ones first, and are judged')
+    .option('--canary-time <duration>', 'for how long')
+    .option('--on-failure <what>', 'rollback, or hold: wait for a person')
+  client('rollback [release]', 'go back to the release before, or to another one that was deployed', rollout('rollback'))
     .option('--wait', 'wait for the end; fail if the rollback fails')
     .option('--note <text>', 'why, for the history')
   for (const [name, about] of Object.entries(STEERING)) {
-    client(name, about, commands.steer(/** @type {any} */ (name))).option('--wait', 'wait for the end of the rollout')
+    client(name, about, steer(/** @type {import('./cli/rollouts.js').Steering} */ (name))).option('--wait', 'wait for the end of the rollout')
   }
+  client('releases [id]', 'print the releases that can be rolled back to, or one of them', releases)
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')
   client('kill <worker>', 'end one worker at once, by SIGKILL; the next one is started in the same moment', kill)

@@ -63,6 +63,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     reload,
     dataDir,
     inUse: () => hasStarted ? supervisor.releasesInUse() : [],
+    isDrifted: drift.isDrifted,
     current: () => hasStarted ? supervisor.snapshot().release.id : null,
     onCreated (release, actor) {
       // The first one is told of by the lifecycle, once it begins.

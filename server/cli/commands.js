@@ -3,7 +3,7 @@ import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
-import { eventsText, rolloutText, statusText } from './output.js'
+import { eventsText, statusText } from './output.js'
 
 /**
  * What the commands have to work with.
@@ -18,8 +18,6 @@ import { eventsText, rolloutText, statusText } from './output.js'
  * @property {boolean} isInteractive somebody sits at the terminal
  */
 
-/** How long one call waits for news of a rollout; short enough to show its progress. */
-const FOLLOW_WAIT = '1s'
 const POLL_MS = 100
 const PAGE_LIMIT = 1000
 
@@ -27,56 +25,6 @@ const PAGE_LIMIT = 1000
 export async function status ({ api, options, print }) {
   const body = await api.get('/status')
   print(options.json ? json(body) : statusText(body, Date.now()))
-}
-
-/** @param {'restart' | 'deploy' | 'rollback'} kind */
-export function rollout (kind) {
-  return async (/** @type {Context} */ context, /** @type {string | undefined} */ release) => {
-    const { api, options, tell } = context
-    const started = await api.post('/rollouts', { kind, ...(release === undefined ? {} : { release }), ...pick(options, ['note', 'path']) })
-    if (options.wait) tell(`rollout ${started.id} (${kind}) started`)
-    await reportOn(started, context)
-  }
-}
-
-/** What is done with the rollout that runs. @param {'pause' | 'resume' | 'abort' | 'promote' | 'retry'} action */
-export function steer (action) {
-  return async (/** @type {Context} */ context) => {
-    const { rollout } = await context.api.get('/status')
-    if (!rollout) throw new DeckError('rollout-ended', 'no rollout is running')
-    // What was aborted has not failed.
-    await reportOn(await context.api.post(`/rollouts/${rollout.id}/${action}`), context, action === 'abort' ? ['rolled-back'] : ['succeeded'])
-  }
-}
-
-/** @param {any} rollout @param {Context} context @param {string[]} [good] states that are a success */
-async function reportOn (rollout, context, good = ['succeeded']) {
-  const { options, print } = context
-  if (!options.wait) {
-    print(options.json ? json(rollout) : rolloutText(rollout))
-    return
-  }
-  const ended = await follow(rollout, context)
-  if (options.json) print(json(ended))
-  if (!good.includes(ended.state)) {
-    throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
-  }
-  if (!options.json) print(rolloutText(ended))
-}
-
-/**
- * @param {any} rollout @param {Context} context
- * @returns {Promise<any>} the rollout once it is done
- */
-async function follow (rollout, { api, tell }) {
-  let shown = ''
-  while (!rollout.done) {
-    rollout = await api.get(`/rollouts/${rollout.id}?wait=${FOLLOW_WAIT}`)
-    const progress = rolloutText(rollout)
-    if (progress !== shown && !rollout.done) tell(progress)
-    shown = progress
-  }
-  return rollout
 }
 
 /** @param {Context} context */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { jittered } from '../lifecycle/recycling.js'
-import { isLive } from '../releases/resolve.js'
+import { mayChange } from '../releases/resolve.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -51,7 +51,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       crashFile,
       maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
       crash,
-      files: watch ? 'often' : isLive(release) ? 'rarely' : 'off',
+      files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }

@@ -6,7 +6,7 @@ import { reduce } from '../lifecycle/pool.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { snapshot } from '../lifecycle/snapshot.js'
 import { isAlive } from '../process-identity.js'
-import { isLive } from '../releases/resolve.js'
+import { mayChange } from '../releases/resolve.js'
 import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
@@ -123,7 +123,7 @@ export function createSupervisor (initialState, {
     files (/** @type {number} */ worker, /** @type {any} */ { files }) {
       const known = state.workers[worker]
       if (!known || !Array.isArray(files)) return
-      if (isLive(state.releases[known.release])) drift.noteLoaded(known.release, files, { forkedAt: Date.parse(known.startedAt) })
+      if (mayChange(state.releases[known.release])) drift.noteLoaded(known.release, files, { forkedAt: Date.parse(known.startedAt) })
       onLoaded(files)
     },
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),

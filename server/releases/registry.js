@@ -1,14 +1,12 @@
-import { mkdirSync, readdirSync, renameSync } from 'node:fs'
-import { access, realpath, rm } from 'node:fs/promises'
-import path from 'node:path'
+import { access } from 'node:fs/promises'
 import { decodeCursor, encodeCursor } from '../../db/cursor.js'
 import { DeckError } from '../errors.js'
+import { changesBetween, isTheSame } from './changes.js'
 import { describeFolder } from './description.js'
-import { changedNames, digest, digestMarks, markVariables, readVariables } from './environment.js'
+import { digest, digestMarks, markVariables, readVariables } from './environment.js'
 import { isGit } from './git.js'
 import { resolveConfigured, resolvePath } from './resolve.js'
-import { copyTree, UNFINISHED } from './snapshot.js'
-import { listTree } from './tree.js'
+import { createSnapshots } from './snapshots.js'
 
 /** @typedef {ReturnType<typeof createReleases>} Releases */
 /** @typedef {import('../lifecycle/state.js').Release} Release */
@@ -22,8 +20,6 @@ import { listTree } from './tree.js'
 
 const CURSOR_KIND = 'd'
 const MAX_LIMIT = 100
-/** Begins the names of folders that are being removed. */
-const LEAVING = '.gone-'
 
 /**
  * Which code runs: makes a release of what is on the disk, keeps the last ones, and knows what their workers are started
@@ -33,13 +29,14 @@ const LEAVING = '.gone-'
  * @param {() => Promise<WorkerConfig>} [parts.reload]  reads the configuration anew
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {() => string[]} [parts.inUse]  the ids of the releases that a worker or a slot has
+ * @param {(id: string) => boolean} [parts.isDrifted]  whether files of it have changed since its workers loaded them
  * @param {() => string | null} [parts.current]  the id of the one that was deployed last with success
  * @param {(release: Release, actor: string) => void} [parts.onCreated]
  * @param {(error: unknown) => void} [parts.onError]  something that no deploy depends on went wrong
  * @param {() => number} [parts.now]  wall clock, ms
  */
-export function createReleases ({ config, reload = async () => config, dataDir, inUse = () => [], current = () => null, onCreated = () => {}, onError = () => {}, now = Date.now }) {
-  const { folder: dataFolder, releaseFolder } = dataDir
+export function createReleases ({ config, reload = async () => config, dataDir, inUse = () => [], isDrifted = () => false, current = () => null, onCreated = () => {}, onError = () => {}, now = Date.now }) {
+  const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   /** By the n of `r<n>`. @type {Map<number, Item>} */
   const known = new Map()
@@ -208,7 +205,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       if (surplus.length === 0) return
       for (const [number] of surplus) known.delete(number)
       save()
-      await Promise.all(surplus.filter(([, { release }]) => release.mode === 'snapshot').map(([, { release }]) => remove(release.id)))
+      await Promise.all(surplus.filter(([, { release }]) => release.mode === 'snapshot').map(([, { release }]) => snapshots.remove(release.id)))
     },
 
     /**
@@ -218,7 +215,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      */
     async clean () {
       const used = new Set([...inUse(), givenOut])
-      await Promise.all(namesIn(releaseFolder).filter((name) => !used.has(name) && !known.has(numberOf(name))).map(remove))
+      await Promise.all(snapshots.names().filter((name) => !used.has(name) && !known.has(numberOf(name))).map(snapshots.remove))
     }
   }
 
@@ -258,15 +255,19 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     const place = wanted === undefined
       ? await resolveConfigured({ entry, cwd: config.cwd, mode })
       : await resolvePath(wanted, { root, entry, cwd: config.cwd })
+    const tree = mode === 'snapshot' ? await snapshots.look(place.folder) : null
+    const stamp = tree?.digest ?? null
     const about = {
+      cwd: place.cwd,
+      source: tree && place.folder,
       ...await describeFolder(place.folder),
       environment: { digest: surroundings.digest, names: Object.keys(surroundings.values).sort() },
       arguments: { digest: digest(key, [args, execArgv]) },
       args,
       execArgv
     }
-    const { source, stamp, tree } = mode === 'snapshot' ? await lookAt(place.folder) : { source: null, stamp: null, tree: null }
-    const same = await findSame({ ...place, mode: tree ? 'snapshot' : place.mode, source, stamp, about, surroundings })
+    const found = { mode: tree ? /** @type {const} */ ('snapshot') : place.mode, entry: place.entry, path: place.folder }
+    const same = await findSame({ ...found, ...about }, stamp)
     if (same) {
       latest = surroundings
       same.values = surroundings.values
@@ -276,71 +277,32 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     const number = Math.max(lastNumber, highestStored()) + 1
     lastNumber = number
     const id = `r${number}`
-    const kept = tree ? await keepCopy(id, place, tree) : { mode: place.mode, entry: place.entry, path: place.folder }
-    const release = /** @type {Release} */ ({
-      id, ...kept, cwd: place.cwd, source, createdAt: new Date(now()).toISOString(), ...about, changed: compare(about, kept, surroundings.marks), createdBy: actor, note
-    })
+    const kept = tree ? await snapshots.keep(id, place, tree) : found
+    const before = known.get(numberOf(current() ?? '')) ?? newestFirst().find(({ outcome }) => outcome === 'succeeded')
+    const { marks, values } = surroundings
+    const changed = before ? changesBetween(before, { release: { ...kept, ...about }, marks }) : null
+    /** @type {Release} */
+    const release = { id, ...kept, createdAt: new Date(now()).toISOString(), ...about, changed, createdBy: actor, note }
     latest = surroundings
-    known.set(number, { release, outcome: null, rollout: null, deployedMs: null, marks: surroundings.marks, values: surroundings.values, stamp })
+    known.set(number, { release, outcome: null, rollout: null, deployedMs: null, marks, values, stamp })
     givenOut = id
     save()
     onCreated(release, actor)
     return release
   }
 
-  /** @param {string} folder */
-  async function lookAt (folder) {
-    mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
-    const except = await realpath(dataFolder)
-    if (folder === except) throw new DeckError('snapshot-failed', `dataDir: expected another folder than that of the app, received ${folder}: a snapshot would copy itself`)
-    try {
-      const tree = await listTree(folder, { except })
-      return { source: folder, stamp: tree.digest, tree }
-    } catch (/** @type {any} */ error) {
-      if (error instanceof DeckError) throw error
-      throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: ${error.message}`, { cause: error })
-    }
-  }
-
-  /** @param {string} id @param {import('./resolve.js').Place} place @param {Awaited<ReturnType<typeof listTree>>} tree */
-  async function keepCopy (id, { entry, folder }, { entries }) {
-    const copy = path.join(await realpath(releaseFolder), id)
-    await copyTree(entries, { from: folder, to: copy })
-    return { mode: /** @type {const} */ ('snapshot'), entry: path.join(copy, path.relative(folder, entry)), path: copy }
-  }
-
   /**
-   * A release stays the same one where everything that is known of it does. A plain folder or a changed checkout tells too
-   * little for that.
-   * @param {{ mode: string, entry: string, folder: string, cwd: string, source: string | null, stamp: string | null, about: any, surroundings: Surroundings }} found
+   * The release that the code on the disk still is.
+   * @param {Omit<Release, 'id' | 'createdAt'>} found @param {string | null} stamp of all files, for a snapshot
    * @returns {Promise<Item | undefined>}
    */
-  async function findSame ({ mode, entry, folder, cwd, source, stamp, about, surroundings }) {
-    if (mode === 'live' || (mode !== 'snapshot' && about.git && about.git.isDirty !== false)) return
-    const items = [...known].sort(([a], [b]) => b - a).map(([, item]) => item)
-    const same = items.find(({ release, stamp: itsStamp }) => {
-      if (release.mode !== mode || release.cwd !== cwd || release.environment?.digest !== surroundings.digest) return false
-      if (mode === 'snapshot' ? release.source !== source || itsStamp === null || itsStamp !== stamp : release.entry !== entry || release.path !== folder) return false
-      return ['package', 'git', 'lockFile', 'arguments'].every((name) => JSON.stringify(/** @type {any} */ (release)[name]) === JSON.stringify(about[name]))
-    })
+  async function findSame (found, stamp) {
+    const same = newestFirst().find((item) => isTheSame(item.release, found) && item.stamp === stamp && !isDrifted(item.release.id))
     return same && await access(same.release.entry).then(() => same, () => undefined)
   }
 
-  /** @param {any} about @param {{ mode: string, path: string, entry: string }} kept @param {import('./environment.js').Marks} marks */
-  function compare (about, kept, marks) {
-    const before = known.get(numberOf(current() ?? '')) ?? [...known].sort(([a], [b]) => b - a).find(([, { outcome }]) => outcome === 'succeeded')?.[1]
-    if (!before) return null
-    const isOther = (/** @type {string} */ name) => JSON.stringify(/** @type {any} */ (before.release)[name] ?? null) !== JSON.stringify(about[name] ?? null)
-    return {
-      from: before.release.id,
-      environment: changedNames(before.marks, marks),
-      arguments: isOther('arguments'),
-      package: isOther('package'),
-      commit: (before.release.git?.commit ?? null) !== (about.git?.commit ?? null),
-      lockFile: isOther('lockFile'),
-      mode: before.release.mode !== kept.mode,
-      entry: path.relative(before.release.path, before.release.entry) !== path.relative(kept.path, kept.entry)
-    }
+  function newestFirst () {
+    return [...known].sort(([a], [b]) => b - a).map(([, item]) => item)
   }
 
   /** @param {string} id @returns {Item} */
@@ -371,18 +333,6 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       onError(error)
     }
   }
-
-  /** @param {string} name of a folder of ours; renamed first, so that half of it is never taken for a whole */
-  async function remove (name) {
-    try {
-      const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
-      if (!name.startsWith(LEAVING)) renameSync(path.join(releaseFolder, name), leaving)
-      await rm(leaving, { recursive: true, force: true, maxRetries: 2 })
-    } catch (/** @type {any} */ error) {
-      // ENOENT: somebody else has.
-      if (error.code !== 'ENOENT') onError(error)
-    }
-  }
 }
 
 /** @param {Item} item @param {Set<string>} used */
@@ -398,14 +348,4 @@ function lastTouched ({ release, deployedMs }) {
 /** @param {string} id @returns {number} 0 for what is none */
 function numberOf (id) {
   return Number(/^r([1-9]\d{0,8})$/.exec(id)?.[1] ?? 0)
-}
-
-/** @param {string} folder @returns {string[]} of ours */
-function namesIn (folder) {
-  try {
-    return readdirSync(folder).filter((name) => numberOf(name) > 0 || name.startsWith(UNFINISHED) || name.startsWith(LEAVING))
-  } catch {
-    // ENOENT: no snapshot was ever made.
-    return []
-  }
 }

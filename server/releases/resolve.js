@@ -4,10 +4,10 @@ import { DeckError } from '../errors.js'
 
 /**
  * @param {{ mode?: string }} release
- * @returns {boolean} whether it runs where people edit, so that its files may change under its workers
+ * @returns {boolean} whether it runs in a folder of somebody else's, so that its files may change under its workers
  */
-export function isLive ({ mode = 'live' }) {
-  return mode === 'live'
+export function mayChange ({ mode }) {
+  return mode !== 'snapshot'
 }
 
 /**

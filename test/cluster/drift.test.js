@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { utimesSync, writeFileSync } from 'node:fs'
+import { renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
 import { createSources } from '../support/sources.js'
 
 /** @param {import('../support/deck.js').Deck} deck @param {number} slot kills its worker, and waits for what has come of it @param {(event: any) => boolean} isOutcome */
@@ -15,7 +16,7 @@ async function killWorker (deck, slot, isOutcome) {
 const isReady = (/** @type {any} */ { type }) => type === 'worker.ready'
 const isHeld = (/** @type {any} */ { type }) => type === 'slot.held'
 
-describe('drift of a live release', { concurrency: true }, () => {
+describe('drift of a release that runs in its own folder', { concurrency: true }, () => {
   test('a worker that is replaced after an edit in place is marked, in status, history and by event; a deploy makes it good', async (t) => {
     const { app, write } = createSources()
     const deck = await startDeck(t, app, { flags: ['--drain-idle-grace-ms', '100'] })
@@ -33,6 +34,24 @@ describe('drift of a live release', { concurrency: true }, () => {
     assert.deepEqual(after.workers.map((/** @type {any} */ row) => [row.drifted, row.release]), [[false, 'r2'], [false, 'r2']])
     await killWorker(deck, 2, isReady)
     assert.equal((await deck.history('type=worker.drifted')).length, 1)
+  })
+
+  test('behind a link: where that leads now is of no matter, but an edit of the pinned folder is marked', async (t) => {
+    const [one, two] = [createSources(), createSources()]
+    two.write('nested', 2)
+    const link = path.join(tempFolder(), 'current')
+    symlinkSync(one.folder, link)
+    const deck = await startDeck(t, path.join(link, 'app.js'))
+    await deck.until({ ready: 2 })
+    symlinkSync(two.folder, `${link}.next`)
+    renameSync(`${link}.next`, link)
+    await killWorker(deck, 1, isReady)
+    assert.deepEqual(await deck.history('type=worker.drifted'), [])
+
+    const file = one.write('nested', 3)
+    const { worker } = await killWorker(deck, 2, isReady)
+    const [event] = await deck.history('type=worker.drifted')
+    assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', { count: 1, files: [file] }])
   })
 
   test('a touch is no drift', async (t) => {

@@ -119,7 +119,23 @@ function fakeLogs () {
 }
 
 function fakeReleases (/** @type {any} */ release) {
-  const known = { ...release, mode: 'live', outcome: 'succeeded', deployedAt: release.createdAt, inUse: true }
+  const known = {
+    ...release,
+    mode: 'live',
+    cwd: '/srv/app',
+    source: null,
+    createdBy: 'system',
+    note: null,
+    package: { name: 'told', version: '1.2.3' },
+    git: { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true },
+    lockFile: null,
+    environment: { digest: 'sha256:00', names: ['LEVEL'] },
+    changed: { from: 'r0', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, entry: false },
+    outcome: 'succeeded',
+    rollout: null,
+    deployedAt: release.createdAt,
+    inUse: true
+  }
   return {
     list: () => ({ items: [known], next: null }),
     get (/** @type {string} */ id) {

@@ -102,6 +102,54 @@ test('deploy --wait fails with the reason when the rollout fails', async (t) => 
   assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) failed: worker 3 \(slot 1\) was not ready within 30000 ms$/m)
 })
 
+test('deploy --wait does not wait for a person: a rollout that is held is a failure that says what to do', async (t) => {
+  const { cli, deck } = await setUp(t)
+  deck.events.subscribe(({ type }) => {
+    if (type === 'rollout.started') deck.set({ rollout: { ...deck.snapshot().rollout, state: 'paused', isHeld: true, reason: 'worker 3 (slot 1) crashed' } })
+  })
+  const { code, stderr } = await cli('deploy --wait')
+  assert.equal(code, 1)
+  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) is held: worker 3 \(slot 1\) crashed; go on with "clusterdeck retry"/m)
+})
+
+test('abort --wait succeeds once the rollout has gone back', async (t) => {
+  for (const [state, expected] of /** @type {[string, number][]} */ ([['rolled-back', 0], ['failed', 0], ['succeeded', 1]])) {
+    const rollout = { id: 7, kind: 'deploy', state, reason: 'aborted by cli', done: true, startedAt: null, finishedAt: null, progress: { total: 2, replaced: 0 } }
+    const url = await serve(t, (req, res) => json(res, 200, req.method === 'POST' ? { ...rollout, state: 'aborting', done: false } : { rollout, ...rollout }))
+    const { code } = await dataFolder(t, { adminUrl: url })('abort --wait')
+    assert.equal(code, expected, state)
+  }
+})
+
+test('deploy says how it is to be done only where a flag does, and what is wrong with one', async (t) => {
+  const { cli, deck } = await setUp(t)
+  await cli('deploy --path v2 --surge 50% --min-ready 5s --canary 1 --canary-time 2m --on-failure hold')
+  const strategy = { surge: '50%', minReadyMs: 5000, canary: { workers: 1, durationMs: 120_000 }, onFailure: 'hold' }
+  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'deploy', path: 'v2', strategy, actor: 'cli' }])
+  for (const [flag, message] of /** @type {[string, RegExp][]} */ ([
+    ['--surge 0', /strategy\.surge: expected an integer from 1 to 256 or a share such as "25%", received 0/], ['--canary many', /strategy\.canary\.workers: expected .*received "many"/],
+    ['--min-ready long', /--min-ready: expected a duration/], ['--on-failure cry', /strategy\.onFailure: expected .*received "cry"/]
+  ])) {
+    const { code, stderr } = await cli(`deploy ${flag}`)
+    assert.equal(code, 2, flag)
+    assert.match(stderr, message)
+  }
+  assert.equal(deck.dispatched.length, 1)
+})
+
+test('releases lists what can be gone back to, and tells one of them', async (t) => {
+  const { cli } = await setUp(t)
+  assert.equal((await cli('releases')).stdout, [
+    'RELEASE  OUTCOME    RUNS  CREATED                   BY      VERSION  COMMIT                MODE  NOTE',
+    'r1       succeeded  yes   2026-01-01T00:00:00.000Z  system  1.2.3    0123456789 (changed)  live  -\n'
+  ].join('\n'))
+  const { stdout } = await cli('releases r1')
+  assert.match(stdout, /^commit {5}0123456789abcdef0123456789abcdef01234567 on main \(changed\)$/m)
+  assert.match(stdout, /^changed {4}since r0: package.json, variables LEVEL$/m)
+  assert.equal(JSON.parse((await cli('releases r1 --json')).stdout).id, 'r1')
+  assert.deepEqual([(await cli('releases 1')).code, (await cli('releases r9')).stderr], [2, 'clusterdeck: There is no release r9\n'])
+})
+
 test('a rollout while another one runs is a conflict that names it', async (t) => {
   const { cli } = await setUp(t)
   await cli('deploy')

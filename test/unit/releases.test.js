@@ -29,9 +29,9 @@ function git (folder, ...words) {
 
 /**
  * Releases of an app in a folder of its own, kept in a real database.
- * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'snapshot' | 'live', root?: string, keep?: number, data?: string, inUse?: string[] } & Partial<import('../../server/releases/registry.js').WorkerConfig>} [how]
+ * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'snapshot' | 'live', root?: string, keep?: number, data?: string, inUse?: string[], drifted?: string[] } & Partial<import('../../server/releases/registry.js').WorkerConfig>} [how]
  */
-async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10, data = tempFolder(), inUse = [], ...more } = {}) {
+async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10, data = tempFolder(), inUse = [], drifted = [], ...more } = {}) {
   const dataDir = openDataDir(data)
   const history = openHistory({ file: dataDir.historyFile })
   const created = /** @type {string[]} */ ([])
@@ -47,6 +47,7 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
     },
     dataDir,
     inUse: () => inUse,
+    isDrifted: (id) => drifted.includes(id),
     onCreated: ({ id }) => created.push(id),
     onError: (error) => errors.push(error),
     now: () => clock.time++
@@ -78,6 +79,16 @@ describe('where a release lies', () => {
     relink(root, 'v1')
     assert.equal((await releases.prepare(ACTOR)).id, 'r1')
     assert.deepEqual(created, ['r1', 'r2'])
+  })
+
+  test('the same target is another release once files of it have changed under its workers', async () => {
+    const root = write({ 'v1/app.js': '' })
+    symlinkSync('v1', path.join(root, 'current'))
+    const drifted = /** @type {string[]} */ ([])
+    const { releases } = await registry({ folder: root, entry: path.join(root, 'current', 'app.js'), drifted })
+    assert.deepEqual([(await releases.prepare(ACTOR)).id, (await releases.prepare(ACTOR)).id], ['r1', 'r1'])
+    drifted.push('r1')
+    assert.deepEqual([(await releases.prepare(ACTOR)).id, (await releases.prepare(ACTOR)).id], ['r2', 'r2'])
   })
 
   test('a path is a folder below the root, whatever it is called by, with the entry where the configured one lies', async () => {

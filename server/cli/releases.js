@@ -1,0 +1,59 @@
+import { DeckError } from '../errors.js'
+import { clean, table } from './output.js'
+
+const PAGE_LIMIT = 100
+
+/**
+ * The releases that are kept, or one of them with what has changed since the one before.
+ * @param {import('./commands.js').Context} context @param {string} [id]
+ */
+export async function releases ({ api, options, print }, id) {
+  if (id !== undefined && !/^r[1-9]\d{0,8}$/.test(id)) throw new DeckError('invalid-config', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
+  if (id !== undefined) {
+    const release = await api.get(`/releases/${id}`)
+    return print(options.json ? JSON.stringify(release, null, 2) : releaseText(release))
+  }
+  const page = await api.get(`/releases?limit=${PAGE_LIMIT}`)
+  print(options.json ? JSON.stringify(page, null, 2) : releasesText(page.items))
+}
+
+/** @param {any[]} items newest first */
+function releasesText (items) {
+  return table(['RELEASE', 'OUTCOME', 'RUNS', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
+    release.id, release.outcome, release.inUse ? 'yes' : null, release.createdAt, release.createdBy, release.package?.version, commitOf(release), release.mode, release.note
+  ]))
+}
+
+/** @param {any} release */
+function releaseText (release) {
+  const { id, outcome, inUse, deployedAt, rollout, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment, changed } = release
+  /** @type {[string, string][]} */
+  const facts = [
+    ['release', `${id}${inUse ? ', runs' : ''}`],
+    ['outcome', outcome === null ? '-' : `${outcome} at ${deployedAt}${rollout === null ? '' : `, rollout ${rollout}`}`],
+    ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`],
+    ['mode', source ? `${mode} of ${source}` : mode],
+    ['path', path],
+    ['entry', entry],
+    ['cwd', cwd],
+    ['package', about ? [about.name, about.version].filter(Boolean).join(' ') : '-'],
+    ['commit', commitOf(release, 40) ?? '-'],
+    ['lock file', lockFile ?? '-'],
+    ['variables', environment?.names.join(', ') || '-'],
+    ['changed', changed === null ? '-' : `since ${changed.from}: ${changesOf(changed).join(', ') || 'nothing that is known of'}`]
+  ]
+  return facts.map(([name, value]) => `${name.padEnd(11)}${clean(value)}`).join('\n')
+}
+
+/** @param {any} release @param {number} [length] */
+function commitOf ({ git }, length = 10) {
+  if (!git?.commit) return null
+  return [git.commit.slice(0, length), git.branch && length > 10 ? `on ${git.branch}` : null, git.isDirty ? '(changed)' : null].filter(Boolean).join(' ')
+}
+
+/** @param {Record<string, any>} changed @returns {string[]} */
+function changesOf ({ environment, ...rest }) {
+  const names = { commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', entry: 'entry' }
+  const parts = Object.entries(names).filter(([key]) => rest[key]).map(([, name]) => name)
+  return environment.length > 0 ? [...parts, `variables ${environment.join(', ')}`] : parts
+}

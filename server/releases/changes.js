@@ -1,0 +1,44 @@
+import path from 'node:path'
+import { changedNames } from './environment.js'
+
+/** @typedef {import('../lifecycle/state.js').Release} Release */
+/** @typedef {import('./environment.js').Marks} Marks */
+
+/**
+ * What is different from the release before, as far as it is known; of variables only the names.
+ * @param {{ release: Release, marks: Marks }} before
+ * @param {{ release: Omit<Release, 'id' | 'createdAt'>, marks: Marks }} after
+ * @returns {NonNullable<Release['changed']>}
+ */
+export function changesBetween ({ release: before, marks }, { release: after, marks: newMarks }) {
+  return {
+    from: before.id,
+    environment: changedNames(marks, newMarks),
+    arguments: !isSame(before, after, 'arguments'),
+    package: !isSame(before, after, 'package'),
+    commit: (before.git?.commit ?? null) !== (after.git?.commit ?? null),
+    lockFile: !isSame(before, after, 'lockFile'),
+    mode: before.mode !== after.mode,
+    entry: path.relative(before.path, before.entry) !== path.relative(after.path, after.entry)
+  }
+}
+
+/**
+ * Whether two descriptions can only be of the same code with the same surroundings. A plain folder or a changed checkout
+ * tells too little for that.
+ * @param {Release} release @param {Omit<Release, 'id' | 'createdAt'>} found
+ */
+export function isTheSame (release, found) {
+  if (found.mode === 'live' || (found.mode !== 'snapshot' && found.git && found.git.isDirty !== false)) return false
+  if (release.mode !== found.mode || release.cwd !== found.cwd || release.environment?.digest !== found.environment?.digest) return false
+  /** @type {(keyof Release)[]} a copy is known by the folder that it was made of */
+  const places = found.mode === 'snapshot' ? ['source'] : ['entry', 'path']
+  /** @type {(keyof Release)[]} */
+  const names = ['package', 'git', 'lockFile', 'arguments', ...places]
+  return names.every((name) => isSame(release, found, name))
+}
+
+/** @param {Partial<Release>} one @param {Partial<Release>} other @param {keyof Release} name */
+function isSame (one, other, name) {
+  return JSON.stringify(one[name] ?? null) === JSON.stringify(other[name] ?? null)
+}

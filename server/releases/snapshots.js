@@ -1,0 +1,69 @@
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { realpath, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+import { copyTree, UNFINISHED } from './snapshot.js'
+import { listTree } from './tree.js'
+
+/** Begins the names of folders that are being removed. */
+const LEAVING = '.gone-'
+
+/**
+ * The copies that releases run from, in a folder of their own: `r7`, …
+ * @param {object} parts
+ * @param {string} parts.dataFolder  is never copied
+ * @param {string} parts.releaseFolder  where the copies are
+ * @param {(error: unknown) => void} parts.onError  one could not be removed
+ */
+export function createSnapshots ({ dataFolder, releaseFolder, onError }) {
+  return {
+    /**
+     * @param {string} folder the app's
+     * @returns {Promise<Awaited<ReturnType<typeof listTree>>>} all that a copy of it would have
+     * @throws {DeckError} snapshot-failed
+     */
+    async look (folder) {
+      mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
+      const except = await realpath(dataFolder)
+      if (folder === except) throw new DeckError('snapshot-failed', `dataDir: expected another folder than that of the app, received ${folder}: a snapshot would copy itself`)
+      try {
+        return await listTree(folder, { except })
+      } catch (/** @type {any} */ error) {
+        if (error instanceof DeckError) throw error
+        throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: ${error.message}`, { cause: error })
+      }
+    },
+
+    /**
+     * @param {string} id of the release that gets a copy @param {import('./resolve.js').Place} place @param {Awaited<ReturnType<typeof listTree>>} tree
+     * @throws {DeckError} snapshot-failed; then nothing is left of it
+     */
+    async keep (id, { entry, folder }, { entries }) {
+      const copy = path.join(await realpath(releaseFolder), id)
+      await copyTree(entries, { from: folder, to: copy })
+      return { mode: /** @type {const} */ ('snapshot'), entry: path.join(copy, path.relative(folder, entry)), path: copy }
+    },
+
+    /** @returns {string[]} of everything that was made here; those that are not whole too */
+    names () {
+      try {
+        return readdirSync(releaseFolder).filter((name) => /^r\d+$/.test(name) || name.startsWith(UNFINISHED) || name.startsWith(LEAVING))
+      } catch {
+        // ENOENT: no snapshot was ever made.
+        return []
+      }
+    },
+
+    /** @param {string} name renamed first, so that half of it is never taken for a whole @returns {Promise<void>} never rejects */
+    async remove (name) {
+      try {
+        const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
+        if (!name.startsWith(LEAVING)) renameSync(path.join(releaseFolder, name), leaving)
+        await rm(leaving, { recursive: true, force: true, maxRetries: 2 })
+      } catch (/** @type {any} */ error) {
+        // ENOENT: somebody else has.
+        if (error.code !== 'ENOENT') onError(error)
+      }
+    }
+  }
+}
