@@ -9,6 +9,7 @@ import { eventModel, exportQuery, historyModel } from '../history-page.js'
 import { logsFile, logsModel } from '../logs-page.js'
 import { blockedReason, overviewModel } from '../overview.js'
 import { toDeckError } from '../problem.js'
+import { releaseModel } from '../release-page.js'
 
 /**
  * The pages of the dashboard and the forms on them.
@@ -63,6 +64,10 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
 
   router.get('/deploys', (req, res) => {
     res.type('html').send(page('deploys', deploysModel({ deck, history, params: queryOf(req), now: now(), blocked: blockedReason(deck.snapshot()) })))
+  })
+
+  router.get('/releases/:id', (req, res) => {
+    res.type('html').send(page('release', releaseModel({ deck, id: req.params.id, now: now(), blocked: blockedReason(deck.snapshot()) })))
   })
 
   router.get('/history', (req, res) => {
