@@ -32,13 +32,23 @@ export async function readConfigFile (named, cwd, { isAgain = false } = {}) {
 /** @param {string} file @param {boolean} isAgain */
 async function load (file, isAgain) {
   try {
-    if (file.endsWith('.json')) return JSON.parse(readFileSync(file, 'utf8'))
+    if (file.endsWith('.json')) return parse(readFileSync(file, 'utf8'))
     if (isAgain) return await loadInThread(file)
     return (await import(pathToFileURL(file).href)).default
   } catch (/** @type {any} */ error) {
     // The app's own code runs here: its message is what helps, its stack is not ours to show.
     const [reason] = String(error?.message ?? error).split('\n')
     throw new DeckError('invalid-config', `${file}: expected a config file that loads, received: ${reason}`, { cause: error })
+  }
+}
+
+/** @param {string} text */
+function parse (text) {
+  try {
+    return JSON.parse(text)
+  } catch (/** @type {any} */ error) {
+    // Some of its messages quote the text around the place, which may be a secret.
+    throw new Error(`no JSON${/ at position \d+/.exec(error.message)?.[0] ?? ''}`, { cause: error })
   }
 }
 

@@ -133,7 +133,7 @@ function validate (given) {
   const [issue] = result.error.issues
   const option = /** @type {Option} */ (OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index])))
   const { value, source } = /** @type {Given} */ (given.get(option.name))
-  if (option.kind === 'file') throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
+  if (option.kind === 'file' || ['args', 'execArgv'].includes(option.name)) throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
   throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shown(value)}`)
 }
 

@@ -205,17 +205,24 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   /** @param {import('./event-stream.js').DeckEvent} event */
   function settleRelease ({ type, rollout, detail }) {
     if (type === 'history.recovered') return releases.save()
-    const outcome = OUTCOMES[type]
-    if (!outcome || !detail?.to || detail.kind === 'restart') return
-    releases.settle({ release: detail.to, outcome, rollout })
+    if (!OUTCOMES[type]) return
+    settleEnd(OUTCOMES[type], rollout, detail)
     // The lifecycle has let go of it by then.
     queueMicrotask(releases.prune)
+  }
+
+  /** @param {import('./releases/registry.js').Outcome} outcome @param {number | null} rollout @param {any} detail the rollout as it ended */
+  function settleEnd (outcome, rollout, { kind, from, to }) {
+    // A release that runs is no worse for a redeploy of it that was called off.
+    if (!to || kind === 'restart' || (outcome !== 'succeeded' && to === from)) return
+    releases.settle({ release: to, outcome, rollout })
   }
 
   function announceStart () {
     if (supervisor.snapshot().state !== 'running') return
     stopWaiting()
-    releases.settle({ release: release.id, outcome: 'succeeded' })
+    // It may never have served, until another one was deployed.
+    releases.settle({ release: release.id, outcome: supervisor.snapshot().release.id === release.id ? 'succeeded' : 'failed' })
     releases.prune()
     terminal.started({
       version,
@@ -233,6 +240,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
       const reason = 'its master ended while it ran'
       const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? reason }
       events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
+      settleEnd('failed', rollout.id, detail)
     }
   }
 
@@ -330,7 +338,8 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 async function watchFor ({ deck, logs, events, terminal }) {
   const { createWatcher } = await import('./releases/watch.js')
   return createWatcher({
-    deploy: () => deck.deploy({ actor: 'watch' }),
+    // The next change is to be tried, so nothing may wait for a person.
+    deploy: () => deck.deploy({ actor: 'watch', strategy: { onFailure: 'rollback' } }),
     events,
     stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
     tell: terminal.quote

@@ -24,7 +24,7 @@ const ROLLOUT = {
     minRequests: integer(1, 1_000_000, 'with fewer answers the new workers are not judged').default(50),
     readyTimeoutMs: milliseconds('how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs').default(0)
   }),
-  progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout that comes no further for this long has failed; the clock stands still while it is paused', 'ms').default(600_000),
+  progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout that comes no further for this long, a soak aside, has failed; the clock stands still while it is paused', 'ms').default(600_000),
   onFailure: choice(['rollback', 'hold'], 'what a deploy does that has failed: takes back what it has replaced, or stops where it is and waits for a person'),
   guardMs: milliseconds('how long a release is watched after its deploy: if it loops in crashes, the one before is rolled back to, once; 0: not at all').default(300_000)
 }

@@ -180,9 +180,9 @@ export function createSupervisor (initialState, {
 
     /** @returns {string[]} the releases that something still runs, or would come back on */
     releasesInUse () {
-      const { release, slots, workers, rollout } = state
+      const { release, slots, workers, rollout, guard } = state
       const ofRollout = rollout ? [rollout.from, rollout.to, ...rollout.steps.map(({ from }) => from)] : []
-      return [...new Set([release.id, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
+      return [...new Set([release.id, guard?.from ?? null, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
     },
 
     /** What another master needs to know to go on with this cluster after a hard end of this one. */
@@ -286,8 +286,8 @@ export function createSupervisor (initialState, {
     isWorking = true
     try {
       const stamp = { at: now(), time: time(), random: random() }
-      const isDeploy = input.type === 'rollout' && input.kind === 'deploy'
-      const result = reduce(state, { ...input, ...stamp, drift: MAY_FORK.has(input.type) && !isDeploy ? drift.look(releasesInUse()) : {} })
+      const isDeploy = input.type === 'rollout' ? input.kind === 'deploy' : input.type === 'release-prepared' && state.rollout?.kind === 'deploy'
+      const result = reduce(state, { ...input, ...stamp, drift: MAY_FORK.has(input.type) && !isDeploy ? drift.look([...releasesInUse(), ...(input.release ? [input.release.id] : [])]) : {} })
       state = result.state
       noteDeploy(stamp.time)
       for (const event of result.events) events.publish(event.type === 'worker.exited' ? recordCrash(event) : event)
@@ -308,8 +308,8 @@ export function createSupervisor (initialState, {
 
   /** @returns {string[]} those on which a worker may be forked now */
   function releasesInUse () {
-    const ofRollout = state.rollout ? [state.rollout.to, state.rollout.from] : []
-    return [state.release.id, ...state.slots.map(({ release }) => release), ...ofRollout].filter((id) => id !== null)
+    const ofRollout = state.rollout ? [state.rollout.to, state.rollout.from, ...state.rollout.steps.map(({ from }) => from)] : []
+    return [state.release.id, state.guard?.from ?? null, ...state.slots.map(({ release }) => release), ...ofRollout].filter((id) => id !== null)
   }
 
   /** @param {Command} command one that fails must not take the others with it */
@@ -405,7 +405,7 @@ const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('no
 /** After which a worker may be forked on a release that others run already. */
 const MAY_FORK = new Set([
   'worker-exited', 'worker-crashing', 'worker-silent', 'worker-answered', 'worker-ready', 'worker-due', 'deadline-passed', 'scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'next-gone',
-  'judged', 'resume', 'retry', 'promote', 'abort'
+  'release-prepared', 'judged', 'resume', 'retry', 'promote', 'abort'
 ])
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }

@@ -14,6 +14,11 @@ export function isHeld (turn, release) {
   return turn.state.options.releases?.onDrift === 'hold' && release in turn.drift
 }
 
+/** @param {Turn} turn @param {string} release one that is held */
+export function whyHeld (turn, release) {
+  return `files of ${release} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(turn.drift[release])}`
+}
+
 /** @param {Turn} turn @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
 export function hold (turn, slot) {
   const isNews = slot.held === null
@@ -26,7 +31,7 @@ export function hold (turn, slot) {
     slot: slot.number,
     release: slot.release,
     actor: 'system',
-    message: `slot ${slot.number} waits without a worker: files of ${slot.release} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(slot.held)}; deploy, or restore them`,
+    message: `slot ${slot.number} waits without a worker: ${whyHeld(turn, slot.release)}; deploy, or restore them`,
     detail: slot.held
   })
 }

@@ -1,3 +1,4 @@
+import { isHeld } from './drift.js'
 import { clearClocks, countReplaced, finish, mustFind, running, stageOf, tellRollout } from './rollout-record.js'
 import { begin, UNDER_WAY } from './rollout-steps.js'
 import { drain } from './worker.js'
@@ -62,11 +63,24 @@ function undo (turn, rollout, step) {
 /** @param {Turn} turn what is left to go back goes on; the rollout ends with the last of it */
 export function revert (turn) {
   const rollout = running(turn)
-  const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const isUnderWay = (/** @type {RolloutStep} */ { slot }) => turn.slot(slot)?.candidate != null
+  for (const step of rollout.steps) if (step.state === 'reverting' && !isUnderWay(step) && isHeld(turn, step.from)) leave(turn, rollout, step)
+  const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length
   for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, room))) begin(turn, rollout, step, step.from, 'reverting')
   if (steps.length === 0) finish(turn, isWhole(turn, rollout) ? 'rolled-back' : 'failed')
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step goes no further back: what serves in its slot is better than nothing */
+export function leave (turn, rollout, step) {
+  const slot = mustFind(turn.slot(step.slot))
+  const candidate = slot.candidate === null ? undefined : turn.state.workers[slot.candidate]
+  drain(turn, candidate, { cause: 'rollback', actor: rollout.actor, rollout: rollout.id })
+  const serving = slot.serving === null ? undefined : turn.state.workers[slot.serving]
+  slot.release = serving?.release ?? slot.release
+  step.state = 'failed'
+  step.finishedAt = turn.isoTime()
+  tellRollout(turn, 'rollout.step', { step })
 }
 
 /**

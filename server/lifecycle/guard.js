@@ -8,6 +8,8 @@
 
 /** @param {Turn} turn @param {import('./state.js').Rollout} rollout it has succeeded */
 export function guardDeploy (turn, { id, kind, from, to }) {
+  // The same release goes on.
+  if (kind === 'restart') return
   const guardMs = turn.state.options.rollout?.guardMs ?? 0
   liftGuard(turn)
   if (kind !== 'deploy' || to === null || from === to || guardMs === 0) return
@@ -17,7 +19,7 @@ export function guardDeploy (turn, { id, kind, from, to }) {
 
 /** @param {Turn} turn @param {import('./state.js').Slot} slot it has begun to crash again and again */
 export function tripGuard ({ state }, { release }) {
-  if (state.guard?.release === release && !state.rollout) state.guard.isTripped = true
+  if (state.guard?.release === release) state.guard.isTripped = true
 }
 
 /** @param {Turn} turn */

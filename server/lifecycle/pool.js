@@ -176,7 +176,7 @@ const HANDLERS = {
     if (deadline === 'upgrade') return upgradeTooSlow(turn)
     if (deadline === 'recycle') return endRecycling(turn)
     if (deadline === 'progress') return noProgress(turn)
-    if (deadline === 'guard') return liftGuard(turn)
+    if (deadline === 'guard') return turn.state.guard?.isTripped ? undefined : liftGuard(turn)
     if (deadline === 'canary' || deadline === 'judge') return askJudge(turn, deadline)
     const worker = turn.state.workers[id]
     // A deadline that passed in the very turn in which it was met.
@@ -308,6 +308,8 @@ function rollBackGuarded (turn) {
   if (!guard?.isTripped || rollout || upgrade || phase !== 'running') return
   const note = `${guard.release} crashes again and again after rollout ${guard.rollout}`
   callOff(turn, { cause: 'rollback', actor: 'guard' })
+  // Once.
+  liftGuard(turn)
   startRollout(turn, { kind: 'rollback', release: releases[guard.from], note, actor: 'guard' })
 }
 

@@ -82,8 +82,11 @@ export function clearClocks (turn) {
 export function noteProgress (turn) {
   const rollout = running(turn)
   if (rollout.state !== 'rolling' && rollout.state !== 'canary' && rollout.state !== 'aborting') return
-  rollout.progressDueAt = turn.at + rollout.strategy.progressDeadlineMs
-  turn.order({ type: 'set-deadline', deadline: 'progress', id: 0, ms: rollout.strategy.progressDeadlineMs })
+  const { progressDeadlineMs, minReadyMs } = rollout.strategy
+  // A soak is waited for on purpose.
+  const ms = progressDeadlineMs + minReadyMs
+  rollout.progressDueAt = turn.at + ms
+  turn.order({ type: 'set-deadline', deadline: 'progress', id: 0, ms })
 }
 
 /** @template T @param {T | null | undefined} value @returns {T} */

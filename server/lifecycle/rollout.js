@@ -1,6 +1,5 @@
-import { isHeld } from './drift.js'
-import { giveUp, goBack, revert } from './going-back.js'
-import { liftGuard } from './guard.js'
+import { isHeld, whyHeld } from './drift.js'
+import { giveUp, goBack, leave, revert } from './going-back.js'
 import { addVerdict, clearClocks, countReplaced, find, finish, mustFind, noteProgress, running, stageOf, tellRollout } from './rollout-record.js'
 import { begin, candidateBecameReady, promote, UNDER_WAY } from './rollout-steps.js'
 import { shownRelease } from './state.js'
@@ -26,7 +25,6 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
   const { state } = turn
   const chosen = slots ?? state.slots.map(({ number }) => number)
   const strategy = strategyOf(kind, chosen.length, state.options.rollout, wish)
-  liftGuard(turn)
   state.rollout = {
     id: state.nextRollout++,
     kind,
@@ -181,10 +179,20 @@ export function endTrial (turn) {
   const rollout = running(turn)
   turn.order({ type: 'clear-deadline', deadline: 'canary', id: 0 })
   rollout.canaryEndsAt = null
+  for (const step of rollout.steps) if (step.state === 'ready') soak(turn, rollout, step)
   if (rollout.pausedIn) rollout.pausedIn = 'rolling'
   else rollout.state = 'rolling'
   noteProgress(turn)
   advance(turn)
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step its canary has been ready for a while, perhaps not for long enough */
+function soak (turn, rollout, step) {
+  const worker = turn.state.workers[step.newWorker ?? 0]
+  const ms = rollout.strategy.minReadyMs - (Date.parse(turn.isoTime()) - Date.parse(String(worker?.readyAt)))
+  if (!(ms > 0)) return
+  step.state = 'soaking'
+  turn.order({ type: 'set-deadline', deadline: 'soak', id: worker.id, ms })
 }
 
 /**
@@ -206,8 +214,10 @@ export function noProgress (turn) {
   const { rollout } = turn.state
   if (!rollout) return
   const reason = `it has come no further for ${rollout.strategy.progressDeadlineMs} ms (option rollout.progressDeadlineMs)`
-  if (rollout.state === 'aborting') cutShort(turn, reason)
-  else if (rollout.state !== 'paused') giveUp(turn, reason)
+  if (rollout.state === 'aborting') {
+    for (const step of rollout.steps) if (step.state === 'reverting') leave(turn, rollout, step)
+    cutShort(turn, reason)
+  } else if (rollout.state !== 'paused') giveUp(turn, reason)
 }
 
 /** @param {Turn} turn @param {'canary' | 'judge'} deadline */
@@ -222,7 +232,8 @@ export function askJudge (turn, deadline) {
   const isNew = (/** @type {Worker} */ { release, slot, id }) => release === rollout.to && rollout.steps.some((step) => step.slot === slot && (step.from !== rollout.to || step.newWorker === id))
   const ready = Object.values(workers).filter(({ state }) => state === 'ready')
   const fresh = ready.filter(isNew).map(({ id }) => id)
-  const old = ready.filter((worker) => !isNew(worker) && !worker.orphan).map(({ id }) => id)
+  // What drains has answered in the same time too, and at the end of a rollout nothing else is left of them.
+  const old = Object.values(workers).filter((worker) => !worker.orphan && (worker.state === 'ready' ? !isNew(worker) : worker.readyAt !== null && worker.release !== rollout.to)).map(({ id }) => id)
   turn.order({ type: 'judge', rollout: rollout.id, isFinal, fresh, old, limits: rollout.strategy.limits })
 }
 
@@ -241,15 +252,29 @@ function roll (turn, rollout) {
   const isWaiting = rollout.kind === 'restart' && inState('pending', 'starting').length > 0
   if (!isWaiting) for (const step of inState('ready')) promote(turn, rollout, step)
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
+  if (inState('pending').length > 0 && giveUpIfHeld(turn, rollout)) return
   for (const step of inState('pending').slice(0, Math.max(0, room))) begin(turn, rollout, step, mustFind(rollout.to), 'starting')
   if (inState('done').length === rollout.steps.length) finish(turn, 'succeeded')
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @returns {boolean} whether nothing may start on its release, as files of it have changed since it began */
+function giveUpIfHeld (turn, { to }) {
+  if (to === null || !isHeld(turn, to)) return false
+  giveUp(turn, whyHeld(turn, to))
+  return true
 }
 
 /** @param {Turn} turn @param {Rollout} rollout the canaries serve beside all old workers, and none of those goes yet */
 function tryOut (turn, rollout) {
   const canaries = rollout.steps.filter(({ isCanary }) => isCanary)
+  if (canaries.some(({ state }) => state === 'pending') && giveUpIfHeld(turn, rollout)) return
   for (const step of canaries.filter(({ state }) => state === 'pending')) begin(turn, rollout, step, mustFind(rollout.to), 'starting')
-  if (rollout.canaryEndsAt !== null || canaries.some(({ state }) => state !== 'ready')) return
+  if (canaries.some(({ state }) => state !== 'ready')) return
+  if (rollout.canaryEndsAt !== null) {
+    // One of them was replaced meanwhile.
+    rollout.progressDueAt = null
+    return turn.order({ type: 'clear-deadline', deadline: 'progress', id: 0 })
+  }
   const { durationMs } = mustFind(rollout.strategy.canary)
   // It waits on purpose from here on.
   clearClocks(turn)
@@ -259,8 +284,19 @@ function tryOut (turn, rollout) {
   tellRollout(turn, 'rollout.step', { message: `${canaries.length} of ${rollout.steps.length} on trial for ${durationMs} ms` })
 }
 
+/**
+ * A trial is one of all canaries for all of its time.
+ * @param {Turn} turn @param {{ isForced: boolean }} how
+ */
+export function beginTrialAnew (turn, { isForced }) {
+  const rollout = running(turn)
+  if (!isForced && rollout.steps.every(({ isCanary, state }) => !isCanary || state === 'ready')) return
+  rollout.canaryEndsAt = null
+  turn.order({ type: 'clear-deadline', deadline: 'canary', id: 0 })
+}
+
 /** @param {Turn} turn from now on new workers and old ones are compared */
-function watch (turn) {
+export function watch (turn) {
   if (running(turn).kind !== 'deploy') return
   turn.order({ type: 'begin-judging' })
   turn.order({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })

@@ -1,4 +1,4 @@
-import { advance, abort, askJudge, endTrial } from './rollout.js'
+import { advance, abort, askJudge, beginTrialAnew, endTrial, watch } from './rollout.js'
 import { noteProgress, running, stageOf, tellRollout } from './rollout-record.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -39,7 +39,8 @@ export const STEERING = {
 /** @param {Turn} turn @param {string} actor @param {string} how */
 function resume (turn, actor, how) {
   const rollout = running(turn)
-  if (rollout.isHeld) {
+  const wasHeld = rollout.isHeld
+  if (wasHeld) {
     rollout.crashes = 0
     for (const step of rollout.steps) if (step.state === 'failed') step.state = 'pending'
   }
@@ -51,8 +52,11 @@ function resume (turn, actor, how) {
   if (rollout.progressLeftMs != null) {
     rollout.progressDueAt = turn.at + rollout.progressLeftMs
     turn.order({ type: 'set-deadline', deadline: 'progress', id: 0, ms: rollout.progressLeftMs })
-  } else if (rollout.state === 'rolling') noteProgress(turn)
+  } else noteProgress(turn)
   rollout.progressLeftMs = null
+  // What held it has stopped its clocks, and what was counted until then does not count any more.
+  if (wasHeld) watch(turn)
+  if (rollout.state === 'canary') beginTrialAnew(turn, { isForced: wasHeld })
   // The trial's time may have passed meanwhile.
   if (rollout.state === 'canary' && rollout.canaryEndsAt !== null && rollout.canaryEndsAt <= turn.isoTime()) askJudge(turn, 'canary')
   advance(turn)

@@ -43,7 +43,7 @@ export function strategyOf (kind, size, configured = {}, wish = {}) {
     ...DEFAULT_STRATEGY,
     ...configured,
     ...wish,
-    canary: configured.canary || wish.canary ? { ...DEFAULT_CANARY, ...configured.canary, ...wish.canary } : null,
+    canary: canaryOf(configured.canary, wish.canary),
     limits: { ...DEFAULT_STRATEGY.limits, ...configured.limits, ...wish.limits }
   }
   // 0, as a config says it: no limit of its own.
@@ -53,6 +53,16 @@ export function strategyOf (kind, size, configured = {}, wish = {}) {
   const surge = countOf(merged.surge, size)
   if (kind === 'rollback') return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary: null }
   return { ...merged, surge, canary: merged.canary && merged.canary.workers > 0 ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) } : null }
+}
+
+/**
+ * Who names a duration means a trial, also where none is configured.
+ * @param {StrategyWish['canary']} configured @param {StrategyWish['canary']} wished
+ */
+function canaryOf (configured, wished) {
+  if (!configured && !wished) return null
+  const { workers, durationMs } = { ...DEFAULT_CANARY, ...configured, ...wished }
+  return { workers: workers === 0 && wished && wished.workers === undefined ? DEFAULT_CANARY.workers : workers, durationMs }
 }
 
 /** @param {number | string} surge a count, or a share as '25%' @param {number} size @returns {number} 1…size */

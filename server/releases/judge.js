@@ -17,10 +17,15 @@ const LEAST_DIFFERENCE_MS = 10
 export function createJudge ({ now = Date.now } = {}) {
   /** @type {Map<number, Count>} by worker, since the last `begin` */
   const counts = new Map()
+  /** Old workers, also those that have gone since: what they answered stays the measure. @type {Set<number>} */
+  const before = new Set()
 
   return {
     /** A comparison begins: what was before does not count. */
-    begin: () => counts.clear(),
+    begin () {
+      counts.clear()
+      before.clear()
+    },
 
     /** @param {number} worker @param {unknown} body its report, untrusted @throws {TypeError} where it cannot be read */
     accept (worker, body) {
@@ -36,7 +41,8 @@ export function createJudge ({ now = Date.now } = {}) {
      * @returns {Verdict}
      */
     judge ({ fresh, old, isFinal, limits }) {
-      const figures = { fresh: sum(fresh), old: sum(old) }
+      for (const id of old) before.add(id)
+      const figures = { fresh: sum(fresh), old: sum([...before]) }
       return { at: new Date(now()).toISOString(), isFinal, ...verdictOn(figures, limits), ...figures }
     }
   }

@@ -15,7 +15,7 @@ import { createSnapshots } from './snapshots.js'
  * What of a configuration concerns workers and is taken anew at each deploy.
  * @typedef {Pick<import('../config.js').Config, 'entry' | 'args' | 'execArgv' | 'env' | 'envFile'>} WorkerConfig
  * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} Surroundings
- * @typedef {{ release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
+ * @typedef {{ release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null, servedMs?: number | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
  */
 
 const CURSOR_KIND = 'd'
@@ -119,8 +119,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
 
     /** @param {string} id @returns {string} the one that ran before, as far as is known @throws {DeckError} not-found */
     before (id) {
-      const others = [...known.values()].filter(({ release, outcome }) => outcome === 'succeeded' && release.id !== id)
-      const [last] = others.sort((a, b) => (b.deployedMs ?? 0) - (a.deployedMs ?? 0))
+      const last = lastGood(id)
       if (!last) throw new DeckError('not-found', `No other release than ${id} has been deployed with success`)
       return last.release.id
     },
@@ -137,7 +136,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       const number = numberOf(release.id)
       lastNumber = Math.max(lastNumber, number)
       // The marks are those of its deploy, where they are known.
-      known.set(number, { outcome: 'succeeded', rollout: null, deployedMs: null, marks: latest.marks, stamp: null, ...known.get(number), release: adopted, values: latest.values })
+      known.set(number, { outcome: 'succeeded', rollout: null, deployedMs: null, servedMs: now(), marks: latest.marks, stamp: null, ...known.get(number), release: adopted, values: latest.values })
       return adopted
     },
 
@@ -190,7 +189,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     settle ({ release: id, outcome, rollout = null }) {
       const item = known.get(numberOf(id))
       if (!item) return
-      Object.assign(item, { outcome, rollout, deployedMs: now() })
+      Object.assign(item, { outcome, rollout, deployedMs: now(), ...(outcome === 'succeeded' ? { servedMs: now() } : {}) })
       save()
     },
 
@@ -199,7 +198,8 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @returns {Promise<void>} when they are gone; never rejects
      */
     async prune () {
-      const used = new Set([...inUse(), givenOut])
+      // Without the one to go back to, a rollback would have nowhere to go.
+      const used = new Set([...inUse(), givenOut, lastGood(current() ?? '')?.release.id])
       const oldestFirst = [...known].sort(([, a], [, b]) => lastTouched(a) - lastTouched(b))
       const surplus = oldestFirst.slice(0, Math.max(0, known.size - config.releases.keep)).filter(([, { release }]) => !used.has(release.id))
       if (surplus.length === 0) return
@@ -217,6 +217,11 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       const used = new Set([...inUse(), givenOut])
       await Promise.all(snapshots.names().filter((name) => !used.has(name) && !known.has(numberOf(name))).map(snapshots.remove))
     }
+  }
+
+  /** @param {string} id @returns {Item | undefined} the last other one that has served */
+  function lastGood (id) {
+    return [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id).sort((a, b) => (b.servedMs ?? 0) - (a.servedMs ?? 0))[0]
   }
 
   /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
@@ -255,7 +260,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     const place = wanted === undefined
       ? await resolveConfigured({ entry, cwd: config.cwd, mode })
       : await resolvePath(wanted, { root, entry, cwd: config.cwd })
-    const tree = mode === 'snapshot' ? await snapshots.look(place.folder) : null
+    const tree = mode === 'snapshot' ? await snapshots.look(place) : null
     const stamp = tree?.digest ?? null
     const about = {
       cwd: place.cwd,
@@ -315,19 +320,19 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
   /** @param {import('../../db/releases.js').ReleaseRow} row */
   function remember ({ number, outcome, deployedMs, body, arguments: words, marks }) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, ...shownBody } = body
+    const { stamp = null, rollout = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
     const ours = known.get(number)
     // One that this master has adopted already keeps the values that it goes on with; its marks are those of its deploy.
-    if (ours) return Object.assign(ours, { stamp, marks, rollout })
-    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), rollout, deployedMs, marks, values: null, stamp })
+    if (ours) return Object.assign(ours, { stamp, marks, rollout, servedMs: servedMs ?? ours.servedMs })
+    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), rollout, deployedMs, servedMs, marks, values: null, stamp })
   }
 
   /** Writes them all: the next time makes up for one that failed. */
   function save () {
     try {
-      store?.replace([...known].map(([number, { release, outcome, rollout, deployedMs, marks, stamp }]) => {
+      store?.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, marks, stamp }]) => {
         const { args = [], execArgv = [], environmentChanged: _, ...body } = release
-        return { number, outcome, deployedMs, body: { ...body, stamp, rollout }, arguments: { args, execArgv }, marks }
+        return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs }, arguments: { args, execArgv }, marks }
       }))
     } catch (error) {
       onError(error)

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { chmod, copyFile, link, mkdir, rename, rm, symlink, utimes } from 'node:fs/promises'
+import { chmod, copyFile, link, mkdir, realpath, rename, rm, symlink, utimes } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 
@@ -58,7 +58,7 @@ async function fill (entries, { from, to }) {
   async function put (entry) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)]
     try {
-      if (entry.kind === 'link') await symlink(sameTarget(entry, from), target)
+      if (entry.kind === 'link') await symlink(await sameTarget(entry, from), target)
       else if (await clone(source, target)) await finish(entry, target)
       else if (!(entry.isDependency && await share(source, target))) {
         await copyFile(source, target, constants.COPYFILE_EXCL)
@@ -105,14 +105,15 @@ async function fill (entries, { from, to }) {
 }
 
 /**
- * A link within the folder leads to the same place within the copy, any other to where it has led.
- * @param {TreeEntry} entry @param {string} from
+ * A link within the folder, by whatever name of it, leads to the same place within the copy, any other to where it has led.
+ * @param {TreeEntry} entry @param {string} from  a real path
  */
-function sameTarget ({ name, target }, from) {
+async function sameTarget ({ name, target }, from) {
   const at = path.dirname(path.join(from, name))
   const absolute = path.resolve(at, String(target))
-  const isInside = absolute === from || absolute.startsWith(from + path.sep)
-  return isInside ? path.relative(at, absolute) || '.' : absolute
+  const isInside = (/** @type {string} */ place) => place === from || place.startsWith(from + path.sep)
+  const inside = isInside(absolute) ? absolute : await realpath(absolute).then((real) => isInside(real) ? real : null, () => null)
+  return inside === null ? absolute : path.relative(at, inside) || '.'
 }
 
 /** @param {any} error */

@@ -18,14 +18,15 @@ const LEAVING = '.gone-'
 export function createSnapshots ({ dataFolder, releaseFolder, onError }) {
   return {
     /**
-     * @param {string} folder the app's
-     * @returns {Promise<Awaited<ReturnType<typeof listTree>>>} all that a copy of it would have
+     * @param {import('./resolve.js').Place} place
+     * @returns {Promise<Awaited<ReturnType<typeof listTree>>>} all that a copy of its folder would have
      * @throws {DeckError} snapshot-failed
      */
-    async look (folder) {
+    async look ({ folder, entry }) {
       mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
       const except = await realpath(dataFolder)
       if (folder === except) throw new DeckError('snapshot-failed', `dataDir: expected another folder than that of the app, received ${folder}: a snapshot would copy itself`)
+      if (path.relative(folder, entry).startsWith('..')) throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: its entry, ${entry}, lies outside of it`)
       try {
         return await listTree(folder, { except })
       } catch (/** @type {any} */ error) {

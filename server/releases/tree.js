@@ -11,6 +11,7 @@ import { DeckError } from '../errors.js'
  * @property {number} mode
  * @property {number} size
  * @property {number} mtimeMs
+ * @property {number} mark  another one where it was written, whatever its mtime says
  * @property {string | null} target  of a link
  */
 
@@ -58,8 +59,10 @@ export async function listTree (top, { except }) {
       const found = await lstat(file)
       const kind = found.isDirectory() ? 'folder' : found.isFile() ? 'file' : found.isSymbolicLink() ? 'link' : null
       if (kind === null) return null
-      const { mode, size, mtimeMs } = found
-      return { kind, name, isDependency: name.split(path.sep).includes('node_modules'), mode, size, mtimeMs, target: kind === 'link' ? await readlink(file) : null }
+      const { mode, size, mtimeMs, ctimeMs, ino } = found
+      const isDependency = name.split(path.sep).includes('node_modules')
+      // Tools can set the other time. That of change is another one after each hard link, too.
+      return { kind, name, isDependency, mode, size, mtimeMs, mark: isDependency ? ino : ctimeMs, target: kind === 'link' ? await readlink(file) : null }
     } catch (/** @type {any} */ error) {
       // It has just been removed.
       if (error.code === 'ENOENT') return null
@@ -69,6 +72,6 @@ export async function listTree (top, { except }) {
 }
 
 /** @param {TreeEntry} entry what tells whether it has changed; a folder's time does with all that comes and goes in it, also what is left out */
-function signOf ({ kind, name, mode, size, mtimeMs, target }) {
-  return kind === 'folder' ? [kind, name] : [kind, name, mode, size, mtimeMs, target]
+function signOf ({ kind, name, mode, size, mtimeMs, mark, target }) {
+  return kind === 'folder' ? [kind, name] : [kind, name, mode, size, mtimeMs, mark, target]
 }

@@ -10,7 +10,7 @@ const DEBOUNCE_MS = 200
 const LOOK_FOR_MISSING_MS = 250
 const MAX_ERROR_LINES = 6
 const MAX_LINE_CHARS = 300
-const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']
+const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back', 'master.upgrade-failed']
 /** What ends by itself: the change is rolled out after it. */
 const BUSY = ['rollout-running', 'upgrade-running', 'starting']
 

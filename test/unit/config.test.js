@@ -173,6 +173,7 @@ for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?
   ['a variable of the wrong type', { env: { CLUSTERDECK_ADMIN_PORT: 'http' } }, /^CLUSTERDECK_ADMIN_PORT: expected an integer from 0 to 65535, received "http"$/],
   ['a choice that is none', { env: { CLUSTERDECK_DISPATCH: 'random' } }, /^CLUSTERDECK_DISPATCH: expected one of "shared", "round-robin", received "random"$/],
   ['an option of the wrong type in the file', { file: { restart: { intensity: { restarts: 'x' } } } }, /^restart\.intensity\.restarts in .*clusterdeck\.config\.json: expected an integer from 1 to 10000, received "x"$/],
+  ['an argument that is none, and may be a secret', { file: { args: '--password hush' } }, /^args in .*: expected a list of texts; wrong is args$/],
   ['null in the file', { file: { workers: null } }, /^workers in .*: expected .*, received null$/],
   ['a value where a group belongs', { file: { admin: 9777 } }, /^admin in .*: expected an object, received 9777$/],
   ['a group where a value belongs', { file: { workers: { n: 3 } } }, /^workers in .*: expected .*, received {"n":3}$/],
@@ -203,8 +204,9 @@ test('variables of workers, of the commands and of others are no mistake', async
 })
 
 test('a config file that does not load says why, without a stack', async (t) => {
-  const { load } = workingFolder(t, { 'broken.json': '{"workers": ', 'throws.mjs': 'throw new Error("no database\\nat line 2")' })
+  const { load } = workingFolder(t, { 'broken.json': '{"workers": ', 'secret.json': '{"env":{"PW":hunter2}}', 'throws.mjs': 'throw new Error("no database\\nat line 2")' })
   await assert.rejects(load({ config: 'broken.json' }), { code: 'invalid-config', message: /broken\.json: expected a config file that loads, received: .*JSON/ })
+  await assert.rejects(load({ config: 'secret.json' }), ({ message }) => /received: no JSON/.test(message) && !message.includes('hunter2'))
   await assert.rejects(load({ config: 'throws.mjs' }), { code: 'invalid-config', message: /throws\.mjs: expected a config file that loads, received: no database$/ })
   await assert.rejects(load({ config: 'absent.json' }), { code: 'invalid-config', message: /^config: expected a file, received .*absent\.json, which does not exist$/ })
 })

@@ -46,5 +46,9 @@ test('a judge adds up what each side has reported since the comparison began; wh
   assert.deepEqual([verdict.fresh, verdict.old.requests, verdict.old.workers, verdict.old.errorRate], [{ workers: 1, requests: 100, errorRate: 0.4, p99Ms: verdict.fresh.p99Ms }, 250, 3, 0.04])
   assert.ok(Math.abs(Number(verdict.old.p99Ms) - 1000) < 40 && Math.abs(Number(verdict.fresh.p99Ms) - 5) < 0.3)
   assert.deepEqual([verdict.passed, verdict.isFinal, verdict.at], [false, true, '1970-01-01T00:00:00.000Z'])
+  // An old worker that is gone by now was one all the same.
+  assert.deepEqual(judge.judge({ fresh: [9], old: [2], isFinal: true, limits: LIMITS }).old, verdict.old)
+  judge.begin()
+  assert.equal(judge.judge({ fresh: [9], old: [], isFinal: true, limits: LIMITS }).old.workers, 0)
   assert.throws(() => judge.accept(1, { statuses: 'x' }), TypeError)
 })

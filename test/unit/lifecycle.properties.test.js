@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { snapshot } from '../../server/lifecycle/snapshot.js'
-import { NEW_RELEASE, orphan, simulate, verdict } from '../support/simulation.js'
+import { NEW_RELEASE, OPTIONS, orphan, simulate, verdict } from '../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
 
@@ -38,7 +38,9 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   promote: (pool) => steer(pool, 'promote'),
   retry: (pool) => steer(pool, 'retry'),
   judged: (pool, n) => pool.feed({ type: 'judged', rollout: pool.state.rollout?.id ?? 1, verdict: verdict([true, false, null][n % 3], n % 2 === 0) }),
-  scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' })
+  scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' }),
+  edit (pool, n) { pool.drift = { [pick(Object.keys(pool.state.releases), n)]: { count: 1, files: ['/srv/app.js'] } } },
+  restore (pool) { pool.drift = {} }
 })
 
 /** @param {Pool} pool @param {string} type */
@@ -46,7 +48,10 @@ function steer (pool, type) {
   return pool.feed({ type, rollout: pool.state.rollout?.id ?? 1, actor: 'api' })
 }
 
-const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS)), fc.nat(1000)), { maxLength: 120 })
+const options = fc.constantFrom(OPTIONS, /** @type {any} */ ({
+  ...OPTIONS, rollout: { guardMs: 300_000, progressDeadlineMs: 20_000, minReadyMs: 500, limits: { crashes: 1 } }, releases: { onDrift: 'hold' }
+}))
+const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS), 'ready', 'ready', 'deadline'), fc.nat(1000)), { maxLength: 120, size: 'max' })
 const size = fc.integer({ min: 1, max: 5 })
 
 const intent = fc.constantFrom('deploy', 'restart', 'scale-down', 'shutdown', 'boot-failure').map((cause) => ({ cause, actor: 'api', rollout: null }))
@@ -95,6 +100,14 @@ function assertConsistent (/** @type {Pool} */ pool) {
     const own = slots.find(({ number }) => number === worker.slot)
     if (worker.state === 'ready' && !worker.orphan && !isHeld(worker)) assert.ok(own && (own.serving === null || workers[own.serving].state !== 'ready'), `worker ${worker.id} goes once it is replaced`)
   }
+  for (const { number, serving, release } of slots) {
+    if (!rollout && serving !== null) assert.equal(workers[serving].release, release, `slot ${number} is served by its own release`)
+  }
+  if (rollout && ['rolling', 'canary', 'aborting'].includes(rollout.state)) {
+    const isAtTheJudge = pool.judgements.some((order) => order.isFinal && order.rollout === rollout.id)
+    assert.ok(pool.deadlines.has('progress:0') || pool.deadlines.has('canary:0') || isAtTheJudge, `a rollout that is ${rollout.state} ends, or is ended`)
+    if (rollout.kind === 'deploy' && rollout.state !== 'aborting') assert.ok(pool.deadlines.has('judge:0'), 'a deploy is judged')
+  }
   const surge = rollout ? Math.max(rollout.strategy.surge, rollout.strategy.canary?.workers ?? 0, 1) : recycling ? 1 : 0
   assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
   assertOrphansServeUntilReplaced(pool)
@@ -120,6 +133,7 @@ function assertEndedOnce (/** @type {Pool} */ pool, /** @type {{ id: number }[]}
 
 /** Everything that is left to happen does, on processes that work. */
 function becomeHealthy (/** @type {Pool} */ pool) {
+  pool.drift = {}
   for (let round = 0; round < 1000; round++) {
     pool.settle()
     const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length
@@ -134,17 +148,17 @@ function becomeHealthy (/** @type {Pool} */ pool) {
 }
 
 test('whatever happens, every slot is held or waits for its next worker, every worker is watched, and no more live than allowed', () => {
-  fc.assert(fc.property(size, orphans, happenings, (workers, left, schedule) => {
-    run(simulate({ workers, orphans: left }), /** @type {any} */ (schedule), (pool) => {
+  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
+    run(simulate({ workers, orphans: left, options: configured }), /** @type {any} */ (schedule), (pool) => {
       assertConsistent(pool)
       assertEndedOnce(pool, left)
     })
-  }), { numRuns: 1500 })
+  }), { numRuns: 400 })
 })
 
 test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
-  fc.assert(fc.property(size, orphans, happenings, (workers, left, schedule) => {
-    const pool = simulate({ workers, orphans: left })
+  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
+    const pool = simulate({ workers, orphans: left, options: configured })
     run(pool, /** @type {any} */ (schedule), () => {})
     becomeHealthy(pool)
     assertConsistent(pool)
@@ -152,7 +166,7 @@ test('whatever has happened, a cluster whose processes work again becomes whole,
     const started = pool.types().filter((type) => type === 'rollout.started').length
     const ended = pool.types().filter((type) => ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'].includes(type)).length
     assert.equal(ended, started)
-  }), { numRuns: 800 })
+  }), { numRuns: 250 })
 })
 
 test('in a healthy rollout the ready workers never fall below the wanted number', () => {
@@ -208,12 +222,12 @@ test('no slot ever runs a release that was not deployed to it', () => {
         if (serving && !isGoingBack) assert.equal(serving.release, slot.release, `slot ${slot.number}`)
       }
     })
-  }), { numRuns: 800 })
+  }), { numRuns: 250 })
 })
 
 test('a stop ends with no process left, whatever was going on', () => {
-  fc.assert(fc.property(size, orphans, happenings, (workers, left, schedule) => {
-    const pool = simulate({ workers, orphans: left })
+  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
+    const pool = simulate({ workers, orphans: left, options: configured })
     run(pool, /** @type {any} */ (schedule), () => {})
     pool.feed({ type: 'stop', actor: 'signal' })
     pool.settle()

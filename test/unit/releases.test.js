@@ -230,10 +230,13 @@ describe('a snapshot', () => {
     symlinkSync(path.join(folder, 'lib'), path.join(folder, 'absolute'))
     symlinkSync(path.relative(folder, shared), path.join(folder, 'shared'))
     symlinkSync('nowhere', path.join(folder, 'dangling'))
+    const alias = write({})
+    symlinkSync(folder, path.join(alias, 'app'))
+    symlinkSync(path.join(alias, 'app', 'lib'), path.join(folder, 'by-another-name'))
     const { releases } = await registry({ folder, mode: 'snapshot' })
     const { path: copy } = await releases.prepare(ACTOR)
     writeFileSync(path.join(folder, 'lib', 'real.js'), 'two')
-    assert.deepEqual(['lib/near.js', 'absolute/real.js', 'shared/lib.js'].map((name) => readFileSync(path.join(copy, name), 'utf8')), ['one', 'one', 'shared'])
+    assert.deepEqual(['lib/near.js', 'absolute/real.js', 'by-another-name/real.js', 'shared/lib.js'].map((name) => readFileSync(path.join(copy, name), 'utf8')), ['one', 'one', 'one', 'shared'])
     assert.equal(readlinkSync(path.join(copy, 'dangling')), 'nowhere')
     assert.equal(lstatSync(path.join(copy, 'absolute')).isSymbolicLink(), true)
   })
@@ -246,6 +249,24 @@ describe('a snapshot', () => {
     writeFileSync(path.join(folder, 'app.js'), 'two')
     const second = await releases.prepare(ACTOR)
     assert.deepEqual([second.id, readFileSync(second.entry, 'utf8')], ['r2', 'two'])
+
+    // As tools do that keep the times.
+    for (const [n, name] of ['app.js', 'node_modules/dep/index.js'].entries()) {
+      for (const text of ['one', 'two']) {
+        replace(path.join(folder, name), text)
+        utimesSync(path.join(folder, name), 1_700_000_000, 1_700_000_000)
+        const { path: copy } = await releases.prepare(ACTOR)
+        assert.equal(readFileSync(path.join(copy, name), 'utf8'), text, name)
+      }
+      assert.equal(releases.list().items.length, 4 + 2 * n)
+    }
+  })
+
+  test('of a folder whose entry lies outside is refused', async () => {
+    const root = write({ 'v1/package.json': '{}', 'v1/app.js': '', 'v2/package.json': '{ "main": "../v1/app.js" }' })
+    const { releases } = await registry({ entry: path.join(root, 'v1', 'app.js'), mode: 'snapshot', root })
+    await assert.rejects(releases.prepare({ ...ACTOR, path: 'v2' }), { code: 'snapshot-failed', message: /v2 failed: its entry, .*v1\/app\.js, lies outside of it/ })
+    assert.deepEqual(releases.list().items, [])
   })
 
   test('is there whole or not at all, and says why', async () => {
@@ -400,6 +421,20 @@ describe('what is kept', () => {
     before.history.close()
     const { releases } = await registry({ folder: before.folder, env: { A: '1' }, data: before.data })
     assert.deepEqual(releases.adopt(release), release)
+  })
+
+  test('the one before is the last that has served, whatever came of later deploys of it, and is kept', async () => {
+    const { releases, inUse } = await registry({ keep: 1 })
+    for (let deploy = 0; deploy < 4; deploy++) await releases.prepare(ACTOR)
+    assert.throws(() => releases.before('r4'), { code: 'not-found' })
+    releases.settle({ release: 'r1', outcome: 'succeeded' })
+    releases.settle({ release: 'r2', outcome: 'succeeded' })
+    releases.settle({ release: 'r2', outcome: 'rolled-back' })
+    releases.settle({ release: 'r3', outcome: 'failed' })
+    assert.deepEqual(['r4', 'r2', 'r1'].map(releases.before), ['r2', 'r1', 'r2'])
+    inUse.push('r4')
+    await releases.prune()
+    assert.deepEqual(releases.list().items.map(({ id }) => id), ['r4', 'r3', 'r2'])
   })
 
   test('the newest are kept, and those that are in use; the folders of the others go', async () => {

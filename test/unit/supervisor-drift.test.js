@@ -24,7 +24,8 @@ function supervised (/** @type {import('node:test').TestContext} */ t, /** @type
       renew: (...given) => calls.push(['renew', ...given]),
       look: (ids) => { calls.push(['look', ...new Set(ids)]); return {} }
     },
-    onLoaded: (files) => calls.push(['loaded', files])
+    onLoaded: (files) => calls.push(['loaded', files]),
+    prepare: async ({ release }) => ({ ...NEW_RELEASE, id: String(release), createdAt: '' })
   })
   t.after(async () => {
     supervisor.dispatch({ type: 'stop', actor: 'api' })
@@ -58,4 +59,13 @@ test('a deploy takes fingerprints anew and does not ask for drift; what may repl
   calls.length = 0
   supervisor.dispatch({ type: 'scale', workers: 1, actor: 'api' })
   assert.deepEqual(calls, [['look', 'r1']])
+})
+
+test('what is gone back to is looked at before its first worker starts', async (t) => {
+  const { supervisor, calls, last } = supervised(t)
+  last().onMessage({ type: 'ready' })
+  calls.length = 0
+  supervisor.dispatch({ type: 'rollout', kind: 'rollback', source: { release: 'r7' }, actor: 'api' })
+  await new Promise(setImmediate)
+  assert.deepEqual(calls.at(-1), ['look', 'r1', 'r7'])
 })
