@@ -180,9 +180,9 @@ export function createSupervisor (initialState, {
 
     /** @returns {string[]} the releases that something still runs, or would come back on */
     releasesInUse () {
-      const { release, slots, workers, rollout, guard } = state
+      const { release, slots, workers, rollout } = state
       const ofRollout = rollout ? [rollout.from, rollout.to, ...rollout.steps.map(({ from }) => from)] : []
-      return [...new Set([release.id, guard?.from ?? null, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
+      return [...new Set([release.id, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
     },
 
     /** What another master needs to know to go on with this cluster after a hard end of this one. */
