@@ -7,7 +7,9 @@ import { STREAMS } from './log-files.js'
 /** @typedef {ReturnType<typeof import('./reader.js').createCursor>} Cursor */
 
 const POLL_MS = 50
-const READ_BYTES = 256 * 1024
+const READ_BYTES = 64 * 1024
+/** How long the end waits for a reader that takes nothing. */
+const END_PATIENCE_MS = 1000
 const COLOURS = /** @type {const} */ (['cyan', 'green', 'yellow', 'magenta', 'blue'])
 
 /**
@@ -22,13 +24,12 @@ const COLOURS = /** @type {const} */ (['cyan', 'green', 'yellow', 'magenta', 'bl
 export function createMirror ({ folder, streams, cursor, slots }) {
   const positionsFile = path.join(folder, 'mirror.json')
   const isTerminal = Boolean(streams.stdout.isTTY)
-  /** @type {Map<string, { slot: number, stream: Stream, cursor: Cursor }>} */
+  /** `shown`: up to where it has left this process. @type {Map<string, { slot: number, stream: Stream, cursor: Cursor, shown: number }>} */
   const cursors = new Map()
   /** @type {Record<string, number>} */
   let left = {}
   let isStopped = false
-  /** when the last of it has to be out */
-  let stopBy = Infinity
+  let handsOver = false
   /** @type {(() => void) | null} */
   let wake = null
   /** @type {Promise<void> | undefined} */
@@ -41,12 +42,12 @@ export function createMirror ({ folder, streams, cursor, slots }) {
     },
 
     /** Repeats what is there, and ends. @param {{ handsOver: boolean }} how the next master goes on where this one ends */
-    async stop ({ handsOver }) {
+    async stop (how) {
+      handsOver = how.handsOver
       isStopped = true
-      stopBy = performance.now() + END_PATIENCE_MS
       wake?.()
       await running
-      if (handsOver) writeFileSync(positionsFile, JSON.stringify(Object.fromEntries([...cursors].map(([key, one]) => [key, one.cursor.position]))), { mode: 0o600 })
+      if (handsOver) writeFileSync(positionsFile, JSON.stringify(Object.fromEntries([...cursors].map(([key, { shown }]) => [key, shown]))), { mode: 0o600 })
       else for (const one of cursors.values()) await write(one, one.cursor.flush())
     }
   }
@@ -54,20 +55,25 @@ export function createMirror ({ folder, streams, cursor, slots }) {
   async function run () {
     for (;;) {
       const isLast = isStopped
-      const hasRead = await round()
-      if ((isLast && !hasRead) || performance.now() > stopBy) return
-      if (!hasRead) await pause()
+      const outcome = await round()
+      // What the next master finds, it repeats.
+      if (outcome === 'stuck' || (isStopped && handsOver) || (isLast && outcome === 'nothing')) return
+      if (outcome === 'nothing') await pause()
     }
   }
 
+  /** @returns {Promise<'nothing' | 'some' | 'stuck'>} stuck: it is to end, and nobody takes what it has */
   async function round () {
-    let hasRead = false
+    /** @type {'nothing' | 'some'} */
+    let outcome = 'nothing'
     for (const one of all()) {
+      if (isStopped && handsOver) break
       if (one.cursor.lag() === 0) continue
-      hasRead = true
-      await write(one, await readFrom(one))
+      outcome = 'some'
+      if (!await write(one, await readFrom(one))) return 'stuck'
+      one.shown = one.cursor.position
     }
-    return hasRead
+    return outcome
   }
 
   /** @param {{ slot: number, cursor: Cursor }} one */
@@ -85,28 +91,34 @@ export function createMirror ({ folder, streams, cursor, slots }) {
     for (const [slot, from] of slots()) {
       for (const stream of STREAMS) {
         const key = `${slot}.${stream}`
-        if (!cursors.has(key)) cursors.set(key, { slot, stream, cursor: cursor(slot, stream, left[key] ?? from[stream]) })
+        const position = left[key] ?? from[stream]
+        if (!cursors.has(key)) cursors.set(key, { slot, stream, cursor: cursor(slot, stream, position), shown: position })
       }
     }
     return cursors.values()
   }
 
-  /** @param {{ slot: number, stream: Stream }} log @param {string[]} lines */
-  async function write ({ slot, stream }, lines) {
-    if (lines.length === 0) return
-    const target = /** @type {NodeJS.WritableStream & { destroyed?: boolean }} */ (streams[stream])
+  /**
+   * @param {{ slot: number, stream: Stream }} log @param {string[]} lines
+   * @returns {Promise<boolean>} once it has left this process, so that no other one writes into the middle of it; false
+   *   where that takes too long at the end
+   */
+  function write ({ slot, stream }, lines) {
+    if (lines.length === 0) return Promise.resolve(true)
+    const target = streams[stream]
     const text = lines.map((line) => `${isTerminal ? decorate(slot, stream, line) : line}\n`).join('')
-    if (target.write(text) || target.destroyed) return
-    // Nobody may read any more, and the end does not wait for long.
-    await new Promise((resolve) => {
-      const done = () => {
-        target.off('drain', done).off('close', done).off('error', done)
+    return new Promise((resolve) => {
+      /** @type {NodeJS.Timeout | undefined} */
+      let timer
+      const end = (/** @type {boolean} */ isOut) => {
+        clearTimeout(timer)
         wake = null
-        resolve(undefined)
+        resolve(isOut)
       }
-      wake = done
-      target.once('drain', done).once('close', done).once('error', done)
-      if (isStopped) setTimeout(done, stopBy - performance.now())
+      wake = () => { timer = setTimeout(end, END_PATIENCE_MS, false) }
+      if (isStopped) wake()
+      // With an error where nobody reads any more, which is as good as read.
+      target.write(text, () => end(true))
     })
   }
 
@@ -133,8 +145,6 @@ export function createMirror ({ folder, streams, cursor, slots }) {
     }
   }
 }
-
-const END_PATIENCE_MS = 1000
 
 /** @param {number} slot @param {Stream} stream @param {string} line */
 function decorate (slot, stream, line) {

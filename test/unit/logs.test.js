@@ -5,6 +5,7 @@ import { closeSync, openSync, readdirSync, readFileSync, statSync, symlinkSync, 
 import path from 'node:path'
 import { Writable } from 'node:stream'
 import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { listParts, liveFile } from '../../server/logs/log-files.js'
 import { createLogs } from '../../server/logs/logs.js'
@@ -202,6 +203,22 @@ test('the next master mirrors on from where the one before has handed over', asy
   assert.deepEqual(pipe.text().split('\n').slice(0, -1), written)
 })
 
+test('a master hands over no line that has not left it, and leaves what a slow reader has not taken to the next one', async (t) => {
+  const screens = [createScreen({ isTTY: false, takesMs: 20 }), createScreen({ isTTY: false })]
+  const { folder, logs, say } = setUp(t, { mirror: 'on', streams: { stdout: screens[0], stderr: screens[0] } })
+  logs.start()
+  const written = say(4000, 'm'.repeat(60))
+  await screens[0].until((text) => text.length > 0)
+  await logs.close({ handsOver: true })
+  const shown = screens[0].text()
+  assert.ok(shown.endsWith('\n') && shown.split('\n').length < written.length, 'it ends in the middle')
+  const next = createLogs({ folder, options: { maxBytes: MAX_BYTES, maxFiles: 5, mirror: 'on' }, streams: { stdout: screens[1], stderr: screens[1] } })
+  next.start()
+  await next.close()
+  assert.equal(screens[0].text(), shown, 'nothing comes late')
+  assert.deepEqual(`${shown}${screens[1].text()}`.split('\n').slice(0, -1), written)
+})
+
 test('a reader of the mirror that has stopped reading does not keep the master from ending', async (t) => {
   const stuck = new Writable({ highWaterMark: 1, write () {} })
   const { logs, say } = setUp(t, { mirror: 'on', streams: { stdout: stuck, stderr: stuck } })
@@ -272,11 +289,12 @@ function setUp (t, { mirror = 'off', streams = { stdout: process.stdout, stderr:
   }
 }
 
-/** A stream that keeps what is written. @param {{ isTTY: boolean }} kind */
-function createScreen ({ isTTY }) {
+/** A stream that keeps what is written. @param {{ isTTY: boolean, takesMs?: number }} kind `takesMs`: how long each write takes */
+function createScreen ({ isTTY, takesMs = 0 }) {
   let text = ''
   const screen = new Writable({
-    write (chunk, _encoding, done) {
+    async write (chunk, _encoding, done) {
+      if (takesMs > 0) await wait(takesMs)
       text += chunk
       done()
       screen.emit('shown')
