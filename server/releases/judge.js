@@ -9,6 +9,8 @@ import { readReport } from '../vitals/report.js'
 const FAILED = STATUS_CLASSES.indexOf('5xx')
 /** A p99 of 3 ms instead of 1 ms is no reason to stop anything. */
 const LEAST_DIFFERENCE_MS = 10
+/** How many requests have to be slower than the latency that is compared. */
+const LEAST_SLOWER = 5
 
 /**
  * Judges new workers by old ones that serve at the same time.
@@ -42,12 +44,13 @@ export function createJudge ({ now = Date.now } = {}) {
      */
     judge ({ fresh, old, isFinal, limits }) {
       for (const id of old) before.add(id)
-      const figures = { fresh: sum(fresh), old: sum([...before]) }
-      return { at: new Date(now()).toISOString(), isFinal, ...verdictOn(figures, limits), ...figures }
+      const sides = { fresh: sum(fresh), old: sum([...before]) }
+      const figures = { fresh: figuresOf(sides.fresh), old: figuresOf(sides.old) }
+      return { at: new Date(now()).toISOString(), isFinal, ...verdictOn({ ...figures, slowest: compareSlowest(sides) }, limits), ...figures }
     }
   }
 
-  /** @param {number[]} workers @returns {Figures} */
+  /** @param {number[]} workers */
   function sum (workers) {
     const statuses = new Float64Array(STATUS_CLASSES.length)
     const latency = new Float64Array(BUCKETS)
@@ -57,22 +60,40 @@ export function createJudge ({ now = Date.now } = {}) {
       count?.latency.forEach((value, index) => { latency[index] += value })
     }
     const requests = statuses.reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
-    const p99 = quantile(latency, 0.99)
-    return {
-      workers: workers.length,
-      requests,
-      errorRate: requests === 0 ? null : statuses[FAILED] / requests,
-      p99Ms: Number.isNaN(p99) ? null : Math.round(p99 * 100) / 100
-    }
+    return { workers: workers.length, requests, failed: statuses[FAILED], latency }
   }
 }
 
+/** @typedef {{ workers: number, requests: number, failed: number, latency: Float64Array }} Side */
+
+/** @param {Side} side @returns {Figures} */
+function figuresOf ({ workers, requests, failed, latency }) {
+  return { workers, requests, errorRate: requests === 0 ? null : failed / requests, p99Ms: msAt(latency, 0.99) }
+}
+
 /**
- * @param {{ fresh: Figures, old: Figures }} figures
+ * The p99 of few requests is their slowest one, which says nothing: at least so many have to be slower than what is compared.
+ * @param {{ fresh: Side, old: Side }} sides
+ * @returns {Slowest}
+ */
+function compareSlowest ({ fresh, old }) {
+  const at = Math.max(0.5, Math.min(0.99, 1 - LEAST_SLOWER / Math.max(1, Math.min(fresh.requests, old.requests))))
+  return { quantile: at, freshMs: msAt(fresh.latency, at), oldMs: msAt(old.latency, at) }
+}
+
+/** @param {Float64Array} latency @param {number} at 0…1 */
+function msAt (latency, at) {
+  const ms = quantile(latency, at)
+  return Number.isNaN(ms) ? null : Math.round(ms * 100) / 100
+}
+
+/**
+ * @typedef {{ quantile: number, freshMs: number | null, oldMs: number | null }} Slowest  latencies of both sides at one quantile
+ * @param {{ fresh: Figures, old: Figures, slowest: Slowest }} figures
  * @param {import('../lifecycle/strategy.js').Limits} limits
  * @returns {{ passed: boolean | null, message: string }} null: there is too little to say
  */
-export function verdictOn ({ fresh, old }, { errorRate, p99Ratio, minRequests }) {
+export function verdictOn ({ fresh, old, slowest }, { errorRate, p99Ratio, minRequests }) {
   if (fresh.requests < minRequests) {
     return { passed: null, message: `too few requests to judge the new workers by: ${fresh.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
   }
@@ -81,11 +102,13 @@ export function verdictOn ({ fresh, old }, { errorRate, p99Ratio, minRequests })
   if (failing - failedBefore > errorRate) {
     return { passed: false, message: `${percent(failing)} of the new workers' answers are 5xx, of the old ones' ${percent(failedBefore)} (option rollout.limits.errorRate: ${errorRate})` }
   }
-  const latencies = old.requests >= minRequests && fresh.p99Ms !== null && old.p99Ms !== null ? { now: fresh.p99Ms, before: old.p99Ms } : null
+  const { freshMs, oldMs } = slowest
+  const name = `p${Math.floor(slowest.quantile * 100)}`
+  const latencies = old.requests >= minRequests && freshMs !== null && oldMs !== null ? { now: freshMs, before: oldMs } : null
   if (latencies && latencies.now > latencies.before * p99Ratio && latencies.now - latencies.before >= LEAST_DIFFERENCE_MS) {
-    return { passed: false, message: `the new workers' p99 latency is ${fresh.p99Ms} ms, the old ones' ${old.p99Ms} ms (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    return { passed: false, message: `the new workers' ${name} latency is ${freshMs} ms, the old ones' ${oldMs} ms (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
-  const beside = latencies ? `, p99 ${fresh.p99Ms} ms beside ${old.p99Ms} ms` : ''
+  const beside = latencies ? `, ${name} ${freshMs} ms beside ${oldMs} ms` : ''
   return { passed: true, message: `the new workers do as well as the old ones: ${percent(failing)} of ${fresh.requests} answers are 5xx, of the old ones' ${percent(failedBefore)}${beside}` }
 }
 

@@ -28,7 +28,8 @@ for (const [name, fresh, old, passed, message] of /** @type {[string, any, any, 
   ['errors beside old workers that had no traffic', { errorRate: 0.2 }, { requests: 0, errorRate: null, p99Ms: null }, false, /20 % of/]
 ])) {
   test(`a judge is shown new workers: ${name}`, () => {
-    const verdict = verdictOn({ fresh: figures(fresh), old: figures(old) }, LIMITS)
+    const sides = { fresh: figures(fresh), old: figures(old) }
+    const verdict = verdictOn({ ...sides, slowest: { quantile: 0.99, freshMs: sides.fresh.p99Ms, oldMs: sides.old.p99Ms } }, LIMITS)
     assert.equal(verdict.passed, passed)
     assert.match(verdict.message, message)
   })
@@ -51,4 +52,16 @@ test('a judge adds up what each side has reported since the comparison began; wh
   judge.begin()
   assert.equal(judge.judge({ fresh: [9], old: [], isFinal: true, limits: LIMITS }).old.workers, 0)
   assert.throws(() => judge.accept(1, { statuses: 'x' }), TypeError)
+})
+
+test('a few slow answers among few do not make a release slow, but many do', () => {
+  for (const [slow, passed, name] of /** @type {[number, boolean, string][]} */ ([[4, true, 'p93'], [8, false, 'p93']])) {
+    const judge = createJudge({ now: () => 0 })
+    judge.accept(1, report({ good: 5000, ms: 5 }))
+    judge.accept(9, report({ good: 80 - slow, ms: 5 }))
+    judge.accept(9, report({ good: slow, ms: 200 }))
+    const verdict = judge.judge({ fresh: [9], old: [1], isFinal: true, limits: LIMITS })
+    assert.deepEqual([verdict.passed, Math.round(Number(verdict.fresh.p99Ms) / 20)], [passed, 10])
+    assert.ok(verdict.message.includes(`${name} `), verdict.message)
+  }
 })
