@@ -34,6 +34,9 @@ export async function loadConfig ({ flags = {}, env = process.env, cwd = process
     ...fromFlags(flagValues, cwd)
   ])
   const values = validate(given)
+  if (values.watch && values.releases.mode === 'snapshot') {
+    throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
+  }
   const folder = values.cwd ?? cwd
   return deepFreeze({
     ...values,

@@ -37,6 +37,8 @@ const STEP_STATES = Object.freeze({
   reverted: { label: 'Went back', tone: 'warn', icon: 'undo-2' }
 })
 
+const ON_TRIAL = Object.freeze({ label: 'On trial', tone: 'info', icon: 'hourglass' })
+
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const ROLLOUT_STATES = Object.freeze({
   succeeded: { label: 'succeeded', tone: 'ok', icon: 'circle-check' },
@@ -108,6 +110,7 @@ function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /*
 /** @param {any} rollout */
 export function toRollout (rollout) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
+  const isTrial = (rollout.pausedIn ?? rollout.state) === 'canary'
   return {
     ...rollout,
     title: rolloutTitle(rollout),
@@ -117,7 +120,7 @@ export function toRollout (rollout) {
     controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((/** @type {any} */ step) => ({
       ...step,
-      badge: STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
+      badge: isTrial && step.state === 'ready' ? ON_TRIAL : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
       tookMs: step.startedAt && step.finishedAt ? Date.parse(step.finishedAt) - Date.parse(step.startedAt) : null
     }))
   }

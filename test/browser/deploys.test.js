@@ -31,6 +31,7 @@ test('a deploy on trial is paused, resumed and aborted, another one promoted, an
   await deploy()
   await page.locator('#rollout', { hasText: 'On trial beside the old workers' }).waitFor()
   assert.equal(await page.locator('#rollout-title').innerText(), 'Trying out r2')
+  await page.locator('#rollout .step', { hasText: 'On trial' }).waitFor()
   await page.getByRole('button', { name: 'Pause' }).click()
   await page.locator('#rollout', { hasText: 'Deploy of r2 paused' }).waitFor()
   await page.getByRole('button', { name: 'Resume' }).click()

@@ -169,6 +169,7 @@ for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?
   ['a flag of the wrong type', { flags: { workers: 'many' } }, /^--workers: expected an integer from 1 to 256 or "max", received "many"$/],
   ['a flag out of range', { flags: { adminPort: '65536' } }, /^--admin-port: expected an integer from 0 to 65535, received 65536$/],
   ['a flag that is no whole number', { flags: { readyTimeoutMs: '1.5' } }, /^--ready-timeout-ms: expected an integer from 0 to 2147483647, received 1.5$/],
+  ['watching what nobody edits', { flags: { watch: 'true', releasesMode: 'snapshot' } }, /^--watch: expected another releases\.mode than "snapshot", .*--releases-mode live/],
   ['no workers at all', { flags: { workers: '0' } }, /^--workers: expected an integer from 1 /],
   ['a variable of the wrong type', { env: { CLUSTERDECK_ADMIN_PORT: 'http' } }, /^CLUSTERDECK_ADMIN_PORT: expected an integer from 0 to 65535, received "http"$/],
   ['a choice that is none', { env: { CLUSTERDECK_DISPATCH: 'random' } }, /^CLUSTERDECK_DISPATCH: expected one of "shared", "round-robin", received "random"$/],
