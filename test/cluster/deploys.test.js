@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startDeck } from '../support/deck.js'
+import { runCli, startDeck } from '../support/deck.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { createReleases } from '../support/releases.js'
 
@@ -106,6 +106,25 @@ describe('deploys under load', () => {
     assert.deepEqual(failures, [])
     assert.equal((await releasesOf(deck)).length, 1)
     assert.equal(await (await fetch(url)).text(), 'next')
+  })
+
+  test('deploy --wait exits with 0 for a success alone', async (t) => {
+    const releases = await createReleases('answers-with-pid.js')
+    const deck = await startDeck(t, releases.entry)
+    await deck.until({ ready: 2 })
+    const cli = (/** @type {string[]} */ ...words) => runCli([...words, '--data-dir', deck.folder])
+    const outcomes = []
+    for (const [name, source, flags] of /** @type {[string, string, string[]][]} */ ([
+      ['broken', 'throw new Error("broken")', []], ['held', 'throw new Error("held")', ['--on-failure', 'hold']], ['good', GOOD, ['--canary', '1', '--canary-time', '1s', '--surge', '2', '--min-ready', '100ms']]
+    ])) {
+      await releases.add(name, source)
+      const { code, stdout, stderr } = await cli('deploy', '--wait', ...flags)
+      outcomes.push([name, code, stdout.includes('succeeded'), /Error: (broken|held)/.exec(stderr)?.[1]])
+      if (name === 'held') assert.equal((await cli('abort', '--wait')).code, 0)
+    }
+    assert.deepEqual(outcomes, [['broken', 1, false, 'broken'], ['held', 1, false, 'held'], ['good', 0, true, undefined]])
+    assert.match((await cli('releases')).stdout, /^r4 +succeeded +yes .*\nr3 +rolled-back .*\nr2 +failed /m)
+    assert.equal((await cli('rollback', '--wait', '--timeout', '1ms')).code, 124)
   })
 
   test('a release that loops in crashes after its deploy is rolled back by itself, once', async (t) => {
