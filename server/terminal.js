@@ -14,6 +14,7 @@ const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */
   'keeper.lost': 'red',
   'rollout.started': 'cyan',
   'rollout.succeeded': 'green',
+  'rollout.held': 'red',
   'rollout.paused': 'yellow',
   'rollout.resumed': 'cyan',
   'rollout.judged': 'cyan',

@@ -39,6 +39,7 @@ const KINDS = Object.freeze({
   'crash.group-reopened': { icon: 'circle-alert', tone: 'warn', label: 'Crash reopened' },
   'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started' },
   'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step' },
+  'rollout.held': { icon: 'hourglass', tone: 'bad', label: 'Rollout held' },
   'rollout.paused': { icon: 'circle-alert', tone: 'warn', label: 'Rollout paused' },
   'rollout.resumed': { icon: 'arrow-right', tone: 'info', label: 'Rollout resumed' },
   'rollout.promoted': { icon: 'arrow-right', tone: 'info', label: 'Trial ended' },
@@ -74,7 +75,7 @@ const ROUTINE_TYPES = ['worker.forked', 'worker.online', 'worker.listening', 'wo
 export const NOTABLE_TYPES = Object.freeze(EVENT_TYPES.filter((type) => !ROUTINE_TYPES.includes(type)))
 
 /** What an operator looks for first. A `worker.restarted` is decided only after a death that nobody asked for. */
-export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.unresponsive', 'worker.crash-looping', 'worker.drifted', 'slot.held', 'crash.group-new', 'crash.group-returned', 'rollout.failed', 'rollout.rolled-back', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
+export const PROBLEM_TYPES = Object.freeze(['worker.restarted', 'worker.unresponsive', 'worker.crash-looping', 'worker.drifted', 'slot.held', 'rollout.held', 'crash.group-new', 'crash.group-returned', 'rollout.failed', 'rollout.rolled-back', 'history.degraded', 'master.upgrade-failed', 'keeper.lost', 'unexpected'])
 
 /** Every cause that an event may have. */
 export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests',

@@ -32,6 +32,7 @@ const SENTENCES = Object.freeze({
   'crash.group-new': (event) => `New crash${because(event.message)}`,
   'crash.group-returned': (event) => `Crash came back after it was resolved${because(event.message)}`,
   'rollout.started': (event) => `${rolloutName(event)} started${because(event.message)}`,
+  'rollout.held': (event) => `${rolloutName(event)} held${because(event.message)}`,
   'rollout.paused': (event) => `${rolloutName(event)} paused${because(event.message)}`,
   'rollout.resumed': (event) => `${rolloutName(event)} ${event.message}`,
   'rollout.promoted': (event) => `${rolloutName(event)}: ${event.message}`,

@@ -24,7 +24,7 @@ function hold (turn, rollout, reason) {
   rollout.state = 'paused'
   rollout.isHeld = true
   rollout.reason = reason
-  tellRollout(turn, 'rollout.paused', { message: `${reason}; it is held: resume, retry or abort it` })
+  tellRollout(turn, 'rollout.held', { message: `${reason}; it waits for a person: retry, resume or abort it` })
 }
 
 /**

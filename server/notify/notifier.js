@@ -7,7 +7,7 @@ import { createHook } from './hook.js'
 
 /** What is worth waking somebody up for. */
 const DEFAULT_EVENTS = Object.freeze(['crash.group-new', 'crash.group-returned', 'worker.crash-looping', 'worker.unresponsive',
-  'rollout.failed', 'rollout.rolled-back', 'master.stopped:master-lost', 'master.upgrade-failed', 'keeper.lost', 'history.degraded'])
+  'rollout.failed', 'rollout.rolled-back', 'rollout.held', 'slot.held', 'master.stopped:master-lost', 'master.upgrade-failed', 'keeper.lost', 'history.degraded'])
 const DRAIN_MS = 2000
 const MAX_TEXT = 16_384
 

@@ -33,6 +33,7 @@ describe('a trial', () => {
     pool.wait(10_000)
     pool.feed({ type: 'judged', rollout: 1, verdict: verdict(false, false) })
     assert.deepEqual([pool.state.rollout?.isHeld, pool.deadlines.has('canary:0')], [true, false])
+    assert.match(pool.last('rollout.held').message, /^passed: false; it waits for a person/)
     pool.wait(90_000)
     steer(pool, 'resume')
     assert.equal(pool.state.rollout?.canaryEndsAt, new Date(pool.at + 60_000).toISOString())
