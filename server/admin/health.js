@@ -8,18 +8,19 @@
 /** Asked in this order; the first answer stands. */
 const SENTENCES = [whileStopping, ofHeld, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofDrift]
 
-/** @param {Snapshot} snapshot @returns {Health} */
-export function describeHealth (snapshot) {
+/** @param {Snapshot} snapshot @param {{ openCrashes?: number }} [more] groups that nobody has resolved @returns {Health} */
+export function describeHealth (snapshot, { openCrashes = 0 } = {}) {
   for (const sentence of SENTENCES) {
     const health = sentence(snapshot)
     if (health) return health
   }
   const { desiredWorkers: total, workers } = snapshot
   const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
+  const ofCrashes = openCrashes > 0 ? `${openCrashes === 1 ? 'One kind of crash waits' : `${openCrashes} kinds of crashes wait`} to be looked into.` : 'Nothing needs your attention.'
   return {
     tone: 'ok',
     text: total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
-    hint: leaving > 0 ? `${count(leaving, 'old worker')} still finishing ${leaving === 1 ? 'its' : 'their'} last requests.` : 'Nothing needs your attention.'
+    hint: leaving > 0 ? `${count(leaving, 'old worker')} still finishing ${leaving === 1 ? 'its' : 'their'} last requests.` : ofCrashes
   }
 }
 
@@ -69,7 +70,9 @@ function ofUpgrade ({ upgrade }) {
 function ofRollout ({ rollout }) {
   if (!rollout) return null
   const { replaced, total } = rollout.progress
-  return { tone: 'info', text: rolloutTitle(rollout), hint: `${replaced} of ${count(total, 'worker')} replaced.` }
+  const hint = `${replaced} of ${count(total, 'worker')} replaced.`
+  if (rollout.isHeld) return { tone: 'bad', text: rolloutTitle(rollout), hint: `${rollout.reason}. ${hint} Try again, or abort it.` }
+  return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
@@ -96,15 +99,21 @@ function ofDrift ({ workers, desiredWorkers }) {
   return { tone: 'warn', text: `${who} changed files`, hint: 'They were edited after the deploy. History names them; a deploy gives all workers the same.' }
 }
 
-/** @param {{ kind: string, state: string, from: string | null, to: string | null, steps: any[] }} rollout `to`: null until its release is prepared */
-export function rolloutTitle ({ kind, state, from, to, steps }) {
+/** @param {{ kind: string, state: string, isHeld?: boolean, from: string | null, to: string | null, steps: any[] }} rollout `to`: null until its release is prepared */
+export function rolloutTitle ({ kind, state, isHeld, from, to, steps }) {
   if (state === 'aborting') return `Going back to ${from}`
   if (state === 'preparing') return 'Preparing a release'
-  if (state === 'paused') return kind === 'restart' ? 'Restart paused' : `${kind === 'deploy' ? 'Deploy' : 'Rollback'}${to ? ` of ${to}` : ''} paused`
+  if (state === 'paused') return `${nameOf(kind, to)} ${isHeld ? 'waits for you' : 'paused'}`
   if (state === 'canary') return `Trying out ${to}`
   if (kind === 'deploy') return `Deploying ${to}`
   if (kind === 'rollback') return `Rolling back to ${to}`
   return steps.length === 1 ? `Restarting slot ${steps[0].slot}` : 'Restarting all workers'
+}
+
+/** @param {string} kind @param {string | null} to */
+function nameOf (kind, to) {
+  if (kind === 'restart') return 'Restart'
+  return `${kind === 'deploy' ? 'Deploy of' : 'Rollback to'} ${to ?? 'a new release'}`
 }
 
 /** @param {number} n @param {number} total */

@@ -118,7 +118,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
 
   /** @returns {(() => Fragment[]) | null} */
   function renderer (/** @type {string} */ pathname, /** @type {URLSearchParams} */ params) {
-    if (pathname === '/') return () => renderAll(OVERVIEW_FRAGMENTS, overviewModel({ deck, history, now: now() }))
+    if (pathname === '/') return () => renderAll(OVERVIEW_FRAGMENTS, overviewModel({ deck, history, now: now(), openCrashes: countOpen(deck.crashes) }))
     if (pathname === '/deploys' && !params.has('cursor')) return () => renderAll(DEPLOYS_FRAGMENTS, deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }))
     // Older pages of the history stand still.
     if (pathname === '/history' && !params.has('cursor')) return () => renderAll(HISTORY_FRAGMENTS, historyModel({ history, params, now: now() }))

@@ -49,14 +49,14 @@ const ROLLOUT_STATES = Object.freeze({
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const OVERVIEW_FRAGMENTS = Object.freeze(['health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent'])
 
-/** @param {{ deck: Deck, history: History, now: number }} parts */
-export function overviewModel ({ deck, history, now }) {
+/** @param {{ deck: Deck, history: History, now: number, openCrashes?: number | null }} parts `openCrashes`: null where nobody knows */
+export function overviewModel ({ deck, history, now, openCrashes }) {
   const snapshot = deck.snapshot()
   const past = readPast(history)
   return {
     now,
     snapshot,
-    health: describeHealth(snapshot),
+    health: describeHealth(snapshot, { openCrashes: openCrashes ?? 0 }),
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),

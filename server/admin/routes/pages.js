@@ -59,7 +59,7 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   const router = Router()
 
   router.get('/', (req, res) => {
-    res.type('html').send(page('overview', overviewModel({ deck, history, now: now() })))
+    res.type('html').send(page('overview', overviewModel({ deck, history, now: now(), openCrashes: countOpen(deck.crashes) })))
   })
 
   router.get('/deploys', (req, res) => {
