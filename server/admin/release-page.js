@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 
 /** What can be different from the release before, as people call it. */
-const CHANGES = Object.freeze({ commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', entry: 'entry' })
+const CHANGES = Object.freeze({ commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', folder: 'folder', entry: 'entry' })
 const MODES = Object.freeze({
   live: 'runs in its folder as it is', symlink: 'what a symbolic link led to', path: 'a folder that the deploy named', snapshot: 'a copy of the folder'
 })

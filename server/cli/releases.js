@@ -53,7 +53,7 @@ function commitOf ({ git }, length = 10) {
 
 /** @param {Record<string, any>} changed @returns {string[]} */
 function changesOf ({ environment, ...rest }) {
-  const names = { commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', entry: 'entry' }
+  const names = { commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', folder: 'folder', entry: 'entry' }
   const parts = Object.entries(names).filter(([key]) => rest[key]).map(([, name]) => name)
   return environment.length > 0 ? [...parts, `variables ${environment.join(', ')}`] : parts
 }

@@ -29,7 +29,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} [lockFile]
  * @property {{ digest: string, names: string[] }} [environment]  of the variables that the configuration sets
  * @property {{ digest: string }} [arguments]
- * @property {{ from: string, environment: string[], arguments: boolean, package: boolean, commit: boolean, lockFile: boolean, mode: boolean, entry: boolean } | null} [changed]
+ * @property {{ from: string, environment: string[], arguments: boolean, package: boolean, commit: boolean, lockFile: boolean, mode: boolean, folder: boolean, entry: boolean } | null} [changed]
  * @property {string} [createdBy]
  * @property {string | null} [note]
  * @property {boolean} [environmentChanged]  its workers get other variables than when it was deployed

@@ -19,6 +19,8 @@ export function changesBetween ({ release: before, marks }, { release: after, ma
     commit: (before.git?.commit ?? null) !== (after.git?.commit ?? null),
     lockFile: !isSame(before, after, 'lockFile'),
     mode: before.mode !== after.mode,
+    // A copy always lies elsewhere.
+    folder: (before.source ?? before.path) !== (after.source ?? after.path),
     entry: path.relative(before.path, before.entry) !== path.relative(after.path, after.entry)
   }
 }

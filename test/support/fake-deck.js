@@ -130,7 +130,7 @@ function fakeReleases (/** @type {any} */ release) {
     git: { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true },
     lockFile: null,
     environment: { digest: 'sha256:00', names: ['LEVEL'] },
-    changed: { from: 'r0', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, entry: false },
+    changed: { from: 'r0', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, folder: false, entry: false },
     outcome: 'succeeded',
     rollout: null,
     deployedAt: release.createdAt,
