@@ -74,7 +74,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise }) : null
   dataDir.lock()
   if (!candidate) await releases.begin()
-  const { lost, before, sockets, workers, nextWorker, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
+  const { lost, before, sockets, workers, nextWorker, guard, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
   const events = createEventStream({
@@ -165,9 +165,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   if (candidate) {
     candidate.open(events, ({ type, worker }) => worker !== undefined && history.page({ type: [type], worker, limit: 1 }).items.length > 0)
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: changeOf(before, software), detail: { from: before, to: software } })
-    supervisor.takeOver({ left, exits: keeper.exits, nextWorker })
+    supervisor.takeOver({ left, exits: keeper.exits, nextWorker, guard })
   } else {
-    supervisor.start({ workers, left, sockets, exits: keeper.exits, isNewRelease })
+    supervisor.start({ workers, left, sockets, exits: keeper.exits, isNewRelease, guard })
   }
   releases.clean()
   followNext({ keeper, supervisor, events, onHandOver: handOver })

@@ -15,6 +15,7 @@ const MEMORY = z.looseObject({
   desiredWorkers: z.int().positive(),
   release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
   nextWorker: z.int().positive(),
+  guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
   sockets: z.array(z.string()),
   since: z.int().positive(),
   workers: z.array(z.looseObject({
@@ -35,6 +36,7 @@ const MEMORY = z.looseObject({
  * @property {string[]} sockets  the names of those that it had bound
  * @property {number | null} since  the event from which on its ids of workers are of one series, null: a new one begins
  * @property {import('./lifecycle/state.js').Release | null} release  null: it is to be made of what is configured
+ * @property {import('./lifecycle/guard.js').Guard | null} guard  of that release, where it was deployed a short while ago
  * @property {number} workers  how many are wanted
  * @property {number} nextWorker
  */
@@ -49,7 +51,7 @@ const MEMORY = z.looseObject({
  */
 export function inherit (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
-  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], sockets: [], since: null, release: null, workers, nextWorker: 1 }
+  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1 }
   const { master, configured, desiredWorkers, release, handedOver } = memory
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -59,6 +61,7 @@ export function inherit (memory, { entry, workers }, predecessor) {
     sockets: memory.sockets,
     since: memory.since,
     release: keepsRelease ? release : null,
+    guard: memory.guard ?? null,
     workers: configured.workers === workers ? desiredWorkers : workers,
     nextWorker: memory.nextWorker
   }

@@ -191,8 +191,8 @@ export function createSupervisor (initialState, {
         .map(({ forkedAt, ...worker }) => ({ ...worker, identity: handles.get(worker.id)?.identity }))
         // One whose fork is not on record is none to anybody else, and ends with this master.
         .filter(({ pid, identity }) => pid !== null && identity)
-      const { release, nextWorker, nextRollout, nextRelease, upgrade } = state
-      return { desiredWorkers: state.slots.length, release, nextWorker, nextRollout, nextRelease, firstOfNext: upgrade?.firstWorker ?? null, sockets: sockets.names(), workers }
+      const { release, guard, nextWorker, nextRollout, nextRelease, upgrade } = state
+      return { desiredWorkers: state.slots.length, release, guard, nextWorker, nextRollout, nextRelease, firstOfNext: upgrade?.firstWorker ?? null, sockets: sockets.names(), workers }
     },
 
     /**
@@ -202,19 +202,20 @@ export function createSupervisor (initialState, {
      * @param {import('../keeper-link.js').Exit[]} [how.exits] how some of them have ended
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {boolean} [how.isNewRelease] false where that master has made it
+     * @param {import('../lifecycle/guard.js').Guard | null} [how.guard] of that master
      */
-    start ({ workers, left = [], exits = [], sockets: before = [], isNewRelease = true }) {
+    start ({ workers, left = [], exits = [], sockets: before = [], isNewRelease = true, guard = null }) {
       heldBefore = new Set(before)
-      receive({ type: 'start', workers, isNewRelease, orphans: left.map((worker) => adopt(worker, exits)), actor: 'system' })
+      receive({ type: 'start', workers, isNewRelease, guard, orphans: left.map((worker) => adopt(worker, exits)), actor: 'system' })
     },
 
     /**
      * Makes this the cluster's one master, after it has started its workers beside those of another.
-     * @param {{ left: SavedWorker[], exits: import('../keeper-link.js').Exit[], nextWorker: number }} inheritance
+     * @param {{ left: SavedWorker[], exits: import('../keeper-link.js').Exit[], nextWorker: number, guard: import('../lifecycle/guard.js').Guard | null }} inheritance
      */
-    takeOver ({ left, exits, nextWorker }) {
+    takeOver ({ left, exits, nextWorker, guard }) {
       for (const handle of handles.values()) handle.tell({ type: 'outlive' })
-      receive({ type: 'take-over', orphans: left.map((worker) => adopt(worker, exits)), nextWorker })
+      receive({ type: 'take-over', orphans: left.map((worker) => adopt(worker, exits)), nextWorker, guard })
     },
 
     /** This master will not become the cluster's: its workers drain, the sockets are the other one's. */
@@ -309,7 +310,7 @@ export function createSupervisor (initialState, {
   /** @returns {string[]} those on which a worker may be forked now */
   function releasesInUse () {
     const ofRollout = state.rollout ? [state.rollout.to, state.rollout.from, ...state.rollout.steps.map(({ from }) => from)] : []
-    return [state.release.id, state.guard?.from ?? null, ...state.slots.map(({ release }) => release), ...ofRollout].filter((id) => id !== null)
+    return [state.release.id, ...state.slots.map(({ release }) => release), ...ofRollout].filter((id) => id !== null)
   }
 
   /** @param {Command} command one that fails must not take the others with it */

@@ -2,8 +2,8 @@
 
 /**
  * Watches a release for a while after its deploy has succeeded: what loops in crashes then is rolled back, once.
- * `isTripped`: it has happened, and waits for whatever else is going on.
- * @typedef {{ release: string, from: string, rollout: number, isTripped: boolean }} Guard
+ * `isTripped`: it has happened, and waits for whatever else is going on. `endsAt`: wall time, ISO 8601.
+ * @typedef {{ release: string, from: string, rollout: number, isTripped: boolean, endsAt: string }} Guard
  */
 
 /** @param {Turn} turn @param {import('./state.js').Rollout} rollout it has succeeded */
@@ -13,8 +13,20 @@ export function guardDeploy (turn, { id, kind, from, to }) {
   const guardMs = turn.state.options.rollout?.guardMs ?? 0
   liftGuard(turn)
   if (kind !== 'deploy' || to === null || from === to || guardMs === 0) return
-  turn.state.guard = { release: to, from, rollout: id, isTripped: false }
-  turn.order({ type: 'set-deadline', deadline: 'guard', id: 0, ms: guardMs })
+  watchUntil(turn, { release: to, from, rollout: id, isTripped: false, endsAt: turn.isoTime(guardMs) }, guardMs)
+}
+
+/** @param {Turn} turn @param {Guard | null} [guard] of the master before, which had deployed what runs */
+export function goOnGuarding (turn, guard = null) {
+  if (guard?.release !== turn.state.release.id) return
+  const leftMs = Date.parse(guard.endsAt) - Date.parse(turn.isoTime())
+  if (leftMs > 0) watchUntil(turn, guard, leftMs)
+}
+
+/** @param {Turn} turn @param {Guard} guard @param {number} ms */
+function watchUntil (turn, guard, ms) {
+  turn.state.guard = guard
+  turn.order({ type: 'set-deadline', deadline: 'guard', id: 0, ms })
 }
 
 /** @param {Turn} turn @param {import('./state.js').Slot} slot it has begun to crash again and again */

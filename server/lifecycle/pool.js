@@ -3,7 +3,7 @@ import { driftRefusal } from './drift.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
-import { liftGuard } from './guard.js'
+import { goOnGuarding, liftGuard } from './guard.js'
 import { notReadyInTime, takeNoteOfProbe, tellWarmUp } from './readiness.js'
 import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout.js'
 import { createSlot, shownRelease } from './state.js'
@@ -36,10 +36,11 @@ export function reduce (state, input) {
 }
 
 const HANDLERS = {
-  start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, orphans = [], actor }) {
+  start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, guard?: import('./guard.js').Guard | null, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, guard, orphans = [], actor }) {
     const { state } = turn
     state.phase = 'starting'
     if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: shownRelease(state.release) })
+    goOnGuarding(turn, guard)
     for (const orphan of orphans) adoptOrphan(turn, orphan)
     resize(turn, workers, actor)
   },
@@ -89,8 +90,9 @@ const HANDLERS = {
     UPGRADE_HANDLERS.upgrade(turn, input)
   },
 
-  'take-over' (/** @type {Turn} */ turn, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number }} */ { orphans, nextWorker }) {
+  'take-over' (/** @type {Turn} */ turn, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number, guard?: import('./guard.js').Guard | null }} */ { orphans, nextWorker, guard }) {
     const { state } = turn
+    goOnGuarding(turn, guard)
     state.nextWorker = Math.max(state.nextWorker, nextWorker)
     for (const orphan of orphans) adoptOrphan(turn, orphan)
   },
@@ -304,13 +306,13 @@ function settle (turn) {
 
 /** @param {Turn} turn the release that was deployed last has begun to crash again and again */
 function rollBackGuarded (turn) {
-  const { guard, rollout, upgrade, phase, releases } = turn.state
+  const { guard, rollout, upgrade, phase } = turn.state
   if (!guard?.isTripped || rollout || upgrade || phase !== 'running') return
   const note = `${guard.release} crashes again and again after rollout ${guard.rollout}`
   callOff(turn, { cause: 'rollback', actor: 'guard' })
   // Once.
   liftGuard(turn)
-  startRollout(turn, { kind: 'rollback', release: releases[guard.from], note, actor: 'guard' })
+  startRollout(turn, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
 }
 
 /** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot */

@@ -337,7 +337,7 @@ function addRelease (turn, release, actor) {
 
 /** @param {Turn} turn @param {string} next */
 function forgetUnused ({ state }, next) {
-  const used = new Set([next, state.release.id, state.rollout?.from, state.guard?.from, ...state.slots.map(({ release }) => release), ...Object.values(state.workers).map(({ release }) => release)])
+  const used = new Set([next, state.release.id, state.rollout?.from, ...state.slots.map(({ release }) => release), ...Object.values(state.workers).map(({ release }) => release)])
   for (const id of Object.keys(state.releases)) if (!used.has(id)) delete state.releases[id]
 }
 

@@ -163,7 +163,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, isNewRelease?: boolean, orphans?: Orphan[], actor: string }
+ * @typedef {Stamp & ({ type: 'start', workers: number, isNewRelease?: boolean, guard?: import('./guard.js').Guard | null, orphans?: Orphan[], actor: string }
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Omit<Release, 'id' | 'createdAt'> | Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string }
  *   | { type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry', rollout: number, actor: string }
@@ -177,7 +177,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'next-failing', reason: string }
  *   | { type: 'next-gone', reason: string, lastWorker: number, orphans: Orphan[] }
  *   | { type: 'hand-over' }
- *   | { type: 'take-over', orphans: Orphan[], nextWorker: number }
+ *   | { type: 'take-over', orphans: Orphan[], nextWorker: number, guard?: import('./guard.js').Guard | null }
  *   | { type: 'address-blocked' }
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }

@@ -127,17 +127,20 @@ describe('deploys under load', () => {
     assert.equal((await cli('rollback', '--wait', '--timeout', '1ms')).code, 124)
   })
 
-  test('a release that loops in crashes after its deploy is rolled back by itself, once', async (t) => {
-    const releases = await createReleases('answers-with-pid.js')
-    const deck = await startDeck(t, releases.entry, { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
-    await deck.until({ ready: 1 })
-    await releases.add('late', app("response.end('late')", "setTimeout(() => { throw new Error('too late') }, 100)"))
-    assert.equal((await deploy(deck)).state, 'succeeded')
-    const back = await deck.untilEvent(({ type, detail }) => type === 'rollout.succeeded' && detail.kind === 'rollback', 'the rollback')
-    assert.deepEqual([back.actor, back.detail.from, back.detail.to], ['guard', 'r2', 'r1'])
-    assert.match(back.detail.note, /^r2 crashes again and again after rollout 1$/)
-    assert.deepEqual(await releasesOf(deck), ['r1'])
-  })
+  for (const whom of ['its master', 'the next master']) {
+    test(`a release that loops in crashes after its deploy is rolled back by itself, once, by ${whom}`, async (t) => {
+      const releases = await createReleases('answers-with-pid.js')
+      const deck = await startDeck(t, releases.entry, { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
+      await deck.until({ ready: 1 })
+      await releases.add('late', app("response.end('late')", "setTimeout(() => { throw new Error('too late') }, 100)"))
+      assert.equal((await deploy(deck)).state, 'succeeded')
+      if (whom === 'the next master') await deck.loseMaster()
+      const back = await deck.untilEvent(({ type, detail }) => type === 'rollout.succeeded' && detail.kind === 'rollback', 'the rollback')
+      assert.deepEqual([back.actor, back.detail.from, back.detail.to], ['guard', 'r2', 'r1'])
+      assert.match(back.detail.note, /^r2 crashes again and again after rollout 1$/)
+      assert.deepEqual(await releasesOf(deck), ['r1'])
+    })
+  }
 })
 
 /**

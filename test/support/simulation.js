@@ -13,7 +13,7 @@ export const OPTIONS = Object.freeze({
  * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes in.
  * Every command is checked against what is possible, so a test that only feeds inputs already proves something.
  */
-export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]) } = {}) {
+export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/guard.js').Guard | null} */ (null) } = {}) {
   let at = 1000
   const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
   let state = createState({ options, release: { entry: '/srv/r1/app.js', path: '/srv/r1' }, time: 0, nextWorker })
@@ -29,6 +29,8 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
   const judgements = []
   /** @type {number | null} */
   let preparing = null
+  /** What was to be prepared last. @type {any} */
+  let prepared = null
   let isFinished = false
   let socketsClosed = false
   /** @type {'starting' | 'cancelled' | null} */
@@ -48,7 +50,10 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     'capture-stack': ({ worker }) => { find(worker).isStuck = true },
     'close-sockets': () => { socketsClosed = true },
     'expire-unused-sockets': () => {},
-    'prepare-release': ({ rollout }) => { preparing = rollout },
+    'prepare-release' ({ rollout, source }) {
+      preparing = rollout
+      prepared = source
+    },
     'begin-judging': () => {},
     judge: (order) => { judgements.push(order) },
     'start-next': () => { nextMaster = 'starting' },
@@ -63,6 +68,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
     get socketsClosed () { return socketsClosed },
     get nextMaster () { return nextMaster },
     get preparing () { return preparing },
+    get prepared () { return prepared },
     judgements,
     /** Which releases have drifted, by id. @type {Record<string, import('../../server/lifecycle/state.js').Drift>} */
     drift: {},
@@ -130,7 +136,7 @@ export function simulate ({ workers = 2, options = OPTIONS, orphans = /** @type 
   for (const { id, slot, release, exit } of orphans) {
     if (!exit) addProcess(id, slot, release)
   }
-  simulation.feed({ type: 'start', workers, orphans, actor: 'system' })
+  simulation.feed({ type: 'start', workers, orphans, guard, actor: 'system' })
   return simulation
 
   function addProcess (/** @type {number} */ id, /** @type {number} */ slot, /** @type {string} */ release) {

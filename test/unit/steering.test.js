@@ -167,9 +167,23 @@ describe('the guard of a deploy', () => {
       act(pool)
       pool.settle()
       loop(pool)
-      assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.to, pool.state.rollout?.actor, pool.state.guard], ['rollback', 'r1', 'guard', null])
+      assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.actor, pool.prepared, pool.state.guard], ['rollback', 'guard', { release: 'r1' }, null])
     })
   }
+
+  test('goes on under the next master, for what is left of its time and for the same release alone', () => {
+    const guard = { release: 'r1', from: 'r7', rollout: 4, isTripped: false, endsAt: new Date(61_000).toISOString() }
+    const next = simulate({ workers: 1, guard })
+    assert.equal(Number(next.deadlines.get('guard:0')?.dueAt) - next.at, 60_000)
+    next.settle()
+    loop(next)
+    assert.deepEqual([next.state.rollout?.actor, next.prepared], ['guard', { release: 'r7' }])
+    for (const other of [{ ...guard, release: 'r2' }, { ...guard, endsAt: new Date(0).toISOString() }]) assert.equal(simulate({ guard: other }).state.guard, null)
+    const upgraded = simulate()
+    upgraded.settle()
+    upgraded.feed({ type: 'take-over', orphans: [], nextWorker: 9, guard })
+    assert.deepEqual(upgraded.state.guard, guard)
+  })
 
   test('that has seen a crash loop during another rollout waits for its end', () => {
     const pool = deploying({ size: 2, options: GUARDED })
@@ -183,13 +197,13 @@ describe('the guard of a deploy', () => {
     assert.equal(pool.state.guard?.isTripped, true)
     passUntil(pool, 'guard:0')
     pool.feed({ type: 'release-not-prepared', rollout: 2, reason: 'no room' })
-    assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.to], ['rollback', 'r1'])
+    assert.deepEqual([pool.state.rollout?.kind, pool.prepared], ['rollback', { release: 'r1' }])
   })
 
   test('has nothing more to say once another release has been rolled out', () => {
     const pool = deploying({ size: 2, options: GUARDED })
     pool.settle()
-    pool.feed({ type: 'rollout', kind: 'rollback', release: pool.state.releases.r1, actor: 'api' })
+    pool.feed({ type: 'rollout', kind: 'rollback', release: { ...NEW_RELEASE, id: 'r1' }, actor: 'api' })
     pool.settle()
     assert.deepEqual([slots(pool), pool.state.guard, pool.deadlines.has('guard:0')], [['r1', 'r1'], null, false])
   })

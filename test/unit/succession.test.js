@@ -39,18 +39,21 @@ function setUp () {
 describe('inherit', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(inherit(null, config, null), { lost: null, before: null, left: [], sockets: [], since: null, release: null, workers: 2, nextWorker: 1 })
+    assert.deepEqual(inherit(null, config, null), { lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
     const { content, config, release, worker } = setUp()
-    assert.deepEqual(inherit(content, config, null), {
+    const guard = { release: 'r3', from: 'r2', rollout: 5, isTripped: false, endsAt: '2026-01-01T00:05:00.000Z' }
+    assert.equal(inherit(content, config, null).guard, null)
+    assert.deepEqual(inherit({ ...content, guard }, config, null), {
       lost: { pid: 4321, code: null, signal: null },
       before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }],
       sockets: ['null:3000:4:undefined:0'],
       since: 5,
       release,
+      guard,
       workers: 4,
       nextWorker: 9
     })
