@@ -262,6 +262,10 @@ describe('a snapshot', () => {
       }
       assert.equal(releases.list().items.length, 4 + 2 * n)
     }
+    // The same file, written in place.
+    writeFileSync(path.join(folder, 'app.js'), 'six')
+    utimesSync(path.join(folder, 'app.js'), 1_700_000_000, 1_700_000_000)
+    assert.equal(readFileSync((await releases.prepare(ACTOR)).entry, 'utf8'), 'six')
   })
 
   test('of a folder whose entry lies outside is refused', async () => {

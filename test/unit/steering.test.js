@@ -139,6 +139,20 @@ describe('files of the old release that have changed, where that is to hold', ()
   })
 })
 
+describe('files of the new release that change during its trial, where that is to hold', () => {
+  test('end it, as no canary that died may come back on them', () => {
+    const pool = deploying({ options: HOLD_DRIFT, strategy: CANARY })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    steer(pool, 'pause')
+    pool.exit(4, { signal: 'SIGKILL' })
+    assert.equal(steps(pool)?.[0], 'pending')
+    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'] } }
+    steer(pool, 'resume')
+    assert.deepEqual([pool.state.rollout, pool.processes.size], [null, 3])
+    assert.match(pool.last('rollout.failed').message, /^files of r2 have changed/)
+  })
+})
+
 describe('the guard of a deploy', () => {
   /** One slot crashes until something is done about it. */
   function loop (/** @type {Pool} */ pool) {
