@@ -1,9 +1,8 @@
 import cluster from 'node:cluster'
 import diagnostics from 'node:diagnostics_channel'
 import net from 'node:net'
+import { createHttp2Sessions } from './http2-sessions.js'
 
-/** RFC 9113, section 6.8: the last stream id of a GOAWAY that only announces the end. */
-const NO_LAST_STREAM = 2 ** 31 - 1
 /** After the grace period: a response that had promised keep-alive before the drain may leave an idle connection. */
 const CUT_INTERVAL_MS = 100
 /** How long an app that hears only the shutdown message gets. */
@@ -22,8 +21,7 @@ export function createDrain ({ onDrained }) {
   const watched = new WeakSet()
   /** @type {Map<any, any>} the server of each open connection */
   const connections = new Map()
-  /** @type {Set<any>} */
-  const http2Sessions = new Set()
+  const http2Sessions = createHttp2Sessions()
   const ownMessageListeners = messageListeners()
   let state = 'serving'
 
@@ -37,7 +35,7 @@ export function createDrain ({ onDrained }) {
     server.on('connection', (/** @type {any} */ socket) => keep(server, socket))
     // The request of a TLS connection hangs on the outer socket.
     if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keep(server, socket))
-    if (typeof server.updateSettings === 'function') server.on('session', keepSession)
+    if (typeof server.updateSettings === 'function') http2Sessions.watch(server)
     server.on('close', () => servers.delete(server))
   }
 
@@ -47,12 +45,6 @@ export function createDrain ({ onDrained }) {
       connections.delete(socket)
       finishIfEmpty()
     })
-  }
-
-  function keepSession (/** @type {any} */ session) {
-    http2Sessions.add(session)
-    session.once('close', () => http2Sessions.delete(session))
-    if (state !== 'serving') session.close()
   }
 
   /** @param {{ idleGraceMs: number }} message */
@@ -66,7 +58,7 @@ export function createDrain ({ onDrained }) {
       closeAgainWithoutError(server)
     }
     endAfterAnswers()
-    for (const session of http2Sessions) session.goaway(0, NO_LAST_STREAM)
+    http2Sessions.leave()
     setTimeout(() => setInterval(cutIdle, CUT_INTERVAL_MS), idleGraceMs)
     finishIfEmpty()
   }
@@ -77,7 +69,7 @@ export function createDrain ({ onDrained }) {
   }
 
   function cutIdle () {
-    for (const session of http2Sessions) session.close()
+    http2Sessions.close()
     for (const server of new Set(connections.values())) server.closeIdleConnections?.()
     for (const [socket, server] of connections) {
       // Node does not count a connection as idle before its first request.

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import http2 from 'node:http2'
+import { once } from 'node:events'
+import { startDeck } from '../support/deck.js'
+import { hammerHttp2 } from '../support/http2-load.js'
+
+const KINDS = /** @type {const} */ ([['clear text', 'http2-app.js'], ['TLS', 'http2-over-tls.js']])
+const LOADS = /** @type {const} */ ([
+  ['a new session for every request', { isKept: false }],
+  ['long sessions', {}],
+  ['long sessions with ten streams each', { streams: 10 }]
+])
+
+describe('HTTP/2 in rollouts', () => {
+  for (const [kind, app] of KINDS) {
+    test(`no stream is lost over ${kind}: ${LOADS.map(([name]) => name).join(', ')}`, async (t) => {
+      const deck = await startDeck(t, app)
+      await deck.until({ ready: 2 })
+      const url = (await deck.appUrl()).replace('localhost', '127.0.0.1')
+      for (const [name, load] of LOADS) {
+        const clients = hammerHttp2(url, load)
+        assert.equal((await deck.rollout('restart')).state, 'succeeded')
+        const { total, failures, sessions } = await clients.stop()
+        assert.deepEqual(failures, [], `${name}: of ${total}`)
+        assert.ok(total > 100 && sessions > 16, `${name}: ${total} requests over ${sessions} sessions`)
+      }
+      const exits = await deck.history('type=worker.exited')
+      assert.deepEqual([...new Set(exits.map(({ cause, code }) => `${cause} ${code}`))], ['restart 0'])
+    })
+  }
+
+  test('an idle session is not told to go before its next request, which is answered', async (t) => {
+    const deck = await startDeck(t, 'http2-app.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
+    await deck.until({ ready: 1 })
+    const session = http2.connect(await deck.appUrl())
+    await once(session, 'remoteSettings')
+    await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    const stream = session.request({ ':path': '/' }).setEncoding('utf8')
+    const [pid] = await once(stream, 'data')
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end, long before the grace period is over')
+    assert.equal(exit.pid, Number(pid), 'the lame duck has answered')
+    assert.equal(session.closed, true)
+  })
+})

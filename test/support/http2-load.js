@@ -1,0 +1,67 @@
+import http2 from 'node:http2'
+
+const CLIENTS = 16
+const PATIENCE_MS = 20_000
+/** A client learns of a GOAWAY between two requests; it has then sent nothing, and goes on with another session. */
+const NOT_SENT = ['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION']
+
+/**
+ * 16 HTTP/2 clients that ask as fast as they are answered, until stopped. Each request that was sent and not answered is
+ * counted, also one that was refused and could be sent again.
+ * @param {string} url @param {{ streams?: number, isKept?: boolean }} [options]
+ *   `streams`: of each client at the same time; `isKept: false`: a new session for every request
+ */
+export function hammerHttp2 (url, { streams = 1, isKept = true } = {}) {
+  const counts = { total: 0, failures: /** @type {string[]} */ ([]), sessions: 0 }
+  const stopping = new AbortController()
+  const clients = Array.from({ length: CLIENTS }, () => client())
+
+  return {
+    async stop () {
+      stopping.abort()
+      await Promise.all(clients)
+      return counts
+    }
+  }
+
+  async function client () {
+    let session = open()
+    await Promise.all(Array.from({ length: streams }, askOn))
+    session.close()
+
+    async function askOn () {
+      while (!stopping.signal.aborted) {
+        if (session.closed || session.destroyed) session = open()
+        const failure = await ask(session)
+        if (NOT_SENT.includes(String(failure))) continue
+        counts.total++
+        if (failure !== null) counts.failures.push(failure)
+        if (!isKept) session.close()
+      }
+    }
+  }
+
+  function open () {
+    counts.sessions++
+    // What goes wrong is told to the request that waits.
+    return http2.connect(url, { rejectUnauthorized: false }).on('error', () => {})
+  }
+}
+
+/** @param {http2.ClientHttp2Session} session @returns {Promise<string | null>} what went wrong */
+function ask (session) {
+  return new Promise((resolve) => {
+    try {
+      const stream = session.request({ ':path': '/' })
+      let status = 0
+      let isWhole = false
+      stream.on('response', (headers) => { status = Number(headers[':status']) }).on('end', () => { isWhole = status === 200 }).resume()
+      stream.on('error', (/** @type {any} */ error) => resolve(error.message))
+      stream.on('close', () => resolve(isWhole ? null : `closed with status ${status}`))
+      stream.setTimeout(PATIENCE_MS, () => resolve('no answer'))
+      stream.end()
+    } catch (/** @type {any} */ error) {
+      setImmediate(resolve, error.code)
+    }
+  })
+}

@@ -1,0 +1,103 @@
+/** How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. */
+const HOLD_MS = 1000
+/** In a row, in which nothing has come or gone: an acknowledgement overtakes requests that its client has queued already. */
+const QUIET_ROUNDS = 2
+
+/**
+ * Ends the HTTP/2 sessions of a server whose time has come, so that no stream is lost.
+ *
+ * Node can send a GOAWAY, but not the one that only announces the end (RFC 9113, section 6.8): from then on nghttp2
+ * ignores whatever stream comes next, and an idle session is not even read any more. So a GOAWAY must go out while no
+ * request is on the wire and no answer is that would cause one. It therefore waits for the session's next stream, which
+ * its handler does not get yet, as it could answer; once PINGs show that all that the client has sent is here, the
+ * session says GOAWAY, and the streams that were held back get their handlers.
+ */
+export function createHttp2Sessions () {
+  /** @type {Set<any>} */
+  const sessions = new Set()
+  let isLeaving = false
+
+  return {
+    /** @param {any} server of HTTP/2 */
+    watch (server) { server.on('session', add) },
+
+    /** Every session ends with its next stream, also those to come. */
+    leave () {
+      isLeaving = true
+      for (const session of sessions) endWithNextStream(session)
+    },
+
+    /** Nobody has asked for too long: those that are left end now, answering what they have. */
+    close () {
+      for (const session of sessions) session.close()
+    }
+  }
+
+  function add (/** @type {any} */ session) {
+    sessions.add(session)
+    session.once('close', () => sessions.delete(session))
+    if (isLeaving) endWithNextStream(session)
+  }
+}
+
+/** @param {any} session */
+function endWithNextStream (session) {
+  const listeners = session.rawListeners('stream')
+  /** @type {any[][]} */
+  const held = []
+  session.removeAllListeners('stream').on('stream', hold)
+
+  function hold (/** @type {any[]} */ ...stream) {
+    stream[0].on('error', ignore)
+    if (held.push(stream) === 1) untilQuiet(session, () => held.length, end)
+  }
+
+  function end () {
+    session.close()
+    session.off('stream', hold)
+    for (const listener of listeners) session.on('stream', listener)
+    for (const [stream, ...rest] of held) {
+      stream.off('error', ignore)
+      if (!stream.destroyed) session.emit('stream', stream, ...rest)
+    }
+  }
+}
+
+/**
+ * @param {any} session @param {() => number} countArrived how many streams have come
+ * @param {() => void} onQuiet called once: neither requests nor answers are on their way, or it was not to be waited for any longer
+ */
+function untilQuiet (session, countArrived, onQuiet) {
+  const until = performance.now() + HOLD_MS
+  const timer = setTimeout(finish, HOLD_MS)
+  let isOver = false
+  round(0, '')
+
+  function round (/** @type {number} */ quiet, /** @type {string} */ before) {
+    const now = `${countArrived()} ${unanswered(session).join()}`
+    const rounds = now === before ? quiet + 1 : 0
+    if (rounds === QUIET_ROUNDS || performance.now() > until || !ping(session, () => round(rounds, now))) finish()
+  }
+
+  function finish () {
+    clearTimeout(timer)
+    if (isOver) return
+    isOver = true
+    onQuiet()
+  }
+}
+
+/** @param {any} session @param {() => void} onAcknowledged @returns {boolean} whether one could be sent */
+function ping (session, onAcknowledged) {
+  return !session.destroyed && !session.closed && session.ping((/** @type {unknown} */ error) => { if (!error) onAcknowledged() })
+}
+
+/** @param {any} session @returns {number[]} the ids of its streams that are not answered to their end, as Node knows them */
+function unanswered (session) {
+  const state = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'state')
+  const streams = /** @type {any[]} */ (state ? [...session[state].streams?.values() ?? []] : [])
+  return streams.filter(({ writableEnded }) => !writableEnded).map(({ id }) => id)
+}
+
+/** A stream that its client has reset before its handler could listen. */
+function ignore () {}
