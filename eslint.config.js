@@ -56,7 +56,7 @@ const LAYERS = [
 ]
 
 export default [
-  ...neostandard({ ignores: ['coverage/', '.clusterdeck/'] }),
+  ...neostandard({ ignores: ['coverage/', '.clusterdeck/', 'test/apps/.installed/'] }),
   ...neostandard({ env: ['browser'], files: ['public/**/*.js', 'test/browser/**/*.js', 'test/support/{browser,dashboard}.js'], noStyle: true, noJsx: true }),
   {
     rules: {

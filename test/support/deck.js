@@ -33,9 +33,10 @@ const PATIENCE_MS = 40_000
  * @param {Record<string, string | undefined>} [options.env]
  * @param {string} [options.dataDir]
  * @param {string} [options.cli] the command line of another installation
+ * @param {string} [options.cwd] default: the folder of the app
  * @param {Launch} [options.launch]
  */
-export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, launch = {} } = {}) {
+export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, cwd = path.dirname(path.resolve(FIXTURES, app)), launch = {} } = {}) {
   const folder = dataDir ?? tempFolder()
   const before = await readMaster(folder)
   const { through = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
@@ -44,7 +45,7 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
     ...(args.length > 0 ? ['--', ...args] : [])
   ]
   const child = /** @type {import('node:child_process').ChildProcessByStdio<null, import('node:stream').Readable, import('node:stream').Readable>} */ (spawn(program, words, {
-    env: { ...process.env, PORT: undefined, ...launch.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', ...descriptors], cwd: path.dirname(path.resolve(FIXTURES, app))
+    env: { ...process.env, PORT: undefined, ...launch.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', ...descriptors], cwd
   }))
   const output = collectOutput(child)
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))

@@ -1,0 +1,76 @@
+/** What answers requests by its own code, written with this or that. @type {import('../programs.js').Program[]} */
+export const FRAMEWORKS = [
+  { name: 'express', packages: { express: '5' }, entry: 'express.cjs', asks: { expects: 'hello from express' } },
+  { name: 'express-4', packages: { express: '4' }, entry: 'express.cjs', asks: { expects: 'hello from express' } },
+  { name: 'express-session', packages: { 'express-session': '1', express: '5' }, entry: 'express-session.cjs', asks: { expects: 'hello for the 1th time' } },
+  { name: 'koa', packages: { koa: '3' }, entry: 'koa.cjs', asks: { expects: 'hello from koa' } },
+  { name: 'hapi', packages: { '@hapi/hapi': '21' }, entry: 'hapi.cjs', asks: { expects: 'hello from hapi' } },
+  { name: 'fastify', packages: { fastify: '5' }, entry: 'fastify.mjs', asks: { expects: 'from fastify' } },
+  {
+    name: 'nest',
+    packages: { '@nestjs/core': '11', '@nestjs/common': '11', '@nestjs/platform-express': '11', 'reflect-metadata': '0.2', rxjs: '7', typescript: '5', '@types/node': '20' },
+    project: 'nest',
+    build: [['tsc', '--project', '.']],
+    entry: 'dist/main.js',
+    asks: { expects: 'hello from nest' }
+  },
+  {
+    name: 'next',
+    packages: { next: '15', react: '19', 'react-dom': '19' },
+    project: 'next',
+    build: [['next', 'build']],
+    entry: 'node_modules/.bin/next',
+    args: () => ['start'],
+    env: () => ({ NEXT_TELEMETRY_DISABLED: '1' }),
+    asks: { expects: 'hello from next' }
+  },
+  {
+    name: 'astro',
+    packages: { astro: '5', '@astrojs/node': '9' },
+    project: 'astro',
+    build: [['astro', 'build']],
+    entry: 'dist/server/entry.mjs',
+    env: () => ({ HOST: '127.0.0.1' }),
+    asks: { expects: 'hello from astro' }
+  },
+  { name: 'nitro', packages: { nitropack: '2', h3: '1' }, project: 'nitro', build: [['nitropack', 'build']], entry: '.output/server/index.mjs', asks: { expects: 'hello from nitro' } },
+  { name: 'h3', packages: { h3: '1' }, entry: 'h3.mjs', asks: { expects: 'hello from h3' } },
+  { name: 'restify', packages: { restify: '11' }, entry: 'restify.cjs', asks: { expects: 'hello from restify' } },
+  { name: 'polka', packages: { polka: '0.5' }, entry: 'polka.cjs', asks: { expects: 'hello from polka' } },
+  {
+    name: 'micro',
+    packages: { micro: '10' },
+    files: ['micro.cjs'],
+    entry: 'node_modules/.bin/micro',
+    args: ({ port }) => ['--listen', `tcp://127.0.0.1:${port}`, 'micro.cjs'],
+    asks: { expects: 'hello from micro' }
+  },
+  { name: 'hono', packages: { hono: '4', '@hono/node-server': '1' }, entry: 'hono.mjs', asks: { expects: 'hello from hono' } },
+  { name: 'elysia', packages: { elysia: '1.4', '@elysiajs/node': '1.4' }, entry: 'elysia.mjs', asks: { expects: 'hello from elysia' } },
+  { name: 'feathers', packages: { '@feathersjs/feathers': '5', '@feathersjs/koa': '5' }, entry: 'feathers.mjs', asks: { path: '/messages', expects: 'hello from feathers' } },
+  { name: 'loopback', packages: { '@loopback/rest': '15', '@loopback/core': '7' }, entry: 'loopback.cjs', asks: { expects: 'hello from loopback' } },
+  { name: 'moleculer', packages: { moleculer: '0.14', 'moleculer-web': '0.10' }, entry: 'moleculer.cjs', asks: { expects: 'hello from moleculer' } },
+  { name: 'sails', packages: { sails: '1' }, entry: 'sails.cjs', asks: { expects: 'hello from sails' } },
+  { name: 'tinyhttp', packages: { '@tinyhttp/app': '3' }, entry: 'tinyhttp.mjs', asks: { expects: 'hello from tinyhttp' } },
+  { name: 'connect', packages: { connect: '3' }, entry: 'connect.cjs', asks: { expects: 'hello from connect' } },
+  { name: 'trpc', packages: { '@trpc/server': '11' }, entry: 'trpc.mjs', asks: { path: '/hello', expects: 'hello from trpc' } },
+  {
+    name: 'apollo',
+    packages: { '@apollo/server': '5', graphql: '16' },
+    entry: 'apollo.mjs',
+    asks: { ...graphql('/'), expects: 'hello from apollo' }
+  },
+  { name: 'yoga', packages: { 'graphql-yoga': '5', graphql: '16' }, entry: 'yoga.mjs', asks: { ...graphql('/graphql'), expects: 'hello from yoga' } },
+  { name: 'mercurius', packages: { mercurius: '16', fastify: '5', graphql: '16' }, entry: 'mercurius.mjs', asks: { ...graphql('/graphql'), expects: 'hello from mercurius' } },
+  {
+    name: 'graphql-http',
+    packages: { 'graphql-http': '1', express: '5', graphql: '16' },
+    entry: 'express-graphql-http.cjs',
+    asks: { ...graphql('/graphql'), expects: 'hello from graphql-http' }
+  }
+]
+
+/** @param {string} path */
+function graphql (path) {
+  return { path, method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"query":"{ hello }"}' }
+}

@@ -1,0 +1,86 @@
+import { EventEmitter, once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/**
+ * What asks over one connection, or channel. One that stays goes on with another connection, unasked, after the server
+ * has said that this one ends.
+ * @typedef {object} Session
+ * @property {() => Promise<string>} ask rejects if the request has been sent and not answered, or wrongly
+ * @property {() => void} close
+ */
+/** @typedef {{ client: number, isFresh: boolean, startedAt: number, endedAt: number, reason: string }} Failure */
+
+const STAYING = 4
+const FRESH = 4
+// Programs are to be shown, not measured: some hundred requests a second leave the machine for others.
+const THINK_MS = 10
+
+/**
+ * Clients that ask again and again, one request each at a time: half of them stay on their connection, half open one for each
+ * request.
+ * @param {(isFresh: boolean) => Session} open
+ * @param {string | RegExp} expected what every answer has to hold
+ */
+export function createClients (open, expected) {
+  /** @type {Failure[]} */
+  const failures = []
+  /** @type {Set<number>} */
+  const pids = new Set()
+  const rounds = new EventEmitter().setMaxListeners(0)
+  const clients = Array.from({ length: STAYING + FRESH }, (_, number) => ({ number, isFresh: number >= STAYING, begun: 0, done: 0 }))
+  const stopping = new AbortController()
+  const ended = Promise.all(clients.map(keepAsking))
+
+  return {
+    /** Of those that answer with their pid. */
+    pids,
+
+    count: () => clients.reduce((sum, { done }) => sum + done, 0),
+
+    /** Until every client has had an answer, or none, to something that it asked from now on. */
+    async settle () {
+      const goals = clients.map(({ begun }) => begun + 1)
+      while (clients.some(({ done }, index) => done < goals[index])) await once(rounds, 'done')
+    },
+
+    /** @returns {Failure[]} those since the last time */
+    takeFailures: () => failures.splice(0),
+
+    async stop () {
+      stopping.abort()
+      await ended
+    }
+  }
+
+  async function keepAsking (/** @type {typeof clients[0]} */ client) {
+    const staying = client.isFresh ? null : open(false)
+    while (!stopping.signal.aborted) {
+      client.begun++
+      const startedAt = performance.now()
+      const reason = await ask(staying ?? open(true), staying === null)
+      if (reason !== null) failures.push({ client: client.number, isFresh: client.isFresh, startedAt, endedAt: performance.now(), reason })
+      client.done++
+      rounds.emit('done')
+      await sleep(THINK_MS)
+    }
+    staying?.close()
+  }
+
+  async function ask (/** @type {Session} */ session, /** @type {boolean} */ isOnce) {
+    try {
+      check(await session.ask())
+      return null
+    } catch (/** @type {any} */ error) {
+      return error.code ? `${error.code} ${error.details ?? ''}`.trim() : error.message
+    } finally {
+      if (isOnce) session.close()
+    }
+  }
+
+  function check (/** @type {string} */ answer) {
+    const isRight = typeof expected === 'string' ? answer.includes(expected) : expected.test(answer)
+    if (!isRight) throw new Error(`answered ${JSON.stringify(answer.slice(0, 80))}`)
+    const pid = /\bpid (\d+)/.exec(answer)?.[1]
+    if (pid) pids.add(Number(pid))
+  }
+}

@@ -1,0 +1,45 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
+import { findProcesses, isListening } from './leftovers.js'
+
+/**
+ * What a deck that has ended leaves behind, and how its workers ended.
+ * @param {import('./trial.js').Trial} trial @returns {Promise<string[]>} what is not as it should be
+ */
+export async function examineEnd ({ deck, mark, place, killed }) {
+  return [
+    ...[place.port, place.secondPort].filter(isListening).map((port) => `port ${port} still listens`),
+    ...endWhatIsLeft(mark).map((command) => `left running: ${command}`),
+    ...describeExits(deck.folder, killed)
+  ]
+}
+
+/** @param {string} mark @returns {string[]} commands */
+function endWhatIsLeft (mark) {
+  const left = findProcesses(mark)
+  for (const { pid } of left) process.kill(pid, 'SIGKILL')
+  return left.map(({ command }) => command)
+}
+
+/** @param {string} folder @param {number[]} killed those that were killed on purpose */
+function describeExits (folder, killed) {
+  const db = new Database(path.join(folder, 'history.db'), { readonly: true })
+  const exits = /** @type {any[]} */ (db.prepare("SELECT pid, cause, code, signal, message FROM events WHERE type = 'worker.exited' ORDER BY id").all())
+  db.close()
+  const counts = new Map()
+  for (const { pid, cause, code, signal } of exits) {
+    if (killed.includes(pid) || isOfItsOwn(code, signal)) continue
+    const what = `by ${signal ?? `code ${code}`} (${cause})`
+    counts.set(what, (counts.get(what) ?? 0) + 1)
+  }
+  return [...counts].map(([what, count]) => `${count} of ${exits.length} workers ended ${what}`)
+}
+
+/**
+ * Some handlers of SIGTERM end by sending it once more, or with the code that shells have for it. Of a worker whose master
+ * has died nothing may be known.
+ * @param {number | null} code @param {string | null} signal
+ */
+function isOfItsOwn (code, signal) {
+  return signal ? signal === 'SIGTERM' : code === null || code === 0 || code === 143
+}

@@ -1,0 +1,26 @@
+import { AGENTS } from './catalogue/agents.js'
+import { FILES_AND_PROXIES } from './catalogue/files.js'
+import { FRAMEWORKS } from './catalogue/frameworks.js'
+import { HABITS } from './catalogue/habits.js'
+import { PROTOCOLS } from './catalogue/protocols.js'
+import { TOOLS } from './catalogue/tools.js'
+
+/**
+ * A program, and how it is run and asked.
+ * @typedef {object} Program
+ * @property {string} name
+ * @property {Record<string, string>} packages by name, with their versions; the first one is what it is about
+ * @property {Record<string, string>} [overrides] as in package.json
+ * @property {string} [project] a folder of `programs` whose content is put beside its node_modules
+ * @property {string[]} [files] of `programs`, files and folders, which are put there. Default: the entry, if that is no package's
+ * @property {string[][]} [build] commands of its packages, once it is installed
+ * @property {string} entry below its folder
+ * @property {(place: Place) => string[]} [flags] of `clusterdeck start`
+ * @property {(place: Place) => string[]} [args] its own
+ * @property {(place: Place) => Record<string, string>} [env] PORT aside, which is always set
+ * @property {(place: Place) => string[]} [listens] ports and paths; default: the port that it is told
+ * @property {import('./protocols.js').Question} [asks] none: it is no server
+ */
+/** @typedef {import('./place.js').Place} Place */
+
+export const PROGRAMS = [...FRAMEWORKS, ...PROTOCOLS, ...HABITS, ...FILES_AND_PROXIES, ...TOOLS, ...AGENTS]

@@ -1,0 +1,1 @@
+setInterval(() => console.log(`tick, pid ${process.pid}`), 100)

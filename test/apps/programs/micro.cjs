@@ -1,0 +1,1 @@
+module.exports = () => `hello from micro, pid ${process.pid}`

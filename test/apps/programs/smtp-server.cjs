@@ -1,0 +1,3 @@
+const { SMTPServer } = require('smtp-server')
+
+new SMTPServer({ authOptional: true, disabledCommands: ['STARTTLS'] }).listen(process.env.PORT)

@@ -1,0 +1,30 @@
+import { io } from 'socket.io-client'
+
+const PATIENCE_MS = 20_000
+// As with WebSockets.
+const QUESTIONS_PER_CONNECTION = 50
+
+/**
+ * By WebSocket from the beginning: polling has to meet the same worker each time, with whatever runs several.
+ * @param {import('../protocols.js').Target} target
+ * @returns {import('../clients.js').Session}
+ */
+export function openSocketIo ({ host, port, send }) {
+  /** @type {import('socket.io-client').Socket | undefined} */
+  let socket
+  let asked = 0
+
+  return {
+    async ask () {
+      if (!socket?.connected || asked++ % QUESTIONS_PER_CONNECTION === 0) await connect()
+      return await socket?.timeout(PATIENCE_MS).emitWithAck('ask', send)
+    },
+    close: () => { socket?.close() }
+  }
+
+  function connect () {
+    socket?.close()
+    const next = socket = io(`http://${host}:${port}`, { transports: ['websocket'], reconnection: false, forceNew: true })
+    return new Promise((resolve, reject) => { next.once('connect', () => resolve(next)).once('connect_error', reject) })
+  }
+}

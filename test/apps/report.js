@@ -1,0 +1,52 @@
+/**
+ * What became of one program; what it did not come to is left out.
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {string} [version]
+ * @property {number} [readyMs] from the start of the command until both workers are ready
+ * @property {number} [requests]
+ * @property {number} [failedInRollouts]
+ * @property {number} [lostWithWorker] requests that the killed worker had in its hands
+ * @property {number} [failedWithMaster]
+ * @property {number} [stopMs]
+ * @property {string[]} faults in words
+ */
+
+/** @type {[title: string, cell: (row: Row) => string | number | undefined][]} */
+const COLUMNS = [
+  ['program', ({ name }) => name],
+  ['version', ({ version }) => version],
+  ['ready ms', ({ readyMs }) => readyMs],
+  ['requests', ({ requests }) => requests],
+  ['failed in rollouts', ({ failedInRollouts }) => failedInRollouts],
+  ['lost with the worker', ({ lostWithWorker }) => lostWithWorker],
+  ['failed with the master', ({ failedWithMaster }) => failedWithMaster],
+  ['stop ms', ({ stopMs }) => stopMs],
+  ['verdict', verdict]
+]
+
+/** @param {Row} row */
+export function isOk ({ faults }) {
+  return faults.length === 0
+}
+
+/** One line for the terminal. @param {Row} row */
+export function summarize (row) {
+  return [`ready in ${row.readyMs ?? '–'} ms`, `${row.requests ?? 0} requests`, verdict(row)].join(', ')
+}
+
+/** @param {Row[]} rows */
+export function toMarkdown (rows) {
+  const cells = [COLUMNS.map(([title]) => title), COLUMNS.map(() => '---'), ...rows.map((row) => COLUMNS.map(([, cell]) => escape(cell(row) ?? '–')))]
+  return cells.map((line) => `| ${line.join(' | ')} |`).join('\n')
+}
+
+/** @param {Row} row */
+function verdict (row) {
+  return isOk(row) ? 'ok' : row.faults.join('; ')
+}
+
+/** @param {string | number} text */
+function escape (text) {
+  return String(text).replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')
+}

@@ -1,0 +1,197 @@
+import path from 'node:path'
+import { createClients } from './clients.js'
+import { examineEnd } from './end.js'
+import { findPlace } from './place.js'
+import { aim, open } from './protocols.js'
+import { createUpstream } from './upstream.js'
+import { startDeck } from '../support/deck.js'
+import { until } from '../support/until.js'
+
+const WORKERS = 2
+const owner = { after () {} }
+
+/** @typedef {Awaited<ReturnType<typeof begin>>} Trial */
+
+/**
+ * Runs a program on a deck of its own, as a user would, and does to it all that happens in a year.
+ * @param {import('./programs.js').Program} program @param {string} folder where it is installed
+ * @returns {Promise<Omit<import('./report.js').Row, 'name'>>}
+ */
+export async function tryOut (program, folder) {
+  const trial = await begin(program, folder)
+  try {
+    await start(trial)
+    await everyWorkerAnswers(trial)
+    await rollOut(trial)
+    await loseWorker(trial)
+    await loseMaster(trial)
+    await everyWorkerAnswers(trial)
+  } catch (/** @type {any} */ error) {
+    trial.row.faults.push(error.message)
+  } finally {
+    await end(trial)
+  }
+  return trial.row
+}
+
+/** @param {import('./programs.js').Program} program @param {string} folder */
+async function begin (program, folder) {
+  const upstream = await createUpstream()
+  const place = await findPlace(folder, upstream.url)
+  const mark = `GALLERY_STATE=${place.state}`
+  const startedAt = performance.now()
+  const deck = await startDeck(owner, path.join(folder, program.entry), {
+    workers: WORKERS,
+    cwd: folder,
+    flags: program.flags?.(place) ?? [],
+    args: program.args?.(place) ?? [],
+    env: { PORT: String(place.port), GALLERY_STATE: place.state, ...program.env?.(place) }
+  })
+  /** @type {Omit<import('./report.js').Row, 'name'>} */
+  const row = { faults: [] }
+  return { program, place, upstream, mark, startedAt, deck, row, clients: /** @type {ReturnType<typeof createClients> | null} */ (null), killed: /** @type {number[]} */ ([]) }
+}
+
+/** @param {Trial} trial */
+async function start (trial) {
+  const { program: { asks }, place, deck, row } = trial
+  await untilReady(deck)
+  row.readyMs = Math.round(performance.now() - trial.startedAt)
+  await checkAddresses(trial, 'at the start')
+  if (!asks) return
+  const target = aim(asks, place)
+  trial.clients = createClients((isFresh) => open(target, isFresh), target.expects)
+}
+
+/** @param {import('../support/deck.js').Deck} deck */
+async function untilReady (deck) {
+  await deck.untilStatus(({ readyWorkers, workers }) => {
+    if (workers.some((/** @type {any} */ { restarts, state }) => restarts > 0 || state === 'backoff')) throw new Error('does not start')
+    return readyWorkers === WORKERS
+  }, `${WORKERS} ready workers`).catch(async (error) => {
+    const [exit] = await deck.history('type=worker.exited&limit=1')
+    throw new Error(exit ? `${error.message}: ${exit.message}` : error.message, { cause: error })
+  })
+}
+
+/** The program listens where it was told to, and nowhere else. @param {Trial} trial @param {string} when */
+async function checkAddresses ({ program: { listens = ({ port }) => [String(port)] }, place, deck }, when) {
+  const { app: { addresses } } = await deck.status()
+  const [found, wanted] = [new Set(addresses.map(nameOf)), new Set(listens(place))]
+  if ([...found, ...wanted].some((name) => !found.has(name) || !wanted.has(name))) {
+    throw new Error(`${when} it listens on ${addresses.join(', ') || 'nothing'}, expected ${[...wanted].join(', ') || 'nothing'}`)
+  }
+}
+
+/** @param {string} address @returns {string} its port, or its path */
+function nameOf (address) {
+  return /:(\d+)\/?$/.exec(address)?.[1] ?? address
+}
+
+/** By the pids of the answers, the vitals or, where the program is asked nothing, by what it writes. @param {Trial} trial */
+async function everyWorkerAnswers ({ deck, clients }) {
+  const heard = clients?.pids ?? new Set()
+  await until(async () => {
+    const { workers } = await deck.status()
+    for (const { pid, vitals } of workers) {
+      if (vitals?.requestsPerSecond > 0) heard.add(pid)
+    }
+    if (!clients) await hear(deck, heard)
+    return workers.length === WORKERS && workers.every((/** @type {any} */ { pid }) => heard.has(pid))
+  }, 'every worker to answer')
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {Set<number>} heard */
+async function hear (deck, heard) {
+  const { body } = await deck.api('/logs?stream=stdout&lines=10')
+  for (const { text } of body.items) heard.add(Number(/\bpid (\d+)/.exec(text)?.[1]))
+}
+
+/** @param {Trial} trial */
+async function rollOut (trial) {
+  const { deck, row } = trial
+  for (const kind of /** @type {const} */ (['deploy', 'deploy', 'restart'])) {
+    const { state, reason } = await deck.rollout(kind)
+    if (state !== 'succeeded') row.faults.push(`${kind} ${state}: ${reason}`)
+    await deck.until({ ready: WORKERS })
+  }
+  const failures = await failuresUntilNow(trial)
+  row.failedInRollouts = failures.length
+  blame(trial, 'in rollouts', failures)
+  await checkAddresses(trial, 'after rollouts')
+}
+
+/** @param {Trial} trial */
+async function loseWorker (trial) {
+  const { deck, row } = trial
+  const { workers: [{ pid }] } = await deck.status()
+  const killedAt = performance.now()
+  process.kill(pid, 'SIGKILL')
+  trial.killed.push(pid)
+  await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, `worker ${pid} to be gone`)
+  const goneAt = performance.now()
+  await deck.until({ ready: WORKERS })
+  const { lost, others } = divide(await failuresUntilNow(trial), killedAt, goneAt)
+  row.lostWithWorker = lost.length
+  blame(trial, 'though the killed worker did not have them', others)
+}
+
+/**
+ * What a process has accepted nobody else can answer: what it was asked before it was killed and, on connections that it
+ * had, one request each before their clients could know.
+ * @param {import('./clients.js').Failure[]} failures @param {number} killedAt @param {number} goneAt
+ */
+function divide (failures, killedAt, goneAt) {
+  const clients = new Set()
+  /** @type {Record<'lost' | 'others', import('./clients.js').Failure[]>} */
+  const parts = { lost: [], others: [] }
+  for (const failure of failures) {
+    const couldBeThere = failure.endedAt >= killedAt && failure.startedAt <= (failure.isFresh ? killedAt : goneAt) && !clients.has(failure.client)
+    if (couldBeThere) clients.add(failure.client)
+    parts[couldBeThere ? 'lost' : 'others'].push(failure)
+  }
+  return parts
+}
+
+/** @param {Trial} trial */
+async function loseMaster (trial) {
+  const { deck, row } = trial
+  await deck.loseMaster()
+  await deck.until({ ready: WORKERS })
+  const failures = await failuresUntilNow(trial)
+  row.failedWithMaster = failures.length
+  blame(trial, 'as the master died', failures)
+}
+
+/** @param {Trial} trial */
+async function failuresUntilNow ({ clients }) {
+  await clients?.settle()
+  return clients?.takeFailures() ?? []
+}
+
+/** @param {Trial} trial @param {string} when @param {import('./clients.js').Failure[]} failures */
+function blame ({ row }, when, failures) {
+  if (failures.length === 0) return
+  const counts = new Map()
+  for (const { isFresh, reason } of failures) {
+    const what = `${reason} (${isFresh ? 'new' : 'kept'} connection)`
+    counts.set(what, (counts.get(what) ?? 0) + 1)
+  }
+  row.faults.push(`${failures.length} failed ${when}: ${[...counts].map(([what, count]) => `${count} × ${what}`).join(', ')}`)
+}
+
+/** @param {Trial} trial */
+async function end (trial) {
+  const { deck, row, clients, upstream } = trial
+  await clients?.stop()
+  if (clients) {
+    row.requests = clients.count()
+    blame(trial, 'at the end', clients.takeFailures())
+  }
+  const startedAt = performance.now()
+  const exit = await deck.stop()
+  row.stopMs = Math.round(performance.now() - startedAt)
+  if (exit.code !== 0) row.faults.push(`the deck ended with ${exit.signal ?? `code ${exit.code}`}`)
+  row.faults.push(...await examineEnd(trial))
+  upstream.close()
+}
