@@ -1,16 +1,17 @@
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { findProcesses, isListening } from './leftovers.js'
+import { findProcesses, isBound, isListening } from './leftovers.js'
 
 /**
  * What a deck that has ended leaves behind, and how its workers ended.
- * @param {import('./trial.js').Trial} trial @returns {Promise<string[]>} what is not as it should be
+ * @param {import('./trial.js').Trial} trial @returns {string[]} what is not as it should be
  */
-export async function examineEnd ({ deck, mark, place, killed }) {
+export function examineEnd ({ program, deck, mark, place, killed }) {
   return [
     ...[place.port, place.secondPort].filter(isListening).map((port) => `port ${port} still listens`),
+    ...[place.socket].filter(isBound).map((socket) => `${socket} still listens`),
     ...endWhatIsLeft(mark).map((command) => `left running: ${command}`),
-    ...describeExits(deck.folder, killed)
+    ...describeExits(deck.folder, killed, program.outlivesSigterm ? ['SIGTERM', 'SIGKILL'] : ['SIGTERM'])
   ]
 }
 
@@ -21,14 +22,17 @@ function endWhatIsLeft (mark) {
   return left.map(({ command }) => command)
 }
 
-/** @param {string} folder @param {number[]} killed those that were killed on purpose */
-function describeExits (folder, killed) {
+/**
+ * @param {string} folder @param {number[]} killed those that were killed on purpose
+ * @param {string[]} fitting signals that are no fault
+ */
+function describeExits (folder, killed, fitting) {
   const db = new Database(path.join(folder, 'history.db'), { readonly: true })
   const exits = /** @type {any[]} */ (db.prepare("SELECT pid, cause, code, signal, message FROM events WHERE type = 'worker.exited' ORDER BY id").all())
   db.close()
   const counts = new Map()
   for (const { pid, cause, code, signal } of exits) {
-    if (killed.includes(pid) || isOfItsOwn(code, signal)) continue
+    if (killed.includes(pid) || isFitting(code, signal, fitting)) continue
     const what = `by ${signal ?? `code ${code}`} (${cause})`
     counts.set(what, (counts.get(what) ?? 0) + 1)
   }
@@ -38,8 +42,8 @@ function describeExits (folder, killed) {
 /**
  * Some handlers of SIGTERM end by sending it once more, or with the code that shells have for it. Of a worker whose master
  * has died nothing may be known.
- * @param {number | null} code @param {string | null} signal
+ * @param {number | null} code @param {string | null} signal @param {string[]} fitting
  */
-function isOfItsOwn (code, signal) {
-  return signal ? signal === 'SIGTERM' : code === null || code === 0 || code === 143
+function isFitting (code, signal, fitting) {
+  return signal ? fitting.includes(signal) : code === null || code === 0 || code === 143
 }

@@ -19,6 +19,8 @@ import { TOOLS } from './catalogue/tools.js'
  * @property {(place: Place) => string[]} [args] its own
  * @property {(place: Place) => Record<string, string>} [env] PORT aside, which is always set
  * @property {(place: Place) => string[]} [listens] ports and paths; default: the port that it is told
+ * @property {boolean} [outlivesSigterm] it does not end by SIGTERM under plain node either, so it may be killed
+ * @property {boolean} [cannotBeReplaced] it goes elsewhere while another one runs: rollouts have to fail, and harm nothing
  * @property {import('./protocols.js').Question} [asks] none: it is no server
  */
 /** @typedef {import('./place.js').Place} Place */

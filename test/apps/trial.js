@@ -8,7 +8,6 @@ import { startDeck } from '../support/deck.js'
 import { until } from '../support/until.js'
 
 const WORKERS = 2
-const owner = { after () {} }
 
 /** @typedef {Awaited<ReturnType<typeof begin>>} Trial */
 
@@ -22,10 +21,8 @@ export async function tryOut (program, folder) {
   try {
     await start(trial)
     await everyWorkerAnswers(trial)
-    await rollOut(trial)
-    await loseWorker(trial)
-    await loseMaster(trial)
-    await everyWorkerAnswers(trial)
+    if (program.cannotBeReplaced) await failToRollOut(trial)
+    else await goThroughAll(trial)
   } catch (/** @type {any} */ error) {
     trial.row.faults.push(error.message)
   } finally {
@@ -34,22 +31,44 @@ export async function tryOut (program, folder) {
   return trial.row
 }
 
+/** @param {Trial} trial */
+async function goThroughAll (trial) {
+  await rollOut(trial)
+  await loseWorker(trial)
+  await loseMaster(trial)
+  await everyWorkerAnswers(trial)
+}
+
 /** @param {import('./programs.js').Program} program @param {string} folder */
 async function begin (program, folder) {
   const upstream = await createUpstream()
   const place = await findPlace(folder, upstream.url)
   const mark = `GALLERY_STATE=${place.state}`
   const startedAt = performance.now()
-  const deck = await startDeck(owner, path.join(folder, program.entry), {
-    workers: WORKERS,
-    cwd: folder,
-    flags: program.flags?.(place) ?? [],
-    args: program.args?.(place) ?? [],
-    env: { PORT: String(place.port), GALLERY_STATE: place.state, ...program.env?.(place) }
+  const deck = await launch(program, place).catch((error) => {
+    upstream.close()
+    throw error
   })
   /** @type {Omit<import('./report.js').Row, 'name'>} */
   const row = { faults: [] }
   return { program, place, upstream, mark, startedAt, deck, row, clients: /** @type {ReturnType<typeof createClients> | null} */ (null), killed: /** @type {number[]} */ ([]) }
+}
+
+/** As a user does. @param {import('./programs.js').Program} program @param {import('./place.js').Place} place */
+async function launch ({ entry, flags, args, env }, place) {
+  let stop = async () => {}
+  const owner = { after: (/** @type {any} */ end) => { stop = end } }
+  const options = {
+    workers: WORKERS,
+    cwd: place.folder,
+    flags: flags?.(place) ?? [],
+    args: args?.(place) ?? [],
+    env: { PORT: String(place.port), GALLERY_STATE: place.state, ...env?.(place) }
+  }
+  return await startDeck(owner, path.join(place.folder, entry), options).catch(async (error) => {
+    await stop()
+    throw error
+  })
 }
 
 /** @param {Trial} trial */
@@ -85,16 +104,17 @@ async function checkAddresses ({ program: { listens = ({ port }) => [String(port
 
 /** @param {string} address @returns {string} its port, or its path */
 function nameOf (address) {
-  return /:(\d+)\/?$/.exec(address)?.[1] ?? address
+  return /:(\d+)\/?$/.exec(address)?.[1] ?? address.replace(/^unix:/, '')
 }
 
 /** By the pids of the answers, the vitals or, where the program is asked nothing, by what it writes. @param {Trial} trial */
-async function everyWorkerAnswers ({ deck, clients }) {
+async function everyWorkerAnswers ({ program: { asks }, deck, clients }) {
+  const isHttp = (asks?.protocol ?? 'http').startsWith('http')
   const heard = clients?.pids ?? new Set()
   await until(async () => {
     const { workers } = await deck.status()
     for (const { pid, vitals } of workers) {
-      if (vitals?.requestsPerSecond > 0) heard.add(pid)
+      if (vitals?.[isHttp ? 'requestsPerSecond' : 'openConnections'] > 0) heard.add(pid)
     }
     if (!clients) await hear(deck, heard)
     return workers.length === WORKERS && workers.every((/** @type {any} */ { pid }) => heard.has(pid))
@@ -115,10 +135,27 @@ async function rollOut (trial) {
     if (state !== 'succeeded') row.faults.push(`${kind} ${state}: ${reason}`)
     await deck.until({ ready: WORKERS })
   }
+  await countFailuresInRollouts(trial)
+}
+
+/** @param {Trial} trial */
+async function countFailuresInRollouts (trial) {
   const failures = await failuresUntilNow(trial)
-  row.failedInRollouts = failures.length
+  trial.row.failedInRollouts = failures.length
   blame(trial, 'in rollouts', failures)
   await checkAddresses(trial, 'after rollouts')
+}
+
+/** The old workers stay, and nobody notices. @param {Trial} trial */
+async function failToRollOut (trial) {
+  const { deck, row } = trial
+  const pids = async () => (await deck.status()).workers.map((/** @type {any} */ { pid }) => pid).join()
+  const before = await pids()
+  const { state, reason } = await deck.rollout('restart')
+  await deck.until({ ready: WORKERS })
+  if (state !== 'failed' || !reason) row.faults.push(`a restart ${state}, expected it to fail with a reason`)
+  if (await pids() !== before) row.faults.push('its workers are others')
+  await countFailuresInRollouts(trial)
 }
 
 /** @param {Trial} trial */
@@ -192,6 +229,6 @@ async function end (trial) {
   const exit = await deck.stop()
   row.stopMs = Math.round(performance.now() - startedAt)
   if (exit.code !== 0) row.faults.push(`the deck ended with ${exit.signal ?? `code ${exit.code}`}`)
-  row.faults.push(...await examineEnd(trial))
+  row.faults.push(...examineEnd(trial))
   upstream.close()
 }

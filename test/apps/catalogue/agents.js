@@ -6,6 +6,7 @@ export const AGENTS = [
     entry: 'express.cjs',
     flags: () => ['--exec-argv', '--require @opentelemetry/auto-instrumentations-node/register'],
     env: () => ({ OTEL_SERVICE_NAME: 'gallery', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_LOG_LEVEL: 'none' }),
+    outlivesSigterm: true,
     asks: { expects: 'hello from express' }
   },
   {

@@ -1,9 +1,9 @@
 const FROM_A_FILE = { path: '/index.html', expects: 'hello from a file' }
+const AT_THE_ROOT = { ...FROM_A_FILE, path: '/' }
 
 /** What serves files, and what stands before other servers. @type {import('../programs.js').Program[]} */
 export const FILES_AND_PROXIES = [
   {
-    // Over TCP it asks whether somebody answers on its port, and if so takes another one: --no-port-switching changes nothing in version 14.
     name: 'serve',
     packages: { serve: '14' },
     files: ['public'],
@@ -11,7 +11,18 @@ export const FILES_AND_PROXIES = [
     args: ({ socket }) => ['--listen', `unix:${socket}`, 'public'],
     env: () => ({ NO_UPDATE_CHECK: '1' }),
     listens: ({ socket }) => [socket],
-    asks: { over: 'socket', expects: 'hello from a file' }
+    asks: { ...AT_THE_ROOT, over: 'socket' }
+  },
+  {
+    // Where somebody answers on its port it takes another one, and in version 14 --no-port-switching does not change that.
+    name: 'serve-on-a-port',
+    packages: { serve: '14' },
+    files: ['public'],
+    entry: 'node_modules/.bin/serve',
+    args: ({ port }) => ['--no-port-switching', '--listen', `tcp://127.0.0.1:${port}`, 'public'],
+    env: () => ({ NO_UPDATE_CHECK: '1' }),
+    cannotBeReplaced: true,
+    asks: AT_THE_ROOT
   },
   {
     name: 'http-server',

@@ -42,8 +42,9 @@ export const FRAMEWORKS = [
     packages: { micro: '10' },
     files: ['micro.cjs'],
     entry: 'node_modules/.bin/micro',
-    args: ({ port }) => ['--listen', `tcp://127.0.0.1:${port}`, 'micro.cjs'],
-    asks: { expects: 'hello from micro' }
+    args: ({ socket }) => ['--listen', `unix:${socket}`, 'micro.cjs'],
+    listens: ({ socket }) => [socket],
+    asks: { over: 'socket', expects: 'hello from micro' }
   },
   { name: 'hono', packages: { hono: '4', '@hono/node-server': '1' }, entry: 'hono.mjs', asks: { expects: 'hello from hono' } },
   { name: 'elysia', packages: { elysia: '1.4', '@elysiajs/node': '1.4' }, entry: 'elysia.mjs', asks: { expects: 'hello from elysia' } },

@@ -5,6 +5,7 @@ export const HABITS = [
   { name: 'terminus', packages: { '@godaddy/terminus': '4' }, entry: 'terminus.cjs', asks: { expects: 'hello from behind terminus' } },
   { name: 'http-terminator', packages: { 'http-terminator': '3' }, entry: 'http-terminator.cjs', asks: { expects: 'hello until terminated' } },
   { name: 'http-graceful-shutdown', packages: { 'http-graceful-shutdown': '3', express: '5' }, entry: 'http-graceful-shutdown.cjs', asks: { expects: 'hello from express' } },
+  { name: 'keep-alive-header', packages: {}, entry: 'keep-alive-header.cjs', asks: { expects: 'hello and stay' } },
   { name: 'listhen', packages: { listhen: '1', h3: '1' }, entry: 'listhen.mjs', asks: { expects: 'hello from listhen' } },
   { name: 'get-port', packages: { 'get-port': '7' }, entry: 'get-port.mjs', asks: { expects: 'hello by get-port' } },
   { name: 'portfinder', packages: { portfinder: '1' }, entry: 'portfinder.mjs', asks: { expects: 'hello by portfinder' } },

@@ -25,7 +25,7 @@ export const PROTOCOLS = [
     asks: { protocol: 'websocket', path: '/document', expects: '\0' }
   },
   // CONNECT as client of no name, then PINGREQ, as MQTT 3.1.1 has them.
-  { name: 'aedes', packages: { aedes: '0.51' }, entry: 'aedes.cjs', asks: { protocol: 'tcp', greeting: '\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00', send: '\xc0\x00', expects: '\xd0\x00' } },
+  { name: 'aedes', packages: { aedes: '1' }, entry: 'aedes.cjs', asks: { protocol: 'tcp', greeting: '\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00', send: '\xc0\x00', expects: '\xd0\x00' } },
   { name: 'smtp-server', packages: { 'smtp-server': '3' }, entry: 'smtp-server.cjs', asks: { protocol: 'tcp', greeting: '', send: 'NOOP\r\n', expects: '250' } },
   // A bind request as LDAP 3 has it, with no password.
   { name: 'ldapjs', packages: { ldapjs: '3' }, entry: 'ldapjs.cjs', asks: { protocol: 'tcp', send: '0\x13\x02\x01\x01`\x0e\x02\x01\x03\x04\x07cn=root\x80\x00', expects: 'a\x07\n\x01\x00' } },

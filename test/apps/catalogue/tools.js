@@ -49,14 +49,6 @@ export const TOOLS = [
     asks: { path: '/hello', expects: 'hello from mockoon' }
   },
   {
-    name: 'prism',
-    packages: { '@stoplight/prism-cli': '5.12' },
-    files: ['openapi.yaml'],
-    entry: 'node_modules/.bin/prism',
-    args: ({ port }) => ['mock', '--port', String(port), 'openapi.yaml'],
-    asks: { path: '/hello', expects: 'hello from prism' }
-  },
-  {
     name: 'peer',
     packages: { peer: '1' },
     entry: 'node_modules/.bin/peerjs',
@@ -77,6 +69,5 @@ export const TOOLS = [
     entry: 'node_modules/.bin/pouchdb-server',
     args: ({ port, state }) => ['--port', String(port), '--in-memory', '--config', `${state}/config.json`, '--no-stdout-logs'],
     asks: { expects: 'express-pouchdb' }
-  },
-  { name: 'http-echo-server', packages: { 'http-echo-server': '2' }, entry: 'node_modules/.bin/http-echo-server', asks: { expects: 'GET / HTTP/1.1' } }
+  }
 ]
