@@ -28,7 +28,7 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
     put: (path, body) => call('PUT', path, body),
     /** @param {string} path below /api/v1 @returns {Promise<Response>} its body is still to be read */
     download,
-    /** Server-sent events, for as long as they come: no time is up. @param {string} path below /api/v1 */
+    /** Server-sent events, for as long as they come: no time is up. @param {string} path below /api/v1 @param {{ lastEventId?: string }} [from] to go on behind */
     stream
   }
 
@@ -59,10 +59,15 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
     }
   }
 
-  /** @param {string} path @returns {AsyncGenerator<{ event: string, data: any }>} */
-  async function * stream (path) {
+  /**
+   * @param {string} path @param {{ lastEventId?: string }} [from]
+   * @returns {AsyncGenerator<{ event: string, data: any, id: string | undefined }>} `data`: undefined where only an id has come
+   */
+  async function * stream (path, { lastEventId } = {}) {
     try {
-      const response = await fetch(`${url}/api/v1${path}`, { redirect: 'error', headers: { ...headers, accept: 'text/event-stream' } })
+      const response = await fetch(`${url}/api/v1${path}`, {
+        redirect: 'error', headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
+      })
       if (!response.ok || !response.body) {
         await readBody(response)
         return
@@ -101,8 +106,8 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
 /** @param {string} block of a stream, WHATWG HTML, 9.2.6 */
 function toMessage (block) {
   const field = (/** @type {string} */ name) => block.split('\n').find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
-  const data = field('data')
-  return data === undefined ? [] : [{ event: field('event') ?? 'message', data: JSON.parse(data) }]
+  const [data, id] = [field('data'), field('id')]
+  return data === undefined && id === undefined ? [] : [{ event: field('event') ?? 'message', data: data && JSON.parse(data), id }]
 }
 
 /** @param {number} timeoutMs */

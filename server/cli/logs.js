@@ -20,22 +20,39 @@ export async function logs (context) {
   for (const entry of items) show(entry)
 }
 
-/** Until it is interrupted, or no master comes any more. @param {import('./commands.js').Context} context @param {URLSearchParams} query @param {(entry: Entry) => void} show */
+/**
+ * Until it is interrupted, or no master comes any more. The next master is asked to go on behind the last lines that this
+ * one has shown.
+ * @param {import('./commands.js').Context} context @param {URLSearchParams} query @param {(entry: Entry) => void} show
+ */
 async function follow ({ api, tell }, query, show) {
-  let heardAt = -Infinity
+  /** @type {string | undefined} the id under which the master knows it */
+  let place
+  /** @type {number | null} since when there is none; null: there is one */
+  let lostAt = -Infinity
   for (;;) {
     try {
-      for await (const { event, data } of api.stream(`/logs/stream?${query}`)) {
-        heardAt = performance.now()
-        if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${clean(String(data.stream))}, were left out: they came faster than they can be shown`)
-        else if (event === 'message') show(data)
+      let lines = []
+      for await (const message of api.stream(`/logs/stream?${query}`, { lastEventId: place })) {
+        lostAt = null
+        if (message.data !== undefined) lines.push(message)
+        // Those before it belong to it: cut off in between, they come again.
+        if (message.id === undefined) continue
+        place = message.id
+        lines.forEach(tellLine)
+        lines = []
       }
     } catch (error) {
-      const isLate = performance.now() - heardAt > RECONNECT_WITHIN_MS
+      const isLate = lostAt !== null && performance.now() - lostAt > RECONNECT_WITHIN_MS
       if (!(error instanceof DeckError && error.code === 'no-master') || isLate) throw error
     }
-    query.set('lines', '0')
+    lostAt ??= performance.now()
     await wait(RECONNECT_EVERY_MS)
+  }
+
+  function tellLine (/** @type {{ event: string, data: any }} */ { event, data }) {
+    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${clean(String(data.stream))}, were left out: they came faster than they can be shown`)
+    else if (event === 'message') show(data)
   }
 }
 

@@ -124,6 +124,24 @@ describe('the output of the workers', () => {
   })
 })
 
+test('the command line follows over a death, a restart and the end: each line once', async (t) => {
+  const deck = await startDeck(t, 'ticks.js', { workers: 1 })
+  await deck.until({ ready: 1 })
+  const child = spawn(process.execPath, [CLI, 'logs', '-f', '--lines', '1000', '--data-dir', deck.folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  /** @type {string[]} */
+  const followed = []
+  createInterface(child.stdout).on('line', (line) => followed.push(line.replace('1 stdout | ', '')))
+  await until(() => followed.length > 0)
+  await deck.loseMaster()
+  await deck.until({ ready: 1 })
+  await deck.rollout('restart')
+  await deck.stop()
+  const written = read(deck, 'stdout').trim().split('\n')
+  await until(() => followed.length >= written.length)
+  assert.deepEqual(followed, written)
+})
+
 /** @param {import('../support/deck.js').Deck} deck */
 async function urlOf (deck) {
   const { app: { addresses } } = await deck.untilStatus((status) => status.readyWorkers === 1 && status.app.addresses.length > 0, 'a worker that listens')

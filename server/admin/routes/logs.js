@@ -12,6 +12,8 @@ import { MAX_LINES, SELECTION, formatPlaces, lastLines, parsePlaces, selectedLog
 const NDJSON_TYPE = 'application/x-ndjson'
 const HEARTBEAT_MS = 15_000
 const TICK_MS = 100
+/** The same when it is about to end. */
+const READ_OUT_MS = 5
 // What a live tail reads of all its logs in one tick, and of one; one that falls further behind than MAX_LAG_BYTES
 // goes on near the end.
 const TICK_BYTES = 512 * 1024
@@ -78,16 +80,29 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
     const ticker = timers.setInterval(tick, TICK_MS)
     const heartbeat = timers.setInterval(() => write(': heartbeat\n\n'), HEARTBEAT_MS)
     const end = () => { res.end() }
-    closing.addEventListener('abort', end)
+    closing.addEventListener('abort', readOut)
     res.once('close', () => {
       timers.clearInterval(ticker)
       timers.clearInterval(heartbeat)
-      closing.removeEventListener('abort', end)
+      closing.removeEventListener('abort', readOut)
     })
     write('retry: 3000\n\n')
     // What has no end yet comes once it has.
-    send(past.flatMap(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined)).map(toMessage))
-    if (closing.aborted) end()
+    const told = past.flatMap(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined)).map(toMessage)
+    send(told)
+    // Also a reader who has not been told anything yet can come back.
+    if (told.length === 0) write(`id: ${place()}\n\n`)
+    if (closing.aborted) readOut()
+
+    // The last words of the workers; who reads them too slowly is cut off with the admin port.
+    async function readOut () {
+      while (isOpen() && isBehind()) await Promise.all([tick(), new Promise((resolve) => setTimeout(resolve, READ_OUT_MS))])
+      end()
+    }
+
+    function isBehind () {
+      return isReading || [...cursors.values()].some(({ cursor }) => cursor.lag() > 0)
+    }
 
     // A slot that has come since is told from its beginning.
     function openAll () {
@@ -130,8 +145,11 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
     /** Their last one has the id with which a reader goes on behind them. @param {string[]} messages */
     function send (messages) {
       if (messages.length === 0) return
-      const id = formatPlaces([...cursors.values()].map(({ log, cursor }) => ({ log, position: cursor.position })))
-      write(`${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${id}\n${messages.at(-1)}\n`)
+      write(`${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${place()}\n${messages.at(-1)}\n`)
+    }
+
+    function place () {
+      return formatPlaces([...cursors.values()].map(({ log, cursor }) => ({ log, position: cursor.position })))
     }
 
     /** @param {string} text */
