@@ -1,16 +1,23 @@
-// What happens to requests when masters die and change, with figures: `npm run faults`
-// 200 fresh connections a second and 32 that ask without pause, all the time.
+// What happens to requests when masters die and change and workers are replaced, with figures: `npm run faults`
+// All the time: 200 fresh connections a second and 32 that ask without pause; 16 long HTTP/2 sessions with four streams
+// each, and as many clients with a new session for every request; 8 long gRPC channels, and as many new ones. Those of
+// HTTP/2 and gRPC pause after each answer, as this process would be too busy otherwise to be a fair client.
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
 import { identify, isAlive } from '../../server/process-identity.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { createInstallation } from '../support/install.js'
+import { hammerGrpc } from '../support/grpc-load.js'
+import { hammerHttp2 } from '../support/http2-load.js'
 import { hammer, openFreshConnections } from '../support/load.js'
+import { freePort } from '../support/ports.js'
 
+const PAUSE_MS = 20
 const owner = { after () {} }
 const { cli, install } = createInstallation()
-const deck = await startDeck(owner, 'answers-with-pid.js', { cli })
+const [httpPort, http2Port, grpcPort] = [await freePort(), await freePort(), await freePort()]
+const deck = await startDeck(owner, 'speaks-many-protocols.cjs', { cli, env: { PORTS: [httpPort, http2Port, grpcPort].join() } })
 await deck.until({ ready: 2 })
 const descriptors = countDescriptors()
 
@@ -26,6 +33,13 @@ const MOMENTS = [
   ['a deploy', () => post('/rollouts', { kind: 'deploy' }), 2],
   ['workers booting', () => deck.loseMaster(), 2]
 ]
+await underLoad('ten restarts', async () => {
+  for (let count = 0; count < 10; count++) {
+    const { state, reason } = await deck.rollout('restart')
+    if (state !== 'succeeded') console.log(`  a restart ${state}: ${reason}`)
+  }
+})
+
 await underLoad('the master SIGKILLed ten times', async () => {
   for (const [name, begin, workers] of MOMENTS) {
     await begin()
@@ -65,11 +79,31 @@ db.close()
 /** @param {string} what @param {() => Promise<void>} act */
 async function underLoad (what, act) {
   console.log(what)
-  const url = await deck.appUrl()
-  const [fresh, kept] = [openFreshConnections(url, { perSecond: 200 }), hammer(url)]
+  const url = `http://127.0.0.1:${httpPort}`
+  const loads = {
+    fresh: openFreshConnections(url, { perSecond: 200 }),
+    'keep-alive': hammer(url),
+    'HTTP/2 sessions': hammerHttp2(`http://127.0.0.1:${http2Port}`, { streams: 4, pauseMs: PAUSE_MS }),
+    'HTTP/2 new': hammerHttp2(`http://127.0.0.1:${http2Port}`, { isKept: false, pauseMs: PAUSE_MS }),
+    'gRPC channels': hammerGrpc(`127.0.0.1:${grpcPort}`, { pauseMs: PAUSE_MS }),
+    'gRPC new': hammerGrpc(`127.0.0.1:${grpcPort}`, { isKept: false, pauseMs: PAUSE_MS })
+  }
   await act()
-  const [{ total, failures, slowestMs }, { total: requests, failures: keptFailures }] = [await fresh.stop(), await kept.stop()]
-  console.log(`  fresh: ${failures.length} of ${total} failed ${failures.join(' ')}, slowest ${slowestMs} ms; keep-alive: ${keptFailures.length} of ${requests} failed ${keptFailures.join(' ')}`)
+  const results = await Promise.all(Object.entries(loads).map(async ([name, load]) => /** @type {const} */ ([name, await load.stop()])))
+  console.log(`  ${results.map(([name, result]) => `${name}: ${result.failures.length} of ${result.total} failed${slowest(result)}`).join('; ')}`)
+  for (const [name, { failures }] of results) if (failures.length > 0) console.log(`  ${name}: ${tally(failures)}`)
+}
+
+/** @param {object} result of a load, which may have looked for it */
+function slowest (result) {
+  return 'slowestMs' in result ? `, slowest ${result.slowestMs} ms` : ''
+}
+
+/** @param {string[]} failures @returns {string} each kind with its count */
+function tally (failures) {
+  const counts = new Map()
+  for (const failure of failures) counts.set(failure, (counts.get(failure) ?? 0) + 1)
+  return [...counts].map(([failure, count]) => `${count} × ${failure}`).join(', ')
 }
 
 function countDescriptors () {

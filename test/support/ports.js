@@ -1,0 +1,28 @@
+import { once } from 'node:events'
+import net from 'node:net'
+
+/** Below those that the system gives to outgoing connections, one of which could be using a port that was free a moment ago. */
+const FIRST = 10_000
+const LAST = 30_000
+
+/** @returns {Promise<number>} a port that nobody listens on */
+export async function freePort () {
+  const { port, close } = await busyPort()
+  await close()
+  return port
+}
+
+/** @returns {Promise<{ port: number, close: () => Promise<void> }>} a port that somebody else has, on every address */
+export async function busyPort () {
+  for (;;) {
+    const port = FIRST + Math.floor(Math.random() * (LAST - FIRST))
+    const server = net.createServer()
+    try {
+      await once(server.listen(port), 'listening')
+    } catch {
+      // EADDRINUSE: another one, then.
+      continue
+    }
+    return { port, close: async () => { await once(server.close(), 'close') } }
+  }
+}
