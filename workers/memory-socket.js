@@ -7,8 +7,8 @@ const Socket = /** @type {new (options: net.SocketConstructorOpts) => any} */ (n
 /**
  * A connection inside this process, for a server that has not begun to accept: what one end writes, the other reads.
  * Both ends are sockets in all but the system's handle, so that servers and frameworks find what they look for.
- * @param {{ port?: number, tls?: { alpnProtocol: string, isAuthorized: boolean } | null }} [options]
- *   `port`: which the server end is taken to listen on; `tls`: the server end is that of a finished handshake
+ * @param {{ port?: number, tls?: { alpnProtocol: string, certificate: import('node:crypto').X509Certificate | null } | null }} [options]
+ *   `port`: which the server end is taken to listen on; `tls`: the server end is that of a finished handshake, in which the client has shown this certificate
  * @returns {{ client: net.Socket, server: net.Socket }}
  */
 export function connectInMemory ({ port = 0, tls = null } = {}) {
@@ -108,17 +108,20 @@ class MemoryTlsSocket extends MemorySocket {
   authorizationError = null
   servername = false
 
-  /** @param {{ localPort: number, remotePort: number }} ports @param {{ alpnProtocol: string, isAuthorized: boolean }} handshake */
-  constructor (ports, { alpnProtocol, isAuthorized }) {
+  #certificate
+
+  /** @param {{ localPort: number, remotePort: number }} ports @param {{ alpnProtocol: string, certificate: import('node:crypto').X509Certificate | null }} handshake */
+  constructor (ports, { alpnProtocol, certificate }) {
     super(ports)
     this.alpnProtocol = alpnProtocol
-    this.authorized = isAuthorized
+    this.authorized = certificate !== null
+    this.#certificate = certificate
   }
 
   getProtocol () { return 'TLSv1.3' }
   getCipher () { return { name: 'TLS_AES_256_GCM_SHA384', standardName: 'TLS_AES_256_GCM_SHA384', version: 'TLSv1.3' } }
-  getPeerCertificate () { return {} }
-  getPeerX509Certificate () { return undefined }
+  getPeerCertificate () { return this.#certificate?.toLegacyObject() ?? {} }
+  getPeerX509Certificate () { return this.#certificate ?? undefined }
   getCertificate () { return {} }
   getX509Certificate () { return undefined }
   getSession () { return undefined }

@@ -1,5 +1,6 @@
 import http from 'node:http'
 import { connectInMemory } from './memory-socket.js'
+import { PROBE_CERTIFICATE } from './probe-certificate.js'
 import { UNCOUNTED } from './requests.js'
 
 const USER_AGENT = 'clusterdeck-probe'
@@ -23,8 +24,8 @@ export function createProbeClient (server, { address, timeoutMs }) {
   /** @param {string} alpnProtocol */
   function connect (alpnProtocol) {
     // A server that takes only clients with a certificate takes this one too: there is no handshake to fail.
-    const isAuthorized = Boolean(server.requestCert && server.rejectUnauthorized)
-    const ends = connectInMemory({ port: Number(port), tls: isTls ? { alpnProtocol, isAuthorized } : null })
+    const certificate = server.requestCert && server.rejectUnauthorized ? PROBE_CERTIFICATE : null
+    const ends = connectInMemory({ port: Number(port), tls: isTls ? { alpnProtocol, certificate } : null })
     Object.assign(ends.server, { [UNCOUNTED]: true })
     const prepare = (/** @type {any} */ session) => prepareSession(session, ends.server)
     server.prependListener('session', prepare)

@@ -1,0 +1,17 @@
+import { X509Certificate } from 'node:crypto'
+
+/**
+ * What a probe shows to a server that takes only clients with a certificate: its handlers look into it. Self-signed, and
+ * nobody has its key.
+ */
+export const PROBE_CERTIFICATE = new X509Certificate(`-----BEGIN CERTIFICATE-----
+MIIBjzCCATWgAwIBAgIUFzWv+cZsbwl8GRnui0CRwy0uwH4wCgYIKoZIzj0EAwIw
+HDEaMBgGA1UEAwwRY2x1c3RlcmRlY2stcHJvYmUwIBcNMjYxMTIxMjI0NTE1WhgP
+MjEyNjEwMjgyMjQ1MTVaMBwxGjAYBgNVBAMMEWNsdXN0ZXJkZWNrLXByb2JlMFkw
+EwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEysxpjkdSJo/rv5/aBbqciRHMJjzXysqo
+HlCGsRz2y6aMiCmWoIDBIAMYaByReB0bqtZHRZBwVXs5pr8bo7lueqNTMFEwHQYD
+VR0OBBYEFMhPUrMwhdRSf1v22N+FE1VgDZVbMB8GA1UdIwQYMBaAFMhPUrMwhdRS
+f1v22N+FE1VgDZVbMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIg
+YEMrNpcesIVfQLJMBIswSxl+XwTPSYdOV6b1ANaOsuQCIQDPW4NOEAgl1+EPc+u5
+fXvTwmFgLOQS6EsgFJdp3GW1kg==
+-----END CERTIFICATE-----`)
