@@ -22,7 +22,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   // What would fail later is to fail now, while there is another master.
   checkDatabase(dataDir.historyFile)
   const known = dataDir.memory.read()
-  const { release: inherited, workers } = inherit(known, config, null)
+  const { release: inherited, addresses, workers } = inherit(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
@@ -42,6 +42,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   const release = inherited ? releases.adopt(inherited) : await releases.first({ actor: 'system' })
   const supervisor = /** @type {import('./cluster/supervisor.js').Supervisor} */ (supervise({
     release,
+    addresses,
     ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
     events: outbox,
     outlives: () => hasTakenOver,

@@ -147,14 +147,20 @@ function validate (given) {
 function findEntry (entry, source, cwd) {
   const wanted = entry ?? mainOf(cwd)
   if (wanted === null) throw new DeckError('entry-not-found', `entry: expected a file, or a package.json with "main" in ${cwd}, received neither`)
-  const found = [wanted, `${wanted}.js`, `${wanted}.mjs`, `${wanted}.cjs`].find(isFile) ?? inFolder(wanted)
+  const found = fileOf(wanted) ?? inFolder(wanted)
   if (found) return found
   throw new DeckError('entry-not-found', `${source}: expected a file, received ${wanted}, which ${statSync(wanted, { throwIfNoEntry: false }) ? 'is none' : 'does not exist'}`)
 }
 
-/** @param {string} folder */
+/** @param {string} name perhaps without its extension */
+function fileOf (name) {
+  return [name, `${name}.js`, `${name}.mjs`, `${name}.cjs`].find(isFile)
+}
+
+/** @param {string} folder of a package, as `.` is, or of files */
 function inFolder (folder) {
-  return [mainOf(folder), path.join(folder, 'index.js')].find((file) => file !== null && isFile(file))
+  const main = mainOf(folder)
+  return (main && (fileOf(main) ?? fileOf(path.join(main, 'index')))) ?? fileOf(path.join(folder, 'index'))
 }
 
 /** @param {string} folder @returns {string | null} */

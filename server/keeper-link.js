@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from './errors.js'
 import { takeInheritedSockets } from './inherited-sockets.js'
 
@@ -14,6 +15,9 @@ import { takeInheritedSockets } from './inherited-sockets.js'
  * To the master: `held` (a socket), `go` (these were all), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
  * `upgrade-failed` and `relay`.
  */
+
+/** Behind sockets, each of which the keeper acknowledges before the next one goes. */
+const DELIVERY_MS = 2000
 
 /** Tells a master that its IPC channel leads to a keeper, by the pid of that. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
@@ -63,6 +67,18 @@ export async function connectKeeper (env = process.env) {
     /** The sockets that were there before this master. */
     held,
     send,
+
+    /**
+     * Before this process ends: what is only queued would end with it.
+     * @param {Record<string, any>} message @returns {Promise<void>} resolves once it has left, or cannot any more
+     */
+    async deliver (message) {
+      if (!isKept || !process.connected) return
+      const timer = new AbortController()
+      const sent = new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) })
+      await Promise.race([sent, wait(DELIVERY_MS, undefined, { signal: timer.signal }).catch(() => {})])
+      timer.abort()
+    },
 
     /** @param {string} key @param {any} handle @param {unknown} [data] */
     hold (key, handle, data) { send({ type: 'hold', key, data }, handle) },

@@ -31,6 +31,8 @@ import { createVitals } from './vitals/vitals.js'
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 
 const KILL_PATIENCE_MS = 1000
+/** After which a start says what it is waiting for. */
+const WAITING_AFTER_MS = 5000
 
 /** What the end of a deploy means for its release. @type {Record<string, import('./releases/registry.js').Outcome>} */
 const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed', 'rollout.rolled-back': 'rolled-back' }
@@ -74,7 +76,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise }) : null
   dataDir.lock()
   if (!candidate) await releases.begin()
-  const { lost, before, sockets, workers, nextWorker, guard, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
+  const { lost, before, sockets, addresses, workers, nextWorker, guard, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
   const history = openHistory({ file: dataDir.historyFile, retention: config.history })
   const events = createEventStream({
@@ -99,6 +101,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     lastRollout: history.lastRolloutId(),
     lastRelease: history.lastReleaseNumber(),
     nextWorker,
+    addresses,
     events,
     outlives: () => true,
     onStartBlocked: giveUp
@@ -170,6 +173,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     supervisor.start({ workers, left, sockets, exits: keeper.exits, isNewRelease, guard })
   }
   releases.clean()
+  setTimeout(tellWaiting, WAITING_AFTER_MS).unref()
   followNext({ keeper, supervisor, events, onHandOver: handOver })
   supervisor.finished.then(() => end(0))
   keeper.on('reaped', supervisor.reaped)
@@ -234,6 +238,11 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     })
   }
 
+  function tellWaiting () {
+    const message = supervisor.waitingFor()
+    if (message) events.publish({ type: 'master.waiting', actor: 'system', message })
+  }
+
   /** What the master before could not record itself. */
   function closeUnfinished () {
     for (const rollout of history.unfinishedRollouts()) {
@@ -282,7 +291,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   /** Their exits are still recorded; one that the kernel does not let go is not waited for. */
   async function killWorkers () {
     if (supervisor.snapshot().state !== 'stopping') dispatch({ type: 'stop' })
-    supervisor.killAll()
+    supervisor.killAll('the master was told to end at once')
     const { promise, cancel } = timeout(KILL_PATIENCE_MS)
     await Promise.race([supervisor.finished, promise])
     cancel()
@@ -305,7 +314,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     await recorder.close()
     history.close()
     dataDir.unlock()
-    keeper.send({ type: 'handed-over' })
+    await keeper.deliver({ type: 'handed-over' })
     resolveStopped(0)
   }
 
@@ -313,7 +322,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   async function end (exitCode) {
     if (hasEnded) return
     hasEnded = true
-    keeper.send({ type: 'ending' })
+    const delivered = keeper.deliver({ type: 'ending' })
     if (exitCode !== 0) await killWorkers()
     events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
     remember.stop()
@@ -326,6 +335,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     dataDir.memory.clear()
     dataDir.withdraw()
     dataDir.unlock()
+    await delivered
     stopListening()
     resolveStopped(exitCode)
   }

@@ -53,6 +53,7 @@ export const SCHEMA = z.strictObject({
   ready: group({
     signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
     timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
+    addresses: choice(['same', 'any'], 'where a new worker has to listen to be ready; same: wherever the worker before it did, so that an app which takes another port when its own is busy cannot leave the old one; any: anywhere'),
     path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first. Without it nobody asks').optional(),
     status: statuses('which answers say that it is ready'),
     intervalMs: integer(10, 60_000, 'how long after another answer the app is asked again, at first; then twice as long each time, up to a second', 'ms').default(100),
@@ -65,7 +66,8 @@ export const SCHEMA = z.strictObject({
     deadlineMs: milliseconds('how long a draining worker may take to answer what it has').default(30_000)
   }),
   stop: group({
-    termGraceMs: milliseconds('how long a worker has after SIGTERM before it is killed').default(5000)
+    termGraceMs: milliseconds('how long a worker has after SIGTERM before it is killed').default(5000),
+    message: choice(['object', 'text'], 'what is sent to a worker before that SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2 does')
   }),
   crash: group({
     graceMs: milliseconds('how long a worker that is about to end by an exception may go on answering what it has; then the rest gets a 500. 0: it ends at once').default(1000)

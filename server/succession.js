@@ -17,6 +17,7 @@ const MEMORY = z.looseObject({
   nextWorker: z.int().positive(),
   guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
   sockets: z.array(z.string()),
+  addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() }))).default({}),
   since: z.int().positive(),
   workers: z.array(z.looseObject({
     id: z.int().positive(),
@@ -37,6 +38,7 @@ const MEMORY = z.looseObject({
  * @property {number | null} since  the event from which on its ids of workers are of one series, null: a new one begins
  * @property {import('./lifecycle/state.js').Release | null} release  null: it is to be made of what is configured
  * @property {import('./lifecycle/guard.js').Guard | null} guard  of that release, where it was deployed a short while ago
+ * @property {Record<number, import('./lifecycle/addresses.js').Address[]>} addresses  where its last ready workers have listened, by slot
  * @property {number} workers  how many are wanted
  * @property {number} nextWorker
  */
@@ -51,7 +53,7 @@ const MEMORY = z.looseObject({
  */
 export function inherit (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
-  if (!MEMORY.safeParse(memory).success) return { lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1 }
+  if (!MEMORY.safeParse(memory).success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1 }
   const { master, configured, desiredWorkers, release, handedOver } = memory
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -62,6 +64,7 @@ export function inherit (memory, { entry, workers }, predecessor) {
     since: memory.since,
     release: keepsRelease ? release : null,
     guard: memory.guard ?? null,
+    addresses: memory.addresses ?? {},
     workers: configured.workers === workers ? desiredWorkers : workers,
     nextWorker: memory.nextWorker
   }

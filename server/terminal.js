@@ -2,6 +2,8 @@ import { stripVTControlCharacters, styleText } from 'node:util'
 
 /** Events that a person at the terminal wants to see; the history has all of them. */
 const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */ ({
+  'master.waiting': 'yellow',
+  'worker.no-server': 'yellow',
   'worker.crash-looping': 'red',
   'worker.recovered': 'green',
   'worker.restarted': 'yellow',

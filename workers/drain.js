@@ -24,6 +24,8 @@ export function createDrain ({ onDrained }) {
   const http2Sessions = createHttp2Sessions()
   const ownMessageListeners = messageListeners()
   let state = 'serving'
+  /** @type {NodeJS.Timeout | undefined} */
+  let cutting
 
   return { watch, start, servers: () => servers, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
 
@@ -51,7 +53,9 @@ export function createDrain ({ onDrained }) {
   function start ({ idleGraceMs }) {
     if (state !== 'serving') return
     state = 'draining'
-    exitOnTermination({ hearsMessages: messageListeners() > ownMessageListeners })
+    const hearsMessages = messageListeners() > ownMessageListeners
+    // First, and gone when the app's own are called: some of them count who else listens.
+    process.prependOnceListener('SIGTERM', () => process.listenerCount('SIGTERM') > 0 ? letGo() : exit({ hearsMessages }))
     // http.Server.close() would cut idle keep-alive connections at once.
     for (const server of servers) {
       net.Server.prototype.close.call(server)
@@ -59,8 +63,14 @@ export function createDrain ({ onDrained }) {
     }
     endAfterAnswers()
     http2Sessions.leave()
-    setTimeout(() => setInterval(cutIdle, CUT_INTERVAL_MS), idleGraceMs)
+    cutting = setTimeout(() => { cutting = setInterval(cutIdle, CUT_INTERVAL_MS) }, idleGraceMs)
     finishIfEmpty()
+  }
+
+  // An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it running.
+  function letGo () {
+    cutting?.unref()
+    process.channel?.unref()
   }
 
   function endAfterAnswers () {
@@ -80,6 +90,7 @@ export function createDrain ({ onDrained }) {
   function finishIfEmpty () {
     if (state !== 'draining' || connections.size > 0) return
     state = 'drained'
+    clearInterval(cutting)
     onDrained()
   }
 }
@@ -98,7 +109,34 @@ function closeAgainWithoutError (server) {
 
 /** @param {any} response the one in progress on a connection, if any */
 function endAfter (response) {
-  if (response && !response.headersSent) response.shouldKeepAlive = false
+  if (!response || response.headersSent) return
+  response.shouldKeepAlive = false
+  const { writeHead } = response
+  response.writeHead = function (/** @type {any[]} */ ...args) {
+    // An app that says keep-alive itself, as a proxy does that passes on what it has got, would have the last word.
+    if (isKeepAlive(this.getHeader('connection'))) this.setHeader('connection', 'close')
+    return writeHead.apply(this, args.map(withoutKeepAlive))
+  }
+}
+
+/** @param {any} headers as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
+function withoutKeepAlive (headers) {
+  if (typeof headers !== 'object' || headers === null) return headers
+  if (!Array.isArray(headers)) return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isOfConnection(name) && isKeepAlive(value) ? 'close' : value]))
+  return headers.map((each, index) => {
+    if (Array.isArray(each)) return isOfConnection(each[0]) && isKeepAlive(each[1]) ? [each[0], 'close'] : each
+    return index % 2 === 1 && isOfConnection(headers[index - 1]) && isKeepAlive(each) ? 'close' : each
+  })
+}
+
+/** @param {unknown} name */
+function isOfConnection (name) {
+  return String(name).toLowerCase() === 'connection'
+}
+
+/** @param {unknown} value of the header Connection */
+function isKeepAlive (value) {
+  return /keep-alive/i.test(String(value))
 }
 
 /**
@@ -106,12 +144,9 @@ function endAfter (response) {
  * listeners run. One that listens for messages may be waiting for `shutdown`, and gets a moment more.
  * @param {{ hearsMessages: boolean }} app
  */
-function exitOnTermination ({ hearsMessages }) {
-  if (process.listenerCount('SIGTERM') > 0) return
-  process.once('SIGTERM', () => {
-    if (hearsMessages) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
-    else process.exit()
-  })
+function exit ({ hearsMessages }) {
+  if (hearsMessages) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
+  else process.exit()
 }
 
 /** node:cluster has a listener of its own in every worker. */

@@ -1,4 +1,5 @@
 import { getSystemErrorName } from 'node:util'
+import { failListen } from './stand-in.js'
 
 /** @typedef {ReturnType<typeof createHold>} Hold */
 
@@ -35,16 +36,9 @@ export function createHold () {
       for (const [handle, { server, backlog }] of held) {
         delete handle.listen
         const errno = handle.listen(backlog)
-        if (errno) fail(server, errno)
+        if (errno) failListen(server, getSystemErrorName(errno))
       }
       held.clear()
     }
   }
-}
-
-/** What Node would have said at once. @param {import('node:net').Server} server @param {number} errno */
-function fail (server, errno) {
-  const code = getSystemErrorName(errno)
-  server.close()
-  server.emit('error', Object.assign(new Error(`listen ${code}`), { code, errno, syscall: 'listen' }))
 }

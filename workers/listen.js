@@ -1,62 +1,112 @@
 import cluster from 'node:cluster'
+import { errorMonitor } from 'node:events'
 import net from 'node:net'
 import path from 'node:path'
+import { createStandIn, failListen } from './stand-in.js'
 import { socketKey } from './protocol.js'
 
 /**
- * Tells of every server of this process: when it is asked to listen, and each time it does.
+ * Tells of every server of this process: when it is asked to listen, and from when to when it does.
  * The one prototype that clusterdeck patches; the call itself is Node's own.
- * @param {{ onListen: (server: net.Server) => void, onListening: (address: string, server: net.Server) => void }} hooks
- *   `address`: a URL such as `http://localhost:3000`, `tcp://127.0.0.1:7000` or `unix:/run/app.sock`
+ * @param {object} hooks
+ * @param {(server: net.Server) => void} hooks.onListen
+ * @param {(server: net.Server, address: string, isFixed: boolean) => void} hooks.onListening  one turn after it began, if it goes on: whoever
+ *   looks for a free port closes its server at once. `address`: a URL such as `http://localhost:3000`, `tcp://127.0.0.1:7000` or `unix:/run/app.sock`
+ * @param {(address: string) => void} hooks.onClosed
+ * @param {() => void} hooks.onSettled  a server that was asked to listen does so, or does not
+ * @returns {{ isOpening: () => boolean }} whether any is still about to listen
  */
-export function watchServers ({ onListen, onListening }) {
+export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
   const nodeListen = net.Server.prototype.listen
-  const waiting = new WeakSet()
+  /** @type {Set<net.Server>} */
+  const opening = new Set()
 
   net.Server.prototype.listen = function listen (/** @type {any[]} */ ...args) {
     onListen(this)
-    if (!waiting.has(this)) {
-      waiting.add(this)
-      this.once('listening', () => {
-        waiting.delete(this)
-        onListening(addressOf(this), this)
-      })
-    }
+    if (!opening.has(this)) watch(this, isFixed(args[0]))
     return /** @type {any} */ (nodeListen).apply(this, args)
   }
+  return { isOpening: () => opening.size > 0 }
+
+  function watch (/** @type {net.Server} */ server, /** @type {boolean} */ isFixed) {
+    // Somebody who listens for 'error' itself would take it from the app.
+    const turns = /** @type {[any, () => void][]} */ ([['listening', begin], ['close', leave], [errorMonitor, leave]])
+    opening.add(server)
+    for (const [name, listener] of turns) server.once(name, listener)
+
+    function begin () {
+      setImmediate(() => {
+        leave()
+        if (!server.listening) return
+        const address = addressOf(server)
+        onListening(server, address, isFixed)
+        server.once('close', () => onClosed(address))
+      })
+    }
+
+    function leave () {
+      for (const [name, listener] of turns) server.off(name, listener)
+      opening.delete(server)
+      setImmediate(onSettled)
+    }
+  }
+}
+
+/**
+ * Calls back once a server that listens can also serve: one that nobody listens to for connections only looks whether an
+ * address is free.
+ * @param {net.Server} server @param {() => void} then
+ */
+export function whenServing (server, then) {
+  if (server.listenerCount('connection') > 0) return then()
+  server.on('newListener', function look (name) {
+    if (name !== 'connection') return
+    server.off('newListener', look)
+    then()
+  })
+}
+
+/**
+ * @param {any} where the first argument of `listen`
+ * @returns {boolean} whether the app has chosen the address, and the other workers listen there too
+ */
+function isFixed (where) {
+  if (typeof where !== 'object' || where === null) return typeof where === 'string' ? where !== '0' : Number(where) > 0
+  if (where.exclusive || where.reusePort || where._handle || where.handle) return false
+  return where.path !== undefined || where.fd !== undefined || Number(where.port) > 0
 }
 
 /**
  * Takes listening sockets from the master instead of from node:cluster: the master binds each one once and keeps it,
  * so the kernel's queue of connections outlives every worker. Replaces the one hook through which `net` asks the
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
- * UDP sockets go on to node:cluster.
+ * UDP sockets come the same way.
  * @param {{ channel: import('./channel.js').Channel, isDraining: () => boolean, hold: import('./hold.js').Hold | null }} options
  */
 export function shareSockets ({ channel, isDraining, hold }) {
   const nodeCluster = /** @type {any} */ (cluster)
-  const nodeGetServer = nodeCluster._getServer
   const indexes = createIndexes()
   /** @type {Map<number, (reply: any, handle: any) => void>} */
   const waiting = new Map()
   let seq = 0
 
   channel.on('socket', (reply, handle) => {
-    waiting.get(reply.seq)?.(reply, handle)
+    const take = waiting.get(reply.seq)
     waiting.delete(reply.seq)
+    take?.(reply, handle)
   })
 
   nodeCluster._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
-    if (!isStreamServer(server)) return nodeGetServer.call(this, server, options, callback)
     // A lame duck takes no new work: the listen stays pending until the process ends.
     if (isDraining()) return
 
     const query = toQuery(options, indexes)
     waiting.set(++seq, (reply, handle) => {
       if (reply.errno) return refuse(server, query, reply, callback)
+      if (reply.isStandIn) return standIn(server, query, callback)
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
-      hold?.take(server, handle)
+      if (server instanceof net.Server) hold?.take(server, handle)
       callback(0, handle)
     })
     // TLS servers share their session ticket keys this way, so that a session resumes on any worker.
@@ -65,10 +115,17 @@ export function shareSockets ({ channel, isDraining, hold }) {
 
   function refuse (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ reply, /** @type {any} */ callback) {
     indexes.free(query)
-    const isFatal = server.listenerCount('error') === 0
-    if (isFatal) channel.send({ type: 'bind-failed', errno: reply.errno, query })
     // A server that was closed meanwhile has Node close what it gets, error or not.
-    if (!(isFatal && reply.awaitMaster)) callback(reply.errno, { close () {} })
+    if (!reply.awaitMaster || server.listenerCount('error') > 0) return callback(reply.errno, { close () {} })
+    waiting.set(reply.seq, ({ errno }) => callback(errno, { close () {} }))
+    channel.send({ type: 'bind-failed', seq: reply.seq, errno: reply.errno, query })
+  }
+
+  // Whoever looks for a free port closes its server in the turn in which it listens. One that stays would not be served.
+  function standIn (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ callback) {
+    const handle = createStandIn(query, () => indexes.free(query))
+    server.once('listening', () => setImmediate(() => handle.isOpen() && failListen(server, 'EADDRINUSE', query)))
+    callback(0, handle)
   }
 
   function releaseOnClose (/** @type {any} */ handle, /** @type {any} */ query, /** @type {string} */ key) {
@@ -82,11 +139,6 @@ export function shareSockets ({ channel, isDraining, hold }) {
   }
 }
 
-/** @param {unknown} server @returns {boolean} and not a UDP socket */
-function isStreamServer (server) {
-  return server instanceof net.Server
-}
-
 /**
  * @param {any} options node:cluster's query
  * @param {ReturnType<typeof createIndexes>} indexes
@@ -94,10 +146,15 @@ function isStreamServer (server) {
  */
 function toQuery ({ address, port, addressType, fd, flags }, indexes) {
   // The worker's working folder may differ from the master's.
-  const isPath = port < 0 && typeof address === 'string' && process.platform !== 'win32'
+  const isPath = port < 0 && typeof address === 'string' && !isAbstract(address) && process.platform !== 'win32'
   const query = { address: isPath ? path.resolve(address) : address, port, addressType, fd, flags, index: 0 }
   query.index = indexes.take(query)
   return query
+}
+
+/** @param {string} address of a Unix socket, which has no path then: unix(7) */
+function isAbstract (address) {
+  return address.startsWith('\0')
 }
 
 /** Numbers the servers of this process that share one address, lowest free number first. */
@@ -119,7 +176,7 @@ function createIndexes () {
 function addressOf (server) {
   const address = server.address()
   if (address === null) return 'unknown'
-  if (typeof address === 'string') return `unix:${address}`
+  if (typeof address === 'string') return `unix:${isAbstract(address) ? `@${address.slice(1)}` : address}`
   return `${schemeOf(server)}://${hostOf(address)}:${address.port}`
 }
 

@@ -10,6 +10,8 @@ const MAX_FILES = 10_000
  * look takes about 50 ms for 1,000 modules the first time, and a third of that later, so few are worth it.
  */
 const LOOKS_MS = { rarely: [10_000, 60_000, 600_000], often: [2000] }
+/** Before it is shown to the app as it was named. */
+const ENTRY = process.argv[1]
 const OWN_FOLDER = path.dirname(fileURLToPath(import.meta.url))
 
 /**
@@ -51,7 +53,7 @@ export function tellLoadedFiles (channel, pace) {
  */
 export function listLoadedFiles () {
   const files = new Set(Object.keys(createRequire(import.meta.url).cache))
-  if (process.argv[1]) files.add(process.argv[1])
+  if (ENTRY) files.add(ENTRY)
   for (const url of listScripts()) {
     const file = toPath(url)
     if (file) files.add(file)

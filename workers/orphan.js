@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { readFileSync } from 'node:fs'
+import { shutdownMessage } from './protocol.js'
 
 const POLL_MS = 100
 /** The kernel tells that the channel is closed a little before it gives the children of a dead process away. */
@@ -82,8 +83,8 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
   /** What a master does with a worker that has drained. */
   function end () {
-    setTimeout(() => process.kill(process.pid, 'SIGKILL'), settings.termGraceMs)
-    process.emit('message', { type: 'shutdown', from: 'master' }, undefined)
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), settings.termGraceMs).unref()
+    process.emit('message', shutdownMessage(settings.message), undefined)
     process.kill(process.pid, 'SIGTERM')
   }
 }

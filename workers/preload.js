@@ -7,6 +7,13 @@ import { BOOT_VARIABLE } from './protocol.js'
 const settings = process.env[BOOT_VARIABLE]
 if (settings && cluster.isWorker && isMainThread) {
   delete process.env[BOOT_VARIABLE]
+  forgetPreload()
   const { startWorker } = await import('./worker.js')
   startWorker(JSON.parse(settings))
+}
+
+// What the app sees of its own options, and hands on to its children, is what it would be without clusterdeck.
+function forgetPreload () {
+  const at = process.execArgv.findIndex((word, index) => word === '--import' && process.execArgv[index + 1] === import.meta.url)
+  if (at >= 0) process.execArgv.splice(at, 2)
 }

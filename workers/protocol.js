@@ -8,7 +8,7 @@
 
 /**
  * Which socket a server asks for: the fields of node:cluster's own query, see lib/internal/cluster/child.js.
- * `port` is -1 for a Unix socket, whose absolute path is then in `address`. `index` tells a worker's second server on
+ * `port` is -1 for a Unix socket, whose absolute path is then in `address`; `addressType` is `udp4` or `udp6` for UDP. `index` tells a worker's second server on
  * the same address, as `port: 0` twice, from its first.
  * @typedef {{ address: string | null, port: number | null, addressType: number | string, fd: number | undefined, flags: number | undefined, index: number }} SocketQuery
  */
@@ -17,8 +17,10 @@
  * @typedef {{ type: 'hello' }
  *   | { type: 'socket', seq: number, query: SocketQuery, data?: unknown }
  *   | { type: 'release-socket', key: string }
- *   | { type: 'bind-failed', errno: number, query: SocketQuery }
- *   | { type: 'listening', address: string }
+ *   | { type: 'bind-failed', seq: number, errno: number, query: SocketQuery }
+ *   | { type: 'listening', address: string, isFixed: boolean }
+ *   | { type: 'closed', address: string }
+ *   | { type: 'active', resources: string[] }
  *   | { type: 'probed', text: string }
  *   | { type: 'ready', probe?: string, warmupFailed?: string | null }
  *   | { type: 'drained' }
@@ -31,7 +33,8 @@
  *
  * `probed`: why the probe does not find it ready yet; `probe`: what it found in the end.
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
- * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it.
+ * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it; it waits for another answer.
+ * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `files`: absolute paths of what it has loaded as code since it last said so.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
@@ -68,7 +71,7 @@ export function statusClass (code) {
 }
 
 /**
- * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, data?: unknown }
+ * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, data?: unknown }
  *   | { type: 'drain', idleGraceMs: number }
  *   | { type: 'probe' }
  *   | { type: 'close-inspector' }
@@ -77,20 +80,24 @@ export function statusClass (code) {
  *
  * `probe`: the app has said that it is ready, so it can be asked.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
+ * `isStandIn`: another worker has that address, or one that covers it; without that one it would be free.
  * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.
  */
 
 /**
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind. `maxRequests`: after which it is to be recycled, 0: never.
- * `files`: how soon it tells of files that it loads late.
- * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null }} BootSettings
+ * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
+ * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
  *
  * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
  * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings
  *
  * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
- * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number }} OrphanSettings
+ * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number, message: ShutdownMessage }} OrphanSettings
+ *
+ * How an app is told that its time has come: as an object, or as PM2 does.
+ * @typedef {'object' | 'text'} ShutdownMessage
  *
  * What the next master says to such a worker by the file `orderFile`, as there is no channel between them.
  * @typedef {{ pid: number, claimedBy: number, drain: { idleGraceMs: number, deadlineMs: number } | null }} OrphanOrder
@@ -100,6 +107,11 @@ export function statusClass (code) {
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
 
 const COMMAND = 'NODE_CLUSTERDECK'
+
+/** What an app hears before its SIGTERM. @param {ShutdownMessage} kind */
+export function shutdownMessage (kind) {
+  return kind === 'text' ? 'shutdown' : { type: 'shutdown', from: 'master' }
+}
 
 /** @template {ToMaster | ToWorker} T @param {T} message */
 export function envelope (message) {
@@ -114,4 +126,10 @@ export function unwrap (message) {
 /** @param {SocketQuery} query the name under which the master keeps a socket */
 export function socketKey ({ address, port, addressType, fd, index }) {
   return `${address}:${port}:${addressType}:${fd}:${index}`
+}
+
+/** @param {string} key @returns {Pick<SocketQuery, 'address' | 'port' | 'addressType'>} of the query that has it */
+export function placeOfKey (key) {
+  const [, address, port, addressType] = /^(.*):(-?\d+):([^:]*):[^:]*:\d+$/s.exec(key) ?? [null, 'null', '-1', '-1']
+  return { address: address === 'null' ? null : address, port: Number(port), addressType }
 }

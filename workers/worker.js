@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { tellActivity } from './activity.js'
 import { tellState } from './beat.js'
 import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
@@ -7,7 +8,7 @@ import { createDrain } from './drain.js'
 import { createHold } from './hold.js'
 import { deferInterrupt } from './interrupt.js'
 import { createLastWords } from './last-words.js'
-import { shareSockets, watchServers } from './listen.js'
+import { shareSockets, watchServers, whenServing } from './listen.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
 import { createReadiness } from './readiness.js'
@@ -18,7 +19,7 @@ import { sendVitals } from './vitals.js'
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe }) {
+export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
   const channel = openChannel()
   const drain = createDrain({ onDrained: () => lastWords.isDying() || orphan.endAlone() || sayDrained() })
   const hasSockets = dispatch === 'shared'
@@ -27,14 +28,21 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   const loadedFiles = tellLoadedFiles(channel, files)
   let isReady = false
   let hasListened = false
+  let isServing = false
   const hold = probe && createHold()
   const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
 
   if (cluster.worker) cluster.worker.id = worker
+  if (calledAs) process.argv[1] = calledAs
   recordCrashes(crashFile, { requests, lastWords })
   deferInterrupt(drain)
-  watchServers({ onListen, onListening: announce })
+  const servers = watchServers({
+    onListen,
+    onListening: announce,
+    onClosed: (address) => channel.send({ type: 'closed', address }),
+    onSettled: beReadyIfServing
+  })
   if (hasSockets) shareSockets({ channel, isDraining: drain.isDraining, hold })
   channel.on('drain', (message) => {
     readiness?.stop()
@@ -45,6 +53,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
   tellState(channel, { maxRequests })
+  const activity = tellActivity(channel)
   answerDiagnostics(channel)
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online' && !readiness) setImmediate(beReady)
@@ -55,12 +64,20 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
     loadedFiles.begin()
   }
 
-  function announce (/** @type {string} */ address, /** @type {import('node:net').Server} */ server) {
+  function announce (/** @type {import('node:net').Server} */ server, /** @type {string} */ address, /** @type {boolean} */ isFixed) {
     hasListened = true
-    channel.send({ type: 'listening', address })
+    activity.stop()
+    channel.send({ type: 'listening', address, isFixed })
     if (readiness) return isReady || readiness.listening(server, address)
-    // One turn later, so that an app that listens on several addresses at once has asked for all of them.
-    if (!isReady && readySignal === 'listening') setImmediate(beReady)
+    whenServing(server, () => {
+      isServing = true
+      beReadyIfServing()
+    })
+  }
+
+  // An app that listens on several addresses at once is to have all of them.
+  function beReadyIfServing () {
+    if (isServing && readySignal === 'listening' && !readiness && !servers.isOpening()) beReady()
   }
 
   function sayDrained () {

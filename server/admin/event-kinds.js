@@ -8,6 +8,7 @@
 /** @type {Readonly<Record<string, EventKind>>} */
 const KINDS = Object.freeze({
   'master.started': { icon: 'power', tone: 'info', label: 'Master started' },
+  'master.waiting': { icon: 'hourglass', tone: 'warn', label: 'Start takes long' },
   'master.stopped': { icon: 'power', tone: 'idle', label: 'Master stopped' },
   'master.upgrading': { icon: 'rocket', tone: 'info', label: 'Upgrade started' },
   'master.upgraded': { icon: 'circle-check', tone: 'ok', label: 'Upgraded' },
@@ -17,6 +18,7 @@ const KINDS = Object.freeze({
   'worker.online': { icon: 'radio', tone: 'idle', label: 'Worker online' },
   'worker.listening': { icon: 'plug', tone: 'idle', label: 'Worker listening' },
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
+  'worker.no-server': { icon: 'circle-alert', tone: 'warn', label: 'Ready without listening' },
   'worker.warm-up-failed': { icon: 'circle-alert', tone: 'warn', label: 'Warm-up failed' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining' },
   'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited' },

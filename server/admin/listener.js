@@ -180,7 +180,7 @@ function bind (server, { host, port, socket }) {
 /** @param {NodeJS.ErrnoException} cause @param {{ host: string, port: number }} place */
 function bindError (cause, { host, port }) {
   if (cause.code === 'EADDRINUSE') {
-    return new DeckError('port-in-use', `admin.port: expected a free port on ${host}, but ${port} is in use`, { cause })
+    return new DeckError('port-in-use', `admin.port: expected a free port (option --admin-port, 0 takes any) on ${host}, but ${port} is in use`, { cause })
   }
   return new DeckError('listen-failed', `admin.host: expected an address to listen on, received ${host}:${port} (${cause.code})`, { cause })
 }

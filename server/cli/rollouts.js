@@ -1,6 +1,6 @@
 import { DeckError } from '../errors.js'
 import { parseDuration } from './duration.js'
-import { rolloutText } from './output.js'
+import { clean, rolloutText } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 /** @typedef {'pause' | 'resume' | 'abort' | 'promote' | 'retry'} Steering */
@@ -53,12 +53,13 @@ function countFrom (text) {
 
 /** @param {any} rollout @param {Context} context @param {string[]} [good] states that are a success */
 async function reportOn (rollout, context, good = ['succeeded']) {
-  const { options, print } = context
+  const { options, print, tell } = context
   if (!options.wait) {
     print(options.json ? json(rollout) : rolloutText(rollout))
     return
   }
   const ended = await follow(rollout, context)
+  for (const warning of ended.warnings ?? []) tell(`warning: ${clean(warning)}`)
   if (options.json) print(json(ended))
   if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; go on with "clusterdeck retry" or "resume", or take it back with "abort"`)
   if (!good.includes(ended.state)) {

@@ -53,6 +53,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       crash,
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
+      calledAs: release.calledAs ?? null,
       orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {
@@ -64,7 +65,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       [BOOT_VARIABLE]: JSON.stringify(settings)
     })
     const isTurnedAway = dispatch === 'round-robin' && isAsked(ready)
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isTurnedAway })
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isTurnedAway, message: stop.message })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import dgram from 'node:dgram'
 import { linkSync, lstatSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
-import { socketKey } from '../../workers/protocol.js'
+import { placeOfKey, socketKey } from '../../workers/protocol.js'
 import { createInherited } from './inherited.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
@@ -15,6 +16,8 @@ import { createInherited } from './inherited.js'
  * before its replacement asks for them.
  */
 const UNUSED_GRACE_MS = 30_000
+/** The same where every slot is served: a worker that is ready may still open a second port a little later. */
+const UNASKED_GRACE_MS = 5_000
 
 /**
  * The socket broker. The master binds each address once, without listening on it, and hands the same handle to every
@@ -26,35 +29,51 @@ const UNUSED_GRACE_MS = 30_000
  * @param {Keeper} [options.keeper]  has a copy of every socket, those of the master before, and the service manager's
  * @param {typeof bindSocket} [options.bind]
  * @param {number} [options.unusedGraceMs]
+ * @param {number} [options.unaskedGraceMs]
  */
-export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, unusedGraceMs = UNUSED_GRACE_MS }) {
-  /** @type {Map<string, { handle: any, data: unknown, file?: string, inherited?: number, users: Set<number>, unusedTimer?: NodeJS.Timeout }>} */
+export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS }) {
+  /** @type {Map<string, Socket>} */
   const held = new Map()
+  /** Workers that are ready: what they listen on is meant to last. @type {Set<number>} */
+  const ready = new Set()
   for (const [name, { handle, data: kept }] of keeper.held) {
-    if (name.startsWith(KEEPER_PREFIX)) held.set(name.slice(KEEPER_PREFIX.length), { ...kept, handle, users: new Set() })
+    if (name.startsWith(KEEPER_PREFIX)) held.set(name.slice(KEEPER_PREFIX.length), { ...kept, handle, query: placeOfKey(name.slice(KEEPER_PREFIX.length)), isEstablished: true, users: new Set() })
   }
   const inherited = createInherited(keeper.held)
   let isClosed = false
 
   return {
     /**
+     * @param {number} worker @param {SocketQuery} query
+     * @returns {boolean} whether another worker that is starting has the address, and may only be looking whether it is free
+     */
+    isContended: (worker, query) => !held.has(socketKey(query)) && findRival(worker, query)?.isEstablished === false,
+
+    /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown }} request
-     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean }}
+     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isStandIn?: boolean }}
      */
     request (worker, { query, data }) {
       const key = socketKey(query)
       let socket = held.get(key)
       if (!socket) {
+        if (findRival(worker, query)?.isEstablished) return { key, isStandIn: true }
         const bound = isClosed ? { errno: ECANCELED } : inherited.match(query) ?? bind(query)
         if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describe(query, bound.errno)) }
-        const { handle, errno, ...whose } = bound
-        socket = { handle, ...whose, data, users: new Set() }
+        const { errno, ...whose } = bound
+        socket = { ...whose, query, data, isEstablished: false, users: new Set() }
         held.set(key, socket)
-        keeper.hold(KEEPER_PREFIX + key, handle, { data, ...whose })
       }
       clearTimeout(socket.unusedTimer)
       socket.users.add(worker)
+      if (ready.has(worker) || socket.inherited !== undefined) keep(key, socket)
       return { key, handle: socket.handle, data: socket.data }
+    },
+
+    /** @param {number} worker is ready: what it listens on stays for its successors */
+    establish (worker) {
+      ready.add(worker)
+      for (const [key, socket] of held) if (socket.users.has(worker)) keep(key, socket)
     },
 
     /** @returns {string[]} of those that are bound */
@@ -62,14 +81,23 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
 
     /** @param {number} worker its app has closed the server, and means it */
     release (worker, /** @type {string} */ key) {
-      if (held.get(key)?.users.delete(worker)) expire(key)
+      const socket = held.get(key)
+      if (!socket?.users.delete(worker)) return
+      // It has only looked whether the address is free, and wants to find it so.
+      if (isUnused(key) && !socket.isEstablished) drop(key)
+      else expire(key)
     },
 
-    /** The workers have asked for what they need: what was kept from before and nobody wants may go. */
+    /** The workers have asked for what they need: what nobody wants any more may go, as connections to it would wait for ever. */
     expireUnused () {
-      for (const key of held.keys()) expire(key)
+      for (const key of held.keys()) expire(key, unaskedGraceMs)
       const unused = inherited.unused(new Set([...held.values()].map((socket) => socket.inherited)))
       if (unused.length > 0) onUnused(unused)
+    },
+
+    /** Those that no worker has are free again, at once. */
+    closeUnused () {
+      for (const key of [...held.keys()]) if (isUnused(key)) drop(key)
     },
 
     /** @param {SocketQuery} query @param {number} errno @returns {BindError} in words, with what is known of the cause */
@@ -80,6 +108,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
 
     /** @param {number} worker it is gone; its sockets stay for its successor */
     forget (worker) {
+      ready.delete(worker)
       for (const { users } of held.values()) users.delete(worker)
     },
 
@@ -102,25 +131,54 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     }
   }
 
-  /** @param {string} key */
-  function expire (key) {
+  /** Whoever looks for a free port has to find it free again at once, so the keeper has no copy before. @param {string} key @param {Socket} socket */
+  function keep (key, socket) {
+    if (socket.isEstablished) return
+    socket.isEstablished = true
+    const { handle, data, file, inherited: fd } = socket
+    keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(file !== undefined && { file }), ...(fd !== undefined && { inherited: fd }) })
+  }
+
+  /** @param {string} key @param {number} [graceMs] */
+  function expire (key, graceMs = unusedGraceMs) {
     const socket = held.get(key)
-    // One of the service manager's stays: nobody could bind it anew.
-    if (!socket || socket.users.size > 0 || socket.inherited !== undefined) return
+    if (!socket || !isUnused(key)) return
     clearTimeout(socket.unusedTimer)
-    socket.unusedTimer = setTimeout(() => drop(key), unusedGraceMs).unref()
+    socket.unusedTimer = setTimeout(() => drop(key), graceMs).unref()
+  }
+
+  /** @param {string} key @returns {boolean} one of the service manager's never is: nobody could bind it anew */
+  function isUnused (key) {
+    const socket = held.get(key)
+    return socket !== undefined && socket.users.size === 0 && socket.inherited === undefined
+  }
+
+  /**
+   * The kernel would only tell once both listen.
+   * @param {number} worker one that is starting @param {SocketQuery} query
+   * @returns {Socket | undefined} what covers that address, and that it does not have itself
+   */
+  function findRival (worker, query) {
+    if (ready.has(worker)) return undefined
+    for (const [key, socket] of [...held]) if (!socket.isEstablished && isUnused(key) && overlaps(socket.query, query)) drop(key)
+    return [...held.values()].find((socket) => !socket.users.has(worker) && overlaps(socket.query, query))
   }
 
   /** @param {string} key */
   function drop (key) {
     const socket = held.get(key)
     held.delete(key)
-    keeper.drop(KEEPER_PREFIX + key)
+    if (socket?.isEstablished) keeper.drop(KEEPER_PREFIX + key)
     clearTimeout(socket?.unusedTimer)
     socket?.handle.close()
     if (socket?.file) rmSync(socket.file, { force: true })
   }
 }
+
+/**
+ * `isEstablished`: a worker that was ready has listened there; `users`: the workers that have it now.
+ * @typedef {{ handle: any, query: Pick<SocketQuery, 'address' | 'port' | 'addressType'>, data: unknown, file?: string, inherited?: number, isEstablished: boolean, users: Set<number>, unusedTimer?: NodeJS.Timeout }} Socket
+ */
 
 /** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void, send: (message: Record<string, any>) => void }} Keeper */
 
@@ -144,6 +202,7 @@ const MAX_UNIX_PATH_BYTES = 107
  */
 export function bindSocket (query) {
   const { address, port } = query
+  if (isUdp(query)) return bindUdpSocket(query)
   if (port === -1 && address?.startsWith('/')) return bindUnixSocket(query, address)
   const handle = createHandle(query)
   if (typeof handle === 'number') return { errno: handle }
@@ -157,6 +216,25 @@ export function bindSocket (query) {
 /** @param {SocketQuery} query @returns {any} a handle, or an error number below 0 */
 function createHandle ({ address, port, addressType, fd, flags }) {
   return /** @type {any} */ (net)._createServerHandle(address, port, addressType, fd, flags)
+}
+
+/** @param {Pick<SocketQuery, 'addressType'>} query */
+function isUdp ({ addressType }) {
+  return String(addressType).startsWith('udp')
+}
+
+/**
+ * Node has no call that binds at once and does not receive either, so the handle is taken out of a socket of its own.
+ * @param {SocketQuery} query
+ */
+function bindUdpSocket ({ address, port, addressType, flags }) {
+  const socket = dgram.createSocket(/** @type {dgram.SocketType} */ (addressType))
+  const state = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'state symbol')
+  const { handle } = /** @type {any} */ (socket)[/** @type {any} */ (state)]
+  const errno = handle.bind(address, port ?? 0, flags ?? 0)
+  if (!errno) return { handle }
+  socket.close()
+  return { errno }
 }
 
 /**
@@ -204,6 +282,16 @@ function isBoundTo (/** @type {any} */ handle, /** @type {number | null} */ port
   const bound = {}
   handle.getsockname(bound)
   return bound.port === port
+}
+
+/** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType'>} Place */
+
+/** @param {Place} one @param {Place} other @returns {boolean} whether only one of them can be listened on */
+function overlaps (one, other) {
+  if (isUdp(one) !== isUdp(other)) return false
+  if (!one.port || one.port < 0 || one.port !== other.port) return false
+  const [a, b] = [one.address ?? '::', other.address ?? '::']
+  return a === b || a === '::' || b === '::' || (a === '0.0.0.0' && !b.includes(':')) || (b === '0.0.0.0' && !a.includes(':'))
 }
 
 /** @param {SocketQuery} query @param {number} errno @returns {BindError} */

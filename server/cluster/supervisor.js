@@ -2,12 +2,12 @@ import { rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { takeCrashNote } from '../crashes/note.js'
 import { DeckError } from '../errors.js'
+import { listAddresses } from '../lifecycle/addresses.js'
 import { reduce } from '../lifecycle/pool.js'
-import { isAsked } from '../lifecycle/readiness.js'
+import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { snapshot } from '../lifecycle/snapshot.js'
 import { isAlive } from '../process-identity.js'
 import { mayChange } from '../releases/resolve.js'
-import { createAddresses } from './addresses.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
 import { createSockets } from './sockets.js'
@@ -18,6 +18,10 @@ import { createWatchdog } from './watchdog.js'
 const EADDRINUSE = -constants.errno.EADDRINUSE
 /** Orphans look for orders ten times as seldom; until it is bound, connections are refused. */
 const BLOCKED_RETRY_MS = 20
+/** How long an address that another starting worker has is waited for. */
+const CONTENTION_MS = 2000
+/** One of each kind is enough to know what a worker does. */
+const MAX_RESOURCES = 50
 
 /**
  * Holds the one mutable state: inbox → reduce → publish what is decided → do it. Events go out first, so an intent is
@@ -48,7 +52,6 @@ export function createSupervisor (initialState, {
   const handles = new Map()
   /** What is known of the end of a worker until its exit is on record. @type {Map<number, any>} */
   const evidence = new Map()
-  const addresses = createAddresses()
   /** @type {(worker: number, reply: { id: number, error: string | null }) => void} */
   let diagnosed = () => {}
   /** @type {any[]} */
@@ -84,6 +87,7 @@ export function createSupervisor (initialState, {
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
     'close-sockets': () => sockets.close(),
     'expire-unused-sockets': () => sockets.expireUnused(),
+    'close-unused-sockets': () => sockets.closeUnused(),
     'prepare-release': (order) => { prepareRelease(order) },
     'begin-judging': () => judge.begin(),
     judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
@@ -101,21 +105,24 @@ export function createSupervisor (initialState, {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
       if (!handles.has(worker)) return
+      if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(hear, BLOCKED_RETRY_MS, worker, request)
       const { handle, ...reply } = sockets.request(worker, { query, data })
       if (reply.errno === EADDRINUSE && heldBefore.has(reply.key) && makeWay()) return setTimeout(hear, BLOCKED_RETRY_MS, worker, request)
       handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
     },
     'release-socket': (/** @type {number} */ worker, /** @type {any} */ { key }) => sockets.release(worker, key),
-    'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { query, errno }) {
+    'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { seq, query, errno }) {
       if (isFirstStart()) onStartBlocked(sockets.explain(query, errno))
+      else handles.get(worker)?.tell({ type: 'socket', seq, key: '', errno })
     },
-    listening (/** @type {number} */ worker, /** @type {any} */ { address }) {
-      if (addresses.add(worker, String(address))) receive({ type: 'worker-listening', worker, address: String(address) })
-    },
+    listening: (/** @type {number} */ worker, /** @type {any} */ { address, isFixed }) => receive({ type: 'worker-listening', worker, url: clip(address), isFixed: isFixed === true }),
+    closed: (/** @type {number} */ worker, /** @type {any} */ { address }) => receive({ type: 'worker-closed', worker, url: clip(address) }),
+    active: (/** @type {number} */ worker, /** @type {any} */ { resources }) => receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clip) }),
     probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
     ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
       const handle = handles.get(worker)
       if (handle && 'accept' in handle) handle.accept()
+      sockets.establish(worker)
       receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
     },
     diagnosed: (/** @type {number} */ worker, /** @type {any} */ reply) => diagnosed(worker, reply),
@@ -176,7 +183,10 @@ export function createSupervisor (initialState, {
     onDiagnosed (listener) { diagnosed = listener },
 
     /** URLs on which the app has been heard to listen. */
-    addresses: addresses.list,
+    addresses: () => listAddresses(state),
+
+    /** What a start that takes its time is waiting for. */
+    waitingFor: () => waitingFor(state),
 
     /** @returns {string[]} the releases that something still runs, or would come back on */
     releasesInUse () {
@@ -191,8 +201,8 @@ export function createSupervisor (initialState, {
         .map(({ forkedAt, ...worker }) => ({ ...worker, identity: handles.get(worker.id)?.identity }))
         // One whose fork is not on record is none to anybody else, and ends with this master.
         .filter(({ pid, identity }) => pid !== null && identity)
-      const { release, guard, nextWorker, nextRollout, nextRelease, upgrade } = state
-      return { desiredWorkers: state.slots.length, release, guard, nextWorker, nextRollout, nextRelease, firstOfNext: upgrade?.firstWorker ?? null, sockets: sockets.names(), workers }
+      const { release, guard, addresses, nextWorker, nextRollout, nextRelease, upgrade } = state
+      return { desiredWorkers: state.slots.length, release, guard, addresses, nextWorker, nextRollout, nextRelease, firstOfNext: upgrade?.firstWorker ?? null, sockets: sockets.names(), workers }
     },
 
     /**
@@ -258,10 +268,8 @@ export function createSupervisor (initialState, {
       if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
     },
 
-    /** Ends every worker without any grace. */
-    killAll () {
-      for (const handle of handles.values()) handle.kill()
-    }
+    /** Ends every worker without any grace. @param {string} reason */
+    killAll (reason) { receive({ type: 'kill-all', reason }) }
   }
 
   /** @param {any} input what has happened outside; it waits while another one is being worked on */
@@ -365,7 +373,6 @@ export function createSupervisor (initialState, {
     const end = known ? investigate(known, { ...exit, error }) : exit
     handles.delete(worker)
     vitals.left(worker)
-    addresses.forget(worker)
     sockets.forget(worker)
     receive({ type: 'worker-exited', worker, ...end })
   }

@@ -1,4 +1,4 @@
-import { envelope, unwrap } from '../../workers/protocol.js'
+import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { identify } from '../process-identity.js'
 import { turnAway } from './turn-away.js'
@@ -15,9 +15,9 @@ import { turnAway } from './turn-away.js'
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
  * @param {WorkerFiles} files
- * @param {{ isTurnedAway?: boolean }} [how] `isTurnedAway`: it gets no connection from this process before `accept`
+ * @param {{ isTurnedAway?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isTurnedAway`: it gets no connection from this process before `accept`
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }, { isTurnedAway = false } = {}) {
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }, { isTurnedAway = false, message = 'object' } = {}) {
   const { process: child } = worker
   const accept = isTurnedAway ? turnAway(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
@@ -51,7 +51,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
 
     /** The app hears that its time has come, by message and by signal. */
     terminate () {
-      send({ type: 'shutdown', from: 'master' })
+      send(shutdownMessage(message))
       child.kill('SIGTERM')
     },
 

@@ -8,7 +8,7 @@ import { bury, drain } from './worker.js'
  * its way out for the reason that the other master had.
  * @param {Turn} turn @param {import('./state.js').Orphan} orphan
  */
-export function adoptOrphan (turn, { exit, intent, state, orphan, ...known }) {
+export function adoptOrphan (turn, { exit, intent, state, orphan, addresses = [], ...known }) {
   /** @type {Worker} */
   const worker = {
     ...known,
@@ -17,6 +17,7 @@ export function adoptOrphan (turn, { exit, intent, state, orphan, ...known }) {
     // One that was starting ends with its master.
     intent: intent ?? (state === 'starting' ? withoutMaster(orphan) : null),
     readyTimeoutMs: turn.state.options.ready.timeoutMs,
+    addresses,
     orphan
   }
   turn.state.workers[worker.id] = worker

@@ -1,16 +1,17 @@
+import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, releaseAddresses, removeAddress } from './addresses.js'
 import { beginCrash } from './crashing.js'
 import { driftRefusal } from './drift.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
 import { goOnGuarding, liftGuard } from './guard.js'
-import { notReadyInTime, takeNoteOfProbe, tellWarmUp } from './readiness.js'
+import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
 import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout.js'
 import { createSlot, shownRelease } from './state.js'
 import { refuseSteering, STEERING } from './steering.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
-import { becomeReady, bury, cancelRetry, drain, forgive, forkServing, leaveSlot, replace, terminate } from './worker.js'
+import { becomeReady, bury, cancelRetry, clearDeadlines, drain, forgive, forkServing, killLate, leaveSlot, replace, terminate } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').PoolState} PoolState */
@@ -28,10 +29,13 @@ export function reduce (state, input) {
   const refusal = refuse(state, input)
   if (refusal) return { state, commands: [], events: [], refusal }
 
+  const wasSettled = isSettled(state)
   const turn = openTurn(state, input)
   const handle = /** @type {Record<string, (turn: Turn, input: any) => void>} */ (HANDLERS)[input.type]
   handle(turn, input)
   settle(turn)
+  // Whoever was to ask for a socket has done so by now.
+  if (!wasSettled && isSettled(turn.state)) turn.order({ type: 'expire-unused-sockets' })
   return { state: turn.state, commands: turn.commands, events: turn.events, refusal: null }
 }
 
@@ -79,7 +83,7 @@ const HANDLERS = {
     worker.intent = { cause: 'operator', actor, rollout: null }
     turn.tellOf('worker.killed', worker, { cause: 'operator', actor })
     turn.order({ type: 'kill', worker: id })
-    for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])) turn.order({ type: 'clear-deadline', deadline, id })
+    clearDeadlines(turn, id)
     lose(turn, worker, role, 'operator', `worker ${id} (slot ${worker.slot}) was killed by an operator`)
   },
 
@@ -108,6 +112,15 @@ const HANDLERS = {
     for (const worker of Object.values(state.workers)) drain(turn, worker, { cause, actor, rollout: null })
   },
 
+  'kill-all' (/** @type {Turn} */ turn, /** @type {{ reason: string }} */ { reason }) {
+    for (const worker of Object.values(turn.state.workers)) {
+      worker.state = 'stopping'
+      worker.intent ??= { cause: 'shutdown', actor: 'system', rollout: null }
+      worker.killedFor = reason
+      turn.order({ type: 'kill', worker: worker.id })
+    }
+  },
+
   'address-blocked' (/** @type {Turn} */ turn) {
     drainOrphans(turn, () => true)
   },
@@ -121,22 +134,22 @@ const HANDLERS = {
     turn.tellOf('worker.online', worker)
   }),
 
-  'worker-listening': ofWorker((turn, worker, { address }) => {
-    turn.tellOf('worker.listening', worker, { message: address })
+  'worker-listening': ofWorker((turn, worker, address) => {
+    addAddress(turn, worker, address)
+    if (worker.report && missingAddresses(turn, worker).length === 0) takeUp(turn, worker, worker.report)
   }),
+
+  'worker-closed': ofWorker((_turn, worker, { url }) => removeAddress(worker, url)),
+
+  'worker-active': ofWorker((_turn, worker, { resources }) => { worker.resources = resources }),
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 
   'worker-ready': ofWorker((turn, worker, report) => {
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting') return
-    becomeReady(turn, worker, report.probe)
-    tellWarmUp(turn, worker, report)
-    watchAge(turn, worker)
-    const slot = turn.slot(worker.slot)
-    if (slot?.candidate !== worker.id) return
-    if (isRecycled(turn, slot)) candidateTakesOver(turn, slot)
-    else candidateReady(turn, worker)
+    if (missingAddresses(turn, worker).length > 0) awaitAddresses(turn, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
+    else takeUp(turn, worker, report)
   }),
 
   'worker-drained': ofWorker((turn, worker) => {
@@ -169,7 +182,7 @@ const HANDLERS = {
     const cause = bury(turn, worker, exit)
     const reason = String(turn.events.at(-1)?.message)
     lose(turn, worker, role, cause, reason)
-    oldWorkerGone(turn, worker)
+    oldWorkerGone(turn, worker, { cause, reason })
     recycledGone(turn, worker)
   }),
 
@@ -190,16 +203,22 @@ const HANDLERS = {
 const DEADLINES = {
   ready (turn, worker) {
     if (worker.state !== 'starting') return
-    const message = notReadyInTime(worker, turn.state.options.ready)
-    const role = roleOf(turn, worker)
-    drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
-    lose(turn, worker, role, 'boot-failure', message)
+    if (worker.report) return DEADLINES.addresses(turn, worker)
+    if (!isNoServer(turn, worker)) return failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
+    tellNoServer(turn, worker)
+    takeUp(turn, worker, {})
+  },
+  addresses (turn, worker) {
+    if (worker.state !== 'starting') return
+    const message = listensElsewhere(turn, worker)
+    releaseAddresses(turn, worker)
+    failBoot(turn, worker, message)
   },
   drain (turn, worker) {
     if (worker.state === 'draining') terminate(turn, worker)
   },
   term (turn, worker) {
-    if (worker.state === 'stopping') turn.order({ type: 'kill', worker: worker.id })
+    if (worker.state === 'stopping') killLate(turn, worker)
   },
   steady (turn, worker) {
     const slot = turn.slot(worker.slot)
@@ -247,6 +266,7 @@ function resize (turn, size, actor) {
   const removed = state.slots.splice(size)
   const added = []
   for (const slot of removed) {
+    delete state.addresses[slot.number]
     cancelRetry(turn, slot)
     if (state.recycling?.slot === slot.number) endRecycling(turn)
     if (slot.candidate !== null) drain(turn, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
@@ -261,6 +281,25 @@ function resize (turn, size, actor) {
     forkServing(turn, slot)
   }
   resized(turn, { added, removed: removed.map(({ number }) => number) })
+}
+
+/** @param {Turn} turn @param {Worker} worker it is ready, and listens where it has to @param {{ probe?: string, warmupFailed?: string | null }} report */
+function takeUp (turn, worker, report) {
+  becomeReady(turn, worker, report.probe)
+  keepAddresses(turn, worker)
+  tellWarmUp(turn, worker, report)
+  watchAge(turn, worker)
+  const slot = turn.slot(worker.slot)
+  if (slot?.candidate !== worker.id) return
+  if (isRecycled(turn, slot)) candidateTakesOver(turn, slot)
+  else candidateReady(turn, worker)
+}
+
+/** @param {Turn} turn @param {Worker} worker @param {string} message why it is not ready */
+function failBoot (turn, worker, message) {
+  const role = roleOf(turn, worker)
+  drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
+  lose(turn, worker, role, 'boot-failure', message)
 }
 
 /** @param {Turn} turn @param {Worker} worker @returns {'serving' | 'candidate' | null} what its slot has it for */
@@ -292,7 +331,6 @@ function settle (turn) {
   const { state } = turn
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'
-    turn.order({ type: 'expire-unused-sockets' })
   }
   if (state.phase !== 'stopping') drainOrphans(turn, ({ slot }) => state.phase === 'running' || isReady(state, turn.slot(slot)))
   drainReplaced(turn)
@@ -313,6 +351,11 @@ function rollBackGuarded (turn) {
   // Once.
   liftGuard(turn)
   startRollout(turn, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
+}
+
+/** @param {PoolState} state @returns {boolean} whether every slot is served, and nobody is to be replaced */
+function isSettled (state) {
+  return state.phase === 'running' && !state.rollout && !state.recycling && !state.upgrade && state.slots.every((slot) => isReady(state, slot))
 }
 
 /** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot */

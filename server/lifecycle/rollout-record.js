@@ -5,6 +5,7 @@ import { guardDeploy } from './guard.js'
 /** @typedef {import('./state.js').RolloutStep} RolloutStep */
 
 const MAX_VERDICTS = 50
+const MAX_WARNINGS = 20
 
 /** @param {Turn} turn @param {import('./state.js').Worker} worker a candidate, or one that serves in its place */
 export function find (turn, worker) {
@@ -32,6 +33,11 @@ export function addVerdict (rollout, verdict) {
   rollout.verdicts = [...rollout.verdicts, verdict].slice(-MAX_VERDICTS)
 }
 
+/** @param {Rollout} rollout @param {string} warning what went wrong without making it fail */
+export function warn (rollout, warning) {
+  if (rollout.warnings.length < MAX_WARNINGS) rollout.warnings.push(warning)
+}
+
 /**
  * @param {Turn} turn @param {string} type
  * @param {{ step?: RolloutStep, actor?: string, message?: string | null }} [about] `actor`: who did this, where it is not whose rollout it is
@@ -45,9 +51,14 @@ export function tellRollout (turn, type, { step, actor, message } = {}) {
     actor: actor ?? rollout.actor,
     slot: step?.slot ?? null,
     worker: step?.newWorker ?? null,
-    message: message ?? (type === 'rollout.step' && step ? `slot ${step.slot}: ${step.state}` : rollout.reason ?? rollout.note),
+    message: message ?? (type === 'rollout.step' && step ? `slot ${step.slot}: ${step.state}` : messageOf(rollout)),
     detail: describe(rollout)
   })
+}
+
+/** @param {Rollout} rollout */
+function messageOf ({ reason, note, done, warnings }) {
+  return reason ?? (done && warnings.length > 0 ? [note, ...warnings].filter(Boolean).join('; ') : note)
 }
 
 /** @param {Rollout} rollout @returns {Omit<Rollout, 'progressDueAt' | 'progressLeftMs' | 'hasReplaced' | 'isAborted'>} as others see it */

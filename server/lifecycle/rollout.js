@@ -1,6 +1,6 @@
 import { isHeld, whyHeld } from './drift.js'
 import { giveUp, goBack, leave, revert } from './going-back.js'
-import { addVerdict, clearClocks, countReplaced, find, finish, mustFind, noteProgress, running, stageOf, tellRollout } from './rollout-record.js'
+import { addVerdict, clearClocks, countReplaced, find, finish, mustFind, noteProgress, running, stageOf, tellRollout, warn } from './rollout-record.js'
 import { begin, candidateBecameReady, promote, UNDER_WAY } from './rollout-steps.js'
 import { shownRelease } from './state.js'
 import { strategyOf } from './strategy.js'
@@ -12,6 +12,8 @@ import { strategyOf } from './strategy.js'
 
 /** Ends that say nothing of the release. */
 const OUTSIDE_CAUSES = ['killed', 'operator', 'scale-down', 'memory-limit', 'max-age', 'max-requests']
+/** Ends of an old worker that may have cost requests. */
+const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 const JUDGE_EVERY_MS = 5000
 
 /**
@@ -47,6 +49,7 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
     finishedAt: null,
     done: false,
     reason: null,
+    warnings: [],
     progress: { total: chosen.length, replaced: 0 },
     steps: []
   }
@@ -144,10 +147,12 @@ export function servingLost (turn, worker, cause, reason) {
   giveUp(turn, reason)
 }
 
-/** @param {Turn} turn @param {Worker} worker any that has exited: a step ends with its old worker */
-export function oldWorkerGone (turn, worker) {
-  const step = turn.state.rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && state === 'draining')
-  if (!step) return
+/** @param {Turn} turn @param {Worker} worker any that has exited: a step ends with its old worker @param {{ cause: string, reason: string }} exit */
+export function oldWorkerGone (turn, worker, { cause, reason }) {
+  const { rollout } = turn.state
+  const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && state === 'draining')
+  if (!rollout || !step) return
+  if (UNMEANT_CAUSES.includes(cause)) warn(rollout, `${reason}, while it drained`)
   endStep(turn, step, 'done')
   advance(turn)
 }

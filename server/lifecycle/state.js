@@ -2,7 +2,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * @typedef {object} LifecycleOptions  durations in ms
- * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[] }} ready
+ * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[], addresses?: 'same' | 'any' }} ready
  * @property {{ idleGraceMs: number, deadlineMs: number }} drain
  * @property {{ termGraceMs: number }} stop
  * @property {{ graceMs: number }} crash
@@ -21,6 +21,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} createdAt
  * @property {'live' | 'symlink' | 'path' | 'snapshot'} [mode]
  * @property {string} [cwd]
+ * @property {string} [calledAs]  what its workers see as their entry, where that is a link
  * @property {string | null} [source]  of a snapshot: the folder that was copied
  * @property {string[]} [args]  not for the eyes of others, as `execArgv`
  * @property {string[]} [execArgv]
@@ -55,6 +56,10 @@ import { blankRecord } from './restart-policy.js'
  * @property {number} readyTimeoutMs
  * @property {{ cause: string, message: string, isHeld?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isHeld`: it has been told that it is not, see drift.js
  * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
+ * @property {import('./addresses.js').Address[]} addresses  where it listens
+ * @property {{ probe?: string, warmupFailed?: string | null }} [report]  it is ready, but does not listen yet where it has to
+ * @property {string[]} [resources]  what keeps it running while it does not listen, as Node names it
+ * @property {string} [killedFor]  why the master has killed it
  * @property {string} [probed]  why its app was not ready when it was last asked
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
  */
@@ -68,7 +73,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * What another master has left behind of a worker. `exit`: it is known to have ended, and how as far as that is known.
- * @typedef {Pick<Worker, 'id' | 'slot' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
+ * @typedef {Pick<Worker, 'id' | 'slot' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { addresses?: import('./addresses.js').Address[], orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
  */
 
 /**
@@ -129,6 +134,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} finishedAt
  * @property {boolean} done
  * @property {string | null} reason
+ * @property {string[]} warnings  what went wrong without making it fail, the first 20
  * @property {{ total: number, replaced: number }} progress
  * @property {RolloutStep[]} steps
  */
@@ -149,6 +155,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Upgrade | null} upgrade
  * @property {import('./recycling.js').Recycling | null} recycling
  * @property {import('./guard.js').Guard | null} guard
+ * @property {Record<number, import('./addresses.js').Address[]>} addresses  where the last worker of a slot that was ready has listened
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
@@ -173,6 +180,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'restart-worker', worker: number, actor: string }
  *   | { type: 'kill-worker', worker: number, actor: string }
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
+ *   | { type: 'kill-all', reason: string }
  *   | { type: 'upgrade', execPath: string | null, note?: string | null, actor: string }
  *   | { type: 'next-failing', reason: string }
  *   | { type: 'next-gone', reason: string, lastWorker: number, orphans: Orphan[] }
@@ -181,7 +189,9 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'address-blocked' }
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }
- *   | { type: 'worker-listening', worker: number, address: string }
+ *   | { type: 'worker-listening', worker: number, url: string, isFixed: boolean }
+ *   | { type: 'worker-closed', worker: number, url: string }
+ *   | { type: 'worker-active', worker: number, resources: string[] }
  *   | { type: 'worker-probed', worker: number, text: string }
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null }
  *   | { type: 'worker-drained', worker: number }
@@ -194,7 +204,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
- * @typedef {'ready' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
+ * @typedef {'ready' | 'addresses' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
  */
 
 /**
@@ -207,6 +217,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'clear-deadline', deadline: DeadlineKind, id: number }
  *   | { type: 'close-sockets' }
  *   | { type: 'expire-unused-sockets' }
+ *   | { type: 'close-unused-sockets' }
  *   | { type: 'prepare-release', rollout: number, source: Record<string, unknown>, note: string | null, actor: string }
  *   | { type: 'begin-judging' }
  *   | { type: 'judge', rollout: number, isFinal: boolean, fresh: number[], old: number[], limits: import('./strategy.js').Limits }
@@ -227,9 +238,10 @@ import { blankRecord } from './restart-policy.js'
  * @param {number} [start.lastRollout]  the highest number already used in this data folder; of releases likewise
  * @param {number} [start.lastRelease]
  * @param {number} [start.nextWorker]
+ * @param {Record<number, import('./addresses.js').Address[]>} [start.addresses]  of the master before, by slot
  * @returns {PoolState}
  */
-export function createState ({ options, release, time, lastRollout = 0, lastRelease = 0, nextWorker = 1 }) {
+export function createState ({ options, release, time, lastRollout = 0, lastRelease = 0, nextWorker = 1, addresses = {} }) {
   const first = 'id' in release ? release : { id: `r${lastRelease + 1}`, createdAt: new Date(time).toISOString(), ...release }
   return {
     phase: 'idle',
@@ -240,6 +252,7 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     upgrade: null,
     recycling: null,
     guard: null,
+    addresses,
     release: first,
     releases: { [first.id]: first },
     nextWorker,

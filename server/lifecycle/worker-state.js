@@ -24,10 +24,19 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
  * @returns {string} a cause of the history
  */
 export function causeOfExit ({ state, intent, orphan }, { code, signal, error, isOutOfMemory }) {
-  if (intent) return intent.cause
+  if (intent && !hasFailed(state, { code, signal, error })) return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
   // Exit code 0 is how one ends that has lost its master and is not taken over in time.
   if (orphan && !code && signal === null && !error) return orphan
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
+  if (intent?.cause === 'boot-failure') return intent.cause
   return state === 'starting' ? 'boot-failure' : 'crash'
+}
+
+/**
+ * One that drains has not been told to end yet. If it does by an error, it takes with it what it was still answering.
+ * @param {WorkerState} state @param {{ code: number | null, signal: string | null, error?: unknown }} exit
+ */
+function hasFailed (state, { code, signal, error }) {
+  return state === 'draining' && (Boolean(error) || Boolean(code) || signal !== null)
 }

@@ -16,7 +16,7 @@ import { canMove, causeOfExit } from './worker-state.js'
 export function fork (turn, slot, release, { readyTimeoutMs = turn.state.options.ready.timeoutMs } = {}) {
   const id = turn.state.nextWorker++
   turn.state.workers[id] = {
-    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, readyTimeoutMs, isDrifted: release in turn.drift, orphan: null
+    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, readyTimeoutMs, isDrifted: release in turn.drift, orphan: null, addresses: []
   }
   turn.order({ type: 'fork', worker: id, slot: slot.number, release: turn.state.releases[release] })
   turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: readyTimeoutMs })
@@ -35,9 +35,9 @@ export function forkServing (turn, slot) {
 /** @param {Turn} turn @param {Worker} worker @param {string} [probe] what its app was found to answer */
 export function becomeReady (turn, worker, probe) {
   worker.state = 'ready'
-  delete worker.probed
+  for (const name of /** @type {const} */ (['probed', 'report', 'resources'])) delete worker[name]
   worker.readyAt = turn.isoTime()
-  turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
+  for (const deadline of /** @type {const} */ (['ready', 'addresses'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   turn.order({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: turn.state.options.restart.resetAfterMs })
   turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker), message: probe ?? null })
 }
@@ -55,9 +55,7 @@ export function drain (turn, worker, intent, { isTold = false, deadlineMs = turn
   worker.intent = intent
   const { idleGraceMs } = turn.state.options.drain
   turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
-  turn.order({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
-  turn.order({ type: 'clear-deadline', deadline: 'steady', id: worker.id })
-  turn.order({ type: 'clear-deadline', deadline: 'age', id: worker.id })
+  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'steady', 'age'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   if (!isTold) turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
   turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
 }
@@ -65,10 +63,24 @@ export function drain (turn, worker, intent, { isTold = false, deadlineMs = turn
 /** @param {Turn} turn @param {Worker} worker it has drained, or may no longer */
 export function terminate (turn, worker) {
   worker.state = 'stopping'
+  delete worker.report
   turn.order({ type: 'clear-deadline', deadline: 'drain', id: worker.id })
   turn.order({ type: 'terminate', worker: worker.id })
   turn.order({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: turn.state.options.stop.termGraceMs })
 }
+
+/** @param {Turn} turn @param {Worker} worker it has heard SIGTERM, and is still there */
+export function killLate (turn, worker) {
+  worker.killedFor = `it had not ended ${turn.state.options.stop.termGraceMs} ms after SIGTERM (option stop.termGraceMs)`
+  turn.order({ type: 'kill', worker: worker.id })
+}
+
+/** @param {Turn} turn @param {number} id a worker's that is gone, or as good as gone */
+export function clearDeadlines (turn, id) {
+  for (const deadline of WORKER_DEADLINES) turn.order({ type: 'clear-deadline', deadline, id })
+}
+
+const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
 
 /**
  * Takes note of an exit.
@@ -79,15 +91,14 @@ export function terminate (turn, worker) {
 export function bury (turn, worker, exit) {
   const cause = causeOfExit(worker, exit)
   const message = exitMessage(worker, exit)
-  for (const deadline of /** @type {const} */ (['ready', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])) {
-    turn.order({ type: 'clear-deadline', deadline, id: worker.id })
-  }
+  clearDeadlines(turn, worker.id)
   turn.tellOf('worker.exited', worker, {
     cause,
     code: exit.code,
     signal: exit.signal,
     uptimeMs: uptime(turn, worker),
-    actor: worker.intent?.actor ?? null,
+    // Nobody means a worker to crash, also not one that is to go.
+    actor: worker.intent?.cause === cause ? worker.intent.actor : null,
     rollout: worker.intent?.rollout ?? turn.state.rollout?.id ?? null,
     message,
     detail: exit.error ? { errorName: exit.error.errorName, stack: exit.error.stack } : null
@@ -153,7 +164,7 @@ export function leaveSlot (turn, worker) {
 
 /** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit */
 function exitMessage (worker, { code, signal, error }) {
-  const how = signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known'
+  const how = signal === 'SIGKILL' && worker.killedFor ? `was killed, as ${worker.killedFor}` : signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known'
   const when = worker.state === 'starting' ? ' before it was ready' : ''
   const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
   // What an exception is about to do is told once.

@@ -264,6 +264,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     const stamp = tree?.digest ?? null
     const about = {
       cwd: place.cwd,
+      ...('calledAs' in place && { calledAs: place.calledAs }),
       source: tree && place.folder,
       ...await describeFolder(place.folder),
       environment: { digest: surroundings.digest, names: Object.keys(surroundings.values).sort() },

@@ -17,6 +17,7 @@ export function mayChange ({ mode }) {
  * @property {string} entry
  * @property {string} folder  the app's package folder
  * @property {string} cwd  what its workers run in
+ * @property {string} [calledAs]  the entry as it was named, where that is itself a link, as in `node_modules/.bin`: what `process.argv[1]` shows
  */
 
 const MAX_PATH_CHARS = 4096
@@ -36,6 +37,7 @@ export async function resolveConfigured ({ entry, cwd, mode }) {
     mode: link ? 'symlink' : 'live',
     entry: real,
     folder: await packageFolder(real, link?.target ?? null),
+    ...((await lstat(entry)).isSymbolicLink() && { calledAs: entry }),
     // A folder that goes through the link too has to be the one of this release, also for a worker of tomorrow.
     cwd: await realpath(cwd).catch(() => cwd)
   }

@@ -41,6 +41,21 @@ describe('drain', { concurrency: true }, () => {
     agent.destroy()
   })
 
+  test('an app that says keep-alive itself does not have the last word', async (t) => {
+    const deck = await startDeck(t, 'says-keep-alive-itself.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
+    await deck.until({ ready: 1 })
+    const url = await deck.appUrl()
+    const ways = ['/set', '/object', '/list', '/pairs'].map((way) => ({ way, agent: new http.Agent({ keepAlive: true, maxSockets: 1 }) }))
+    for (const { way, agent } of ways) assert.match(String((await keepAliveGet(`${url}${way}`, agent).response).headers.connection), /keep-alive/i)
+    await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    for (const { way, agent } of ways) {
+      const { headers, isReused } = await keepAliveGet(`${url}${way}`, agent).response
+      assert.deepEqual([isReused, headers.connection, headers['x-way']], [true, 'close', ['/list', '/pairs'].includes(way) ? way.slice(1) : undefined], way)
+    }
+    await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout, long before the grace period is over')
+  })
+
   test('idle connections are cut after the grace period, those that never asked for anything too', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--drain-idle-grace-ms', '200'] })
     await deck.until({ ready: 1 })
@@ -62,6 +77,46 @@ describe('drain', { concurrency: true }, () => {
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const [exit] = await deck.history('type=worker.exited')
     assert.deepEqual([exit.cause, exit.signal, exit.worker], ['deploy', 'SIGKILL', 1])
+    assert.equal(exit.message, 'worker 1 (slot 1) was killed, as it had not ended 300 ms after SIGTERM (option stop.termGraceMs)')
+  })
+
+  test('an app with the shutdown of the Express documentation ends by itself, and its exit listeners run', async (t) => {
+    const notes = path.join(tempFolder(), 'notes')
+    const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
+    await deck.until({ ready: 1 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
+    const [exit] = await deck.history('type=worker.exited')
+    assert.deepEqual([exit.code, exit.signal], [0, null])
+  })
+
+  test('an app that waits for the message of PM2 gets it where that is configured', async (t) => {
+    const notes = path.join(tempFolder(), 'notes')
+    const deck = await startDeck(t, 'waits-for-pm2-message.js', { workers: 1, env: { NOTES: notes }, flags: ['--stop-message', 'text'] })
+    await deck.until({ ready: 1 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    assert.equal(await readFile(notes, 'utf8'), 'shutdown\n')
+  })
+
+  test('a worker that crashes while it drains is a crash, in the history and among the crashes, and its rollout says so', async (t) => {
+    const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
+    await deck.until({ ready: 1 })
+    const url = await deck.appUrl()
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    await keepAliveGet(url, agent).response
+    const { body: { id } } = await deck.api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    const last = keepAliveGet(`${url}/throw-in-request`, agent)
+    last.response.catch(() => {})
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
+    assert.deepEqual([exit.cause, exit.code, exit.actor, exit.rollout], ['crash', 1, null, id])
+    const { body: { items: [group] } } = await deck.api('/crashes')
+    assert.deepEqual([group.errorName, group.count], ['RangeError', 1])
+    const { body: rollout } = await deck.api(`/rollouts/${id}?wait=60s`)
+    assert.deepEqual([rollout.state, rollout.warnings], ['succeeded', ['worker 1 (slot 1) exited with code 1: RangeError: boom, while it drained']])
+    const succeeded = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
+    assert.match(succeeded.message, /RangeError: boom, while it drained$/)
+    agent.destroy()
   })
 
   test('a connection that does not end is cut when the drain deadline passes', async (t) => {

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { lookup } from 'node:dns/promises'
+import { symlink } from 'node:fs/promises'
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
 import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import WebSocket from 'ws'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { freePort } from '../support/ports.js'
 
 /** @typedef {import('../support/deck.js').Deck} Deck */
 
@@ -151,20 +154,21 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await deck.untilEvent(({ type }) => type === 'worker.ready', 'the worker that was asked to be ready')
   })
 
+  test('an app sees nothing of how it was started, and neither do its children; an entry that is a link has its own name', async (t) => {
+    const link = path.join(tempFolder(), 'serve')
+    await symlink(fileURLToPath(new URL('../fixtures/tells-what-it-sees.js', import.meta.url)), link)
+    const { url } = await run(t, link, { flags: ['--exec-argv', '--no-deprecation'], args: ['--colour'] })
+    const { own, child } = JSON.parse(await get(url))
+    assert.deepEqual(own.argv.slice(1), [link, '--colour'])
+    assert.deepEqual([own.execArgv, child.execArgv], [['--no-deprecation'], ['--no-deprecation']])
+    assert.deepEqual(own.env.sort(), ['CLUSTERDECK_RELEASE', 'CLUSTERDECK_SLOT'])
+  })
+
   test('an app that is no server is ready when it is online', async (t) => {
     const { deck } = await run(t, 'never-listens.js', { flags: ['--ready-signal', 'online'] })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
   })
 })
-
-async function freePort () {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = /** @type {net.AddressInfo} */ (server.address())
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** @returns {Promise<{ body: string, session: Buffer | undefined, isReused: boolean }>} */
 function tlsGet (/** @type {number} */ port, /** @type {Buffer | undefined} */ session = undefined) {

@@ -38,7 +38,7 @@ export async function supervised (t, app, { workers = 1, flags = {}, args = [] }
   })
   t.after(async () => {
     if (!['stopping', 'stopped'].includes(deck.snapshot().state)) deck.dispatch({ type: 'stop', actor: 'test' })
-    const timer = setTimeout(() => deck.killAll(), PATIENCE_MS)
+    const timer = setTimeout(() => deck.killAll('the test is over'), PATIENCE_MS)
     await deck.finished
     clearTimeout(timer)
   })

@@ -32,14 +32,14 @@ function setUp () {
     intent: null,
     identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' }
   }
-  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 }, desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'], since: 5, workers: [worker] }
+  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 }, desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'], addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, workers: [worker] }
   return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
 }
 
 describe('inherit', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(inherit(null, config, null), { lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1 })
+    assert.deepEqual(inherit(null, config, null), { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -51,6 +51,7 @@ describe('inherit', () => {
       before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }],
       sockets: ['null:3000:4:undefined:0'],
+      addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] },
       since: 5,
       release,
       guard,

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { startDeck } from '../support/deck.js'
+import { freePort } from '../support/ports.js'
+
+const SOON = ['--ready-timeout-ms', '1000']
+
+describe('apps that are no server', { concurrency: 2 }, () => {
+  test('one with a timer counts as ready once its time to listen is over; that is said once, with the option that saves the wait', async (t) => {
+    const deck = await startDeck(t, 'never-listens.js', { flags: SOON })
+    await deck.until({ ready: 2 })
+    const [said, ...others] = await deck.history('type=worker.no-server')
+    assert.deepEqual(others, [])
+    assert.match(said.message, /^worker \d \(slot \d\) runs, but has not listened within 1000 ms: it counts as ready\. .*--ready-signal online/)
+    assert.match(deck.output.stdout, /worker\.no-server worker \d/)
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    assert.equal((await deck.history('type=worker.no-server')).length, 1)
+  })
+
+  test('a server of UDP alone likewise, and it answers', async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, 'udp-echo.js', { workers: 1, flags: SOON, env: { PORT: String(port) } })
+    await deck.until({ ready: 1 })
+    const socket = createSocket('udp4').bind()
+    await once(socket, 'listening')
+    socket.send('hello', port, '127.0.0.1')
+    const [answer] = await once(socket, 'message')
+    assert.equal(String(answer), 'hello')
+    socket.close()
+  })
+
+  test('a UDP socket outlives its workers and its master: no datagram goes unanswered', async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, 'udp-echo.js', { flags: ['--ready-signal', 'online'], env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    const socket = createSocket('udp4').bind()
+    await once(socket, 'listening')
+    const stopping = new AbortController()
+    const asking = (async () => {
+      let count = 0
+      while (!stopping.signal.aborted) {
+        socket.send(String(++count), port, '127.0.0.1')
+        const [answer] = await once(socket, 'message', { signal: AbortSignal.timeout(10_000) })
+        assert.equal(String(answer), String(count))
+      }
+      return count
+    })()
+    asking.catch(() => {})
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    stopping.abort()
+    assert.ok(await asking > 50)
+    socket.close()
+    assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause, code }) => `${cause} ${code}`).sort(), ['master-lost 0', 'master-lost 0', 'restart 0', 'restart 0'])
+  })
+
+  test('one that has nothing to do is not ready', async (t) => {
+    const deck = await startDeck(t, 'does-nothing.js', { workers: 1, flags: SOON })
+    const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the end of its time')
+    assert.deepEqual([message, cause], ['worker 1 (slot 1) was not ready within 1000 ms (option ready.timeoutMs)', 'boot-failure'])
+  })
+
+  test('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
+    const deck = await startDeck(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
+    const { message } = await deck.untilEvent(({ type }) => type === 'master.waiting', 'the line')
+    assert.equal(message, '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: listening; if it is no server: --ready-signal online)')
+    assert.ok(deck.output.stdout.includes(message))
+  })
+})
