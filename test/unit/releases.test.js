@@ -207,9 +207,9 @@ describe('a snapshot', () => {
     const { releases } = await registry({ folder, mode: 'snapshot' })
     const release = await releases.prepare(ACTOR)
     const [ours, its] = [folder, release.path].map((top) => path.join(top, 'node_modules/dep/index.js'))
-    const isFixed = statSync(ours).ino === statSync(its).ino
+    const isShared = statSync(ours).ino === statSync(its).ino
     writeFileSync(ours, 'two')
-    assert.equal(readFileSync(its, 'utf8'), isFixed ? 'two' : 'one')
+    assert.equal(readFileSync(its, 'utf8'), isShared ? 'two' : 'one')
     assert.notEqual(statSync(path.join(folder, 'app.js')).ino, statSync(release.entry).ino)
   })
 
