@@ -295,8 +295,7 @@ export function createSupervisor (initialState, {
     isWorking = true
     try {
       const stamp = { at: now(), time: time(), random: random() }
-      const isDeploy = input.type === 'rollout' ? input.kind === 'deploy' : input.type === 'release-prepared' && state.rollout?.kind === 'deploy'
-      const result = reduce(state, { ...input, ...stamp, drift: MAY_FORK.has(input.type) && !isDeploy ? drift.look([...releasesInUse(), ...(input.release ? [input.release.id] : [])]) : {} })
+      const result = decide({ ...input, ...stamp })
       state = result.state
       noteDeploy(stamp.time)
       for (const event of result.events) events.publish(event.type === 'worker.exited' ? recordCrash(event) : event)
@@ -315,10 +314,24 @@ export function createSupervisor (initialState, {
     drift.renew(rollout.to, since)
   }
 
-  /** @returns {string[]} those on which a worker may be forked now */
-  function releasesInUse () {
-    const ofRollout = state.rollout ? [state.rollout.to, state.rollout.from, ...state.rollout.steps.map(({ from }) => from)] : []
-    return [state.release.id, ...state.slots.map(({ release }) => release), ...ofRollout].filter((id) => id !== null)
+  /**
+   * Whether the files of a release have changed is asked only where a worker is about to be forked on it; then it is
+   * decided once more, knowing the answer. What is deployed is meant as it is.
+   * @param {any} input
+   */
+  function decide (input) {
+    const isDeploy = input.type === 'rollout' ? input.kind === 'deploy' : input.type === 'release-prepared' && state.rollout?.kind === 'deploy'
+    /** @type {ReturnType<typeof drift.look>} */
+    const changed = {}
+    /** @type {Set<string>} */
+    const asked = new Set()
+    for (;;) {
+      const result = reduce(state, { ...input, drift: changed })
+      const news = isDeploy ? [] : releasesToFork(result).filter((id) => !asked.has(id))
+      if (news.length === 0) return result
+      news.forEach((id) => asked.add(id))
+      Object.assign(changed, drift.look(news))
+    }
   }
 
   /** @param {Command} command one that fails must not take the others with it */
@@ -410,16 +423,18 @@ export function createSupervisor (initialState, {
 
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('nobody judges here') } }
-/** After which a worker may be forked on a release that others run already. */
-const MAY_FORK = new Set([
-  'worker-exited', 'worker-crashing', 'worker-silent', 'worker-answered', 'worker-ready', 'worker-due', 'deadline-passed', 'scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'next-gone',
-  'release-prepared', 'judged', 'resume', 'retry', 'promote', 'abort'
-])
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */
 const NO_CRASHES = { examine: () => ({ memoryKind: null, stderr: [] }), record: (event) => event }
+
+/** @param {ReturnType<typeof reduce>} result @returns {string[]} the releases of its new workers, and of those of a next master */
+function releasesToFork ({ commands, state }) {
+  const isUpgrade = commands.some(({ type }) => type === 'start-next')
+  const ids = [...commands.map((command) => command.type === 'fork' ? command.release.id : null), ...isUpgrade ? state.slots.map(({ release }) => release) : []]
+  return [...new Set(ids)].filter((id) => id !== null)
+}
 
 /** @param {unknown} text of the app's own */
 function clip (text) {
