@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import path from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { identify, isAlive } from '../../server/process-identity.js'
@@ -9,6 +12,7 @@ import { runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { createInstallation } from '../support/install.js'
 import { hammer, openFreshConnections } from '../support/load.js'
+import { until } from '../support/until.js'
 
 describe('upgrade in place', () => {
   test('changes to the installed version under load: no request fails, and the history tells it in order', async (t) => {
@@ -46,6 +50,26 @@ describe('upgrade in place', () => {
     await deck.until({ ready: 2 })
     const orphaned = await deck.history('type=worker.orphaned&cause=master-lost')
     assert.deepEqual(orphaned.map(({ worker }) => worker).sort(), serving.map(idOf), 'the workers of an upgrade outlive their master as well')
+  })
+
+  test('webhooks that wait are delivered before the old master ends', async (t) => {
+    const { cli, install } = createInstallation()
+    /** @type {string[]} */
+    const delivered = []
+    const receiver = createServer(async (request, response) => {
+      const { event } = JSON.parse(String(await buffer(request)))
+      setTimeout(() => response.end(() => delivered.push(event.type)), 700)
+    }).listen(0, '127.0.0.1')
+    await once(receiver, 'listening')
+    t.after(() => receiver.close())
+    const config = path.join(tempFolder(), 'clusterdeck.config.json')
+    const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (receiver.address()).port}/`
+    await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['worker.orphaned', 'master.stopped:upgrade'] }] }))
+    const deck = await startDeck(t, 'answers-with-pid.js', { cli, flags: ['--config', config] })
+    await deck.until({ ready: 2 })
+    await install('1.1.0')
+    await upgrade(deck, '--wait')
+    await until(() => delivered.includes('master.stopped'), 'the end of the old master to be told')
   })
 
   for (const [what, broken, reason] of /** @type {const} */ ([
