@@ -21,6 +21,8 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   const worker = /** @type {import('node:cluster').Worker} */ (cluster.worker)
   const master = process.ppid
   let isOrphan = false
+  /** @type {NodeJS.Timeout | undefined} */
+  let deadline
   let outlives = settings.outlives
   worker.once('disconnect', () => {
     // The app itself has said that this worker should end.
@@ -59,7 +61,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
     if (drain.isDrained()) return end()
     // Its master would have ended it then, and the next one may never come.
-    if (drain.isDraining()) return setTimeout(end, settings.deadlineMs)
+    if (drain.isDraining()) return endWithin(settings.deadlineMs)
     if (!outlives || !hasSockets) return leave(settings)
     let aloneSince = performance.now()
     const timer = setInterval(() => {
@@ -77,12 +79,16 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
   /** @param {{ idleGraceMs: number, deadlineMs: number }} limits */
   function leave ({ idleGraceMs, deadlineMs }) {
-    setTimeout(end, deadlineMs)
+    endWithin(deadlineMs)
     drain.start({ idleGraceMs })
   }
 
+  /** @param {number} ms */
+  function endWithin (ms) { deadline = setTimeout(end, ms) }
+
   /** What a master does with a worker that has drained. */
   function end () {
+    clearTimeout(deadline)
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), settings.termGraceMs).unref()
     process.emit('message', shutdownMessage(settings.message), undefined)
     process.kill(process.pid, 'SIGTERM')

@@ -24,7 +24,7 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
  * @returns {string} a cause of the history
  */
 export function causeOfExit ({ state, intent, orphan }, { code, signal, error, isOutOfMemory }) {
-  if (intent && !hasFailed(state, { code, signal, error })) return intent.cause
+  if (intent && !hasFailed({ state, orphan }, { code, signal, error })) return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
   // Exit code 0 is how one ends that has lost its master and is not taken over in time.
   if (orphan && !code && signal === null && !error) return orphan
@@ -34,9 +34,11 @@ export function causeOfExit ({ state, intent, orphan }, { code, signal, error, i
 }
 
 /**
- * One that drains has not been told to end yet. If it does by an error, it takes with it what it was still answering.
- * @param {WorkerState} state @param {{ code: number | null, signal: string | null, error?: unknown }} exit
+ * One that drains has not been told to end yet. If it does by an error, it takes with it what it was still answering. An
+ * orphan ends itself, by signals in the end.
+ * @param {{ state: WorkerState, orphan: string | null }} worker @param {{ code: number | null, signal: string | null, error?: unknown }} exit
  */
-function hasFailed (state, { code, signal, error }) {
-  return state === 'draining' && (Boolean(error) || Boolean(code) || signal !== null)
+function hasFailed ({ state, orphan }, { code, signal, error }) {
+  if (state !== 'draining') return false
+  return Boolean(error) || Boolean(code) || (signal !== null && !(orphan && OUTSIDE_SIGNALS.includes(signal)))
 }

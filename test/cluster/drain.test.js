@@ -90,6 +90,17 @@ describe('drain', { concurrency: true }, () => {
     assert.deepEqual([exit.code, exit.signal], [0, null])
   })
 
+  test('it does so too where its master has died and the next one has replaced it', async (t) => {
+    const notes = path.join(tempFolder(), 'notes')
+    const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
+    await deck.until({ ready: 1 })
+    await deck.loseMaster()
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the end of the orphan')
+    assert.equal(exit.cause, 'master-lost')
+    assert.ok(exit.signal === null, 'no SIGKILL was needed')
+    assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
+  })
+
   test('an app that waits for the message of PM2 gets it where that is configured', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
     const deck = await startDeck(t, 'waits-for-pm2-message.js', { workers: 1, env: { NOTES: notes }, flags: ['--stop-message', 'text'] })
