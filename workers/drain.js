@@ -22,12 +22,14 @@ export function createDrain ({ onDrained }) {
   /** @type {Map<any, any>} the server of each open connection */
   const connections = new Map()
   const http2Sessions = createHttp2Sessions()
+  /** @type {Set<any>} handles of UDP sockets that other workers have too */
+  const datagrams = new Set()
   const ownMessageListeners = messageListeners()
   let state = 'serving'
   /** @type {NodeJS.Timeout | undefined} */
   let cutting
 
-  return { watch, start, servers: () => servers, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
+  return { watch, watchDatagrams, start, servers: () => servers, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
 
   /** @param {any} server */
   function watch (server) {
@@ -39,6 +41,11 @@ export function createDrain ({ onDrained }) {
     if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keep(server, socket))
     if (typeof server.updateSettings === 'function') http2Sessions.watch(server)
     server.on('close', () => servers.delete(server))
+  }
+
+  /** @param {any} handle of a UDP socket */
+  function watchDatagrams (handle) {
+    datagrams.add(handle)
   }
 
   function keep (/** @type {any} */ server, /** @type {any} */ socket) {
@@ -63,6 +70,8 @@ export function createDrain ({ onDrained }) {
     }
     endAfterAnswers()
     http2Sessions.leave()
+    // EBADF: closed meanwhile. What comes from now on is for the other workers.
+    for (const handle of datagrams) handle.recvStop()
     cutting = setTimeout(() => { cutting = setInterval(cutIdle, CUT_INTERVAL_MS) }, idleGraceMs)
     finishIfEmpty()
   }

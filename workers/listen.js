@@ -81,9 +81,9 @@ function isFixed (where) {
  * so the kernel's queue of connections outlives every worker. Replaces the one hook through which `net` asks the
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
  * UDP sockets come the same way.
- * @param {{ channel: import('./channel.js').Channel, isDraining: () => boolean, hold: import('./hold.js').Hold | null }} options
+ * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, hold: import('./hold.js').Hold | null }} options
  */
-export function shareSockets ({ channel, isDraining, hold }) {
+export function shareSockets ({ channel, drain, hold }) {
   const nodeCluster = /** @type {any} */ (cluster)
   const indexes = createIndexes()
   /** @type {Map<number, (reply: any, handle: any) => void>} */
@@ -98,7 +98,7 @@ export function shareSockets ({ channel, isDraining, hold }) {
 
   nodeCluster._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
     // A lame duck takes no new work: the listen stays pending until the process ends.
-    if (isDraining()) return
+    if (drain.isDraining()) return
 
     const query = toQuery(options, indexes)
     waiting.set(++seq, (reply, handle) => {
@@ -107,6 +107,7 @@ export function shareSockets ({ channel, isDraining, hold }) {
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
       if (server instanceof net.Server) hold?.take(server, handle)
+      else drain.watchDatagrams(handle)
       callback(0, handle)
     })
     // TLS servers share their session ticket keys this way, so that a session resumes on any worker.
@@ -133,7 +134,7 @@ export function shareSockets ({ channel, isDraining, hold }) {
     handle.close = function () {
       handle.close = close
       indexes.free(query)
-      if (!isDraining()) channel.send({ type: 'release-socket', key })
+      if (!drain.isDraining()) channel.send({ type: 'release-socket', key })
       return close.apply(this, arguments)
     }
   }

@@ -43,7 +43,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
     onClosed: (address) => channel.send({ type: 'closed', address }),
     onSettled: beReadyIfServing
   })
-  if (hasSockets) shareSockets({ channel, isDraining: drain.isDraining, hold })
+  if (hasSockets) shareSockets({ channel, drain, hold })
   channel.on('drain', (message) => {
     readiness?.stop()
     drain.start(message)

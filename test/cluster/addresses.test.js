@@ -79,7 +79,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
   })
 
   test('whoever looks for a free port is not ready by that', async (t) => {
-    const deck = await startDeck(t, 'looks-for-a-free-port.js', { workers: 1, env: { PORT: String(await freePort()), LATER: '100000' }, flags: ['--ready-timeout-ms', '1000'] })
+    const deck = await startDeck(t, 'looks-for-a-free-port.js', { workers: 1, env: { PORT: String(await freePort()), LATER: '100000' }, flags: ['--ready-timeout-ms', '4000'] })
     const draining = await deck.untilEvent(({ type, worker }) => ['worker.draining', 'worker.ready'].includes(type) && worker === 1, 'the end of its time')
     // Its timer is all that it does: see test/cluster/no-server.test.js.
     assert.equal(draining.type, 'worker.ready')

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { createReleases } from '../support/releases.js'
 
@@ -132,9 +135,12 @@ describe('deploys under load', () => {
       const releases = await createReleases('answers-with-pid.js')
       const deck = await startDeck(t, releases.entry, { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
       await deck.until({ ready: 1 })
-      await releases.add('late', app("response.end('late')", "setTimeout(() => { throw new Error('too late') }, 100)"))
+      const fault = path.join(tempFolder(), 'fault')
+      await releases.add('late', app("response.end('late')", `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)`))
       assert.equal((await deploy(deck)).state, 'succeeded')
       if (whom === 'the next master') await deck.loseMaster()
+      await deck.until({ ready: 1 })
+      await writeFile(fault, '')
       const back = await deck.untilEvent(({ type, detail }) => type === 'rollout.succeeded' && detail.kind === 'rollback', 'the rollback')
       assert.deepEqual([back.actor, back.detail.from, back.detail.to], ['guard', 'r2', 'r1'])
       assert.match(back.detail.note, /^r2 crashes again and again after rollout 1$/)
