@@ -134,8 +134,10 @@ export function shareSockets ({ channel, drain, hold }) {
     handle.close = function () {
       handle.close = close
       indexes.free(query)
+      const result = close.apply(this, arguments)
+      // Only now the address is free for whoever waits for it.
       if (!drain.isDraining()) channel.send({ type: 'release-socket', key })
-      return close.apply(this, arguments)
+      return result
     }
   }
 }

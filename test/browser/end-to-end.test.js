@@ -43,6 +43,8 @@ test('a real cluster: sign in by the printed link, see a kill, deploy by a click
   await page.getByLabel('Type').selectOption({ label: 'Exits' })
   await page.waitForURL(/type=/)
   const killed = page.getByRole('row').filter({ hasText: 'SIGKILL' })
+  // What was there before the filter goes once its answer is there.
+  await page.getByRole('row').filter({ hasText: 'crash.group-new' }).waitFor({ state: 'detached' })
   await killed.waitFor()
   assert.equal(await killed.count(), 1)
   assert.match(await killed.innerText(), /killed/)

@@ -85,22 +85,22 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
   })
 
   test('an app that has to reach itself first does not get ready, and its end says what it answered', async (t) => {
-    const { until } = await supervised(t, 'asks-itself-first.js', { flags: { ...ASK, readyTimeoutMs: 1500 } })
-    const why = 'worker 1 (slot 1) was not ready within 1500 ms (option ready.timeoutMs): GET /health answered 503 (asking myself: ECONNREFUSED)'
+    const { until } = await supervised(t, 'asks-itself-first.js', { flags: { ...ASK, readyTimeoutMs: 4000 } })
+    const why = 'worker 1 (slot 1) was not ready within 4000 ms (option ready.timeoutMs): GET /health answered 503 (asking myself: ECONNREFUSED)'
     assert.equal((await until('worker.draining')).message, why)
     assert.equal((await until('worker.exited')).cause, 'boot-failure')
   })
 
   test('a deploy whose workers are never healthy fails with the answer as its reason, and the old ones go on', async (t) => {
     const sick = path.join(tempFolder(), 'sick')
-    const deck = await startDeck(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--ready-timeout-ms', '1500'], args: ['--sick', sick] })
+    const deck = await startDeck(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--ready-timeout-ms', '4000'], args: ['--sick', sick] })
     const before = (await deck.until({ ready: 2 })).workers.map((/** @type {any} */ { pid }) => pid)
     const url = await deck.appUrl()
     const load = keepAsking(t, `${url}/seen`)
     writeFileSync(sick, '')
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
-    assert.equal(reason, 'worker 3 (slot 1) was not ready within 1500 ms (option ready.timeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
+    assert.equal(reason, 'worker 3 (slot 1) was not ready within 4000 ms (option ready.timeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
     assert.deepEqual((await deck.until({ ready: 2 })).workers.map((/** @type {any} */ { pid }) => pid), before)
     assert.deepEqual((await load.end()).failed, [])
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 3, 'its end')
