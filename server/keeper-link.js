@@ -54,7 +54,7 @@ export async function connectKeeper (env = process.env) {
   const held = isKept ? new Map() : takeInheritedSockets({ env })
   /** @type {Map<string, (message: any) => void>} */
   const handlers = new Map()
-  const { role, predecessor, exits } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
+  const { role, predecessor, exits, reaps = false } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
 
   return {
     get isKept () { return isKept && process.connected },
@@ -62,8 +62,10 @@ export async function connectKeeper (env = process.env) {
     role,
     /** @type {Exit | null} how the master before this one ended, where the keeper saw it */
     predecessor,
-    /** @type {Exit[]} of processes that a master before has left behind */
+    /** @type {Exit[]} of processes that a master before has left behind, up to now */
     exits,
+    /** Whether it tells of each of them. One of a version before does not say. */
+    reaps,
     /** The sockets that were there before this master. */
     held,
     send,
@@ -106,14 +108,14 @@ export async function connectKeeper (env = process.env) {
     offLost (handler) { process.off('disconnect', handler) }
   }
 
-  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[] }>} */
+  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[], reaps?: boolean }>} */
   function greet () {
     return new Promise((resolve, reject) => {
       const onLost = () => reject(keeperGone())
       process.once('disconnect', onLost)
       handlers.set('held', ({ key, data, handle }) => held.set(key, { handle, data }))
       handlers.set('go', ({ exits, ...rest }) => {
-        handlers.set('reaped', (exit) => exits.push(exit))
+        process.on('message', (/** @type {any} */ { type, pid, code, signal }) => { if (type === 'reaped') exits.push({ pid, code, signal }) })
         process.off('disconnect', onLost)
         resolve({ exits, ...rest })
       })

@@ -40,7 +40,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   const MESSAGES = {
     hello (master) {
       for (const [key, { handle, data }] of held) tell(master, { type: 'held', key, data }, handle)
-      tell(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits })
+      tell(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps })
     },
     hold (from, { key, data }, handle) {
       drop(key)
@@ -60,7 +60,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     'handed-over' (master) { if (master === current && next) succeed() },
     relay (master, message) { tell(master === current ? next : current, message) }
   }
-  createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
+  const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = start(execPath)

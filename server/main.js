@@ -168,9 +168,9 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
   if (candidate) {
     candidate.open(events, ({ type, worker }) => worker !== undefined && history.page({ type: [type], worker, limit: 1 }).items.length > 0)
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: changeOf(before, software), detail: { from: before, to: software } })
-    supervisor.takeOver({ left, exits: keeper.exits, nextWorker, guard })
+    supervisor.takeOver({ left, nextWorker, guard })
   } else {
-    supervisor.start({ workers, left, sockets, exits: keeper.exits, isNewRelease, guard })
+    supervisor.start({ workers, left, sockets, isNewRelease, guard })
   }
   releases.clean()
   setTimeout(tellWaiting, WAITING_AFTER_MS).unref()

@@ -9,12 +9,13 @@ import { loadPosix } from './posix.js'
  * @param {(pid: number) => boolean} options.isOurs one that node waits for
  * @param {(exit: { pid: number, code: number | null, signal: string | null }) => void} options.onReaped
  * @param {(line: string) => void} options.say
+ * @returns {boolean} whether it does
  */
 export function createReaper ({ isOurs, onReaped, say }) {
   const isInit = process.pid === 1
   const posix = loadPosix()
   if (!posix && isInit) say('this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies')
-  if (!posix || !(isInit || posix.adoptOrphans())) return
+  if (!posix || !(isInit || posix.adoptOrphans())) return false
   process.on('SIGCHLD', () => {
     for (const pid of children()) {
       if (isOurs(pid)) continue
@@ -22,6 +23,7 @@ export function createReaper ({ isOurs, onReaped, say }) {
       if (exit) onReaped({ pid, ...exit })
     }
   })
+  return true
 }
 
 /** @returns {number[]} those that have ended included */

@@ -7,19 +7,20 @@ import { isAlive, signalProcess } from '../process-identity.js'
 /** @typedef {import('../process-identity.js').ProcessIdentity & import('./worker-handle.js').WorkerFiles} OrphanIdentity */
 
 const POLL_MS = 100
-/** A keeper may still be telling how a process ended that is gone already. */
-const GONE_POLLS = 3
+/** For how long a keeper may still be telling how a process ended that is gone already. */
+const TOLD_WITHIN_MS = 3000
 
 /**
  * A worker that a dead master has left behind, with the calls of a worker handle. There is no channel to it: it is told
  * by a file, by signals, and watched by its entry in the process table.
  * @param {OrphanIdentity} identity
- * @param {{ onExit: Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]['onExit'], deadlineMs: number }} options
- *   `deadlineMs`: how long it may drain
+ * @param {{ onExit: Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]['onExit'], deadlineMs: number, isTold?: boolean }} options
+ *   `deadlineMs`: how long it may drain; `isTold`: whether a keeper tells how it ends
  */
-export function createOrphanHandle (identity, { onExit, deadlineMs }) {
+export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = false }) {
   const { pid, crashFile, orderFile } = identity
-  let gonePolls = 0
+  /** @type {number | undefined} */
+  let goneSince
   const timer = setInterval(look, POLL_MS)
   order(null)
 
@@ -45,7 +46,8 @@ export function createOrphanHandle (identity, { onExit, deadlineMs }) {
 
   function look () {
     if (isAlive(identity)) return
-    if (++gonePolls >= GONE_POLLS) handle.leave({ code: null, signal: null })
+    goneSince ??= performance.now()
+    if (!isTold || performance.now() - goneSince >= TOLD_WITHIN_MS) handle.leave({ code: null, signal: null })
   }
 
   function withdrawOrder () {

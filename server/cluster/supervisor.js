@@ -30,7 +30,7 @@ const MAX_RESOURCES = 50
  * @param {object} shell
  * @param {import('./forker.js').Forker} shell.fork
  * @param {Pick<import('../event-stream.js').EventStream, 'publish'>} shell.events
- * @param {import('./sockets.js').Keeper} [shell.keeper]
+ * @param {import('./sockets.js').Keeper & Pick<import('../keeper-link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
  * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
@@ -209,23 +209,22 @@ export function createSupervisor (initialState, {
      * @param {object} how
      * @param {number} how.workers how many
      * @param {SavedWorker[]} [how.left] the workers of a master that has died, as its memory had them
-     * @param {import('../keeper-link.js').Exit[]} [how.exits] how some of them have ended
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {boolean} [how.isNewRelease] false where that master has made it
      * @param {import('../lifecycle/guard.js').Guard | null} [how.guard] of that master
      */
-    start ({ workers, left = [], exits = [], sockets: before = [], isNewRelease = true, guard = null }) {
+    start ({ workers, left = [], sockets: before = [], isNewRelease = true, guard = null }) {
       heldBefore = new Set(before)
-      receive({ type: 'start', workers, isNewRelease, guard, orphans: left.map((worker) => adopt(worker, exits)), actor: 'system' })
+      receive({ type: 'start', workers, isNewRelease, guard, orphans: left.map(adopt), actor: 'system' })
     },
 
     /**
      * Makes this the cluster's one master, after it has started its workers beside those of another.
-     * @param {{ left: SavedWorker[], exits: import('../keeper-link.js').Exit[], nextWorker: number, guard: import('../lifecycle/guard.js').Guard | null }} inheritance
+     * @param {{ left: SavedWorker[], nextWorker: number, guard: import('../lifecycle/guard.js').Guard | null }} inheritance
      */
-    takeOver ({ left, exits, nextWorker, guard }) {
+    takeOver ({ left, nextWorker, guard }) {
       for (const handle of handles.values()) handle.tell({ type: 'outlive' })
-      receive({ type: 'take-over', orphans: left.map((worker) => adopt(worker, exits)), nextWorker, guard })
+      receive({ type: 'take-over', orphans: left.map(adopt), nextWorker, guard })
     },
 
     /** This master will not become the cluster's: its workers drain, the sockets are the other one's. */
@@ -239,7 +238,7 @@ export function createSupervisor (initialState, {
 
     /** @param {{ reason: string, left: SavedWorker[], lastWorker: number }} gone the next master, and those of its workers that may still live */
     nextGone ({ reason, left, lastWorker }) {
-      receive({ type: 'next-gone', reason, lastWorker, orphans: left.map((worker) => adopt({ ...worker, state: 'draining' }, [])) })
+      receive({ type: 'next-gone', reason, lastWorker, orphans: left.map((worker) => adopt({ ...worker, state: 'draining' })) })
     },
 
     /** The next master has the cluster from now on. */
@@ -353,15 +352,18 @@ export function createSupervisor (initialState, {
     }
   }
 
-  /** @param {SavedWorker} saved @param {import('../keeper-link.js').Exit[]} exits @returns {import('../lifecycle/state.js').Orphan} */
-  function adopt ({ identity, ...worker }, exits) {
-    if (!identity || !isAlive(identity)) {
-      const { code = null, signal = null } = exits.findLast(({ pid }) => pid === worker.pid) ?? {}
+  /** @param {SavedWorker} saved @returns {import('../lifecycle/state.js').Orphan} */
+  function adopt ({ identity, ...worker }) {
+    const told = keeper?.exits.findLast(({ pid }) => pid === worker.pid)
+    const isTold = keeper?.reaps
+    const isGone = !identity || (!isAlive(identity) && (told || !isTold))
+    if (isGone) {
+      const { code = null, signal = null } = told ?? {}
       if (identity) rmSync(identity.orderFile, { force: true })
       return { ...worker, exit: investigate(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
     const { deadlineMs } = initialState.options.drain
-    handles.set(worker.id, createOrphanHandle(identity, { deadlineMs, onExit: (exit) => exited(worker.id, exit) }))
+    handles.set(worker.id, createOrphanHandle(identity, { deadlineMs, isTold, onExit: (exit) => exited(worker.id, exit) }))
     return { ...worker, exit: null }
   }
 

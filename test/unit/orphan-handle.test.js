@@ -9,15 +9,15 @@ import { identify } from '../../server/process-identity.js'
 import { tempFolder } from '../support/folder.js'
 import { until } from '../support/until.js'
 
-/** @param {import('node:test').TestContext} t */
-async function setUp (t, folder = tempFolder()) {
+/** @param {import('node:test').TestContext} t @param {{ folder?: string, isTold?: boolean }} [options] */
+async function setUp (t, { folder = tempFolder(), isTold = false } = {}) {
   const child = spawn('sleep', ['600'])
   t.after(() => child.kill('SIGKILL'))
   await once(child, 'spawn')
   const [orderFile, crashFile] = [path.join(folder, 'orders', '1.json'), path.join(folder, 'crash.json')]
   /** @type {any[]} */
   const exits = []
-  const handle = createOrphanHandle({ ...identify(Number(child.pid)), orderFile, crashFile }, { deadlineMs: 30_000, onExit: (exit) => exits.push(exit) })
+  const handle = createOrphanHandle({ ...identify(Number(child.pid)), orderFile, crashFile }, { deadlineMs: 30_000, isTold, onExit: (exit) => exits.push(exit) })
   return { child, handle, exits, orderFile, crashFile, order: () => JSON.parse(readFileSync(orderFile, 'utf8')) }
 }
 
@@ -50,10 +50,21 @@ test('the end that its keeper has seen is told as it was, with the error that it
   assert.equal(existsSync(crashFile), false)
 })
 
+test('one that is gone waits for its keeper to tell how it ended, where there is one that does', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { child, handle, exits } = await setUp(t, { isTold: true })
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  for (let polls = 0; polls < 20; polls++) t.mock.timers.tick(100)
+  assert.deepEqual(exits, [])
+  handle.leave({ code: 7, signal: null })
+  assert.deepEqual(exits, [{ code: 7, signal: null, error: null }])
+})
+
 test('one that cannot be written to can still be signalled, and keeps nobody from starting', async (t) => {
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'orders'), 'no folder')
-  const { child, handle, exits } = await setUp(t, folder)
+  const { child, handle, exits } = await setUp(t, { folder })
   handle.tell({ type: 'drain', idleGraceMs: 5000 })
   handle.terminate()
   assert.equal((await once(child, 'exit'))[1], 'SIGTERM')
