@@ -1,11 +1,40 @@
 import neostandard from 'neostandard'
 
+const ADMIN = 'the admin side reaches the cluster through the deck alone, and the history through what it is handed'
+const OF_THE_CLUSTER = ['^node:cluster$', 'better-sqlite3']
+
 /**
- * Imports go one way only: cli → main → (cluster, admin, releases, vitals, recorder) → (lifecycle, event-stream, db,
- * workers/protocol). Each rule names the files of one layer and what they must not reach for; where two match a file,
- * the later one holds.
- * @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier
+ * The rooms of server/: what each may reach for besides node, packages, its own files and the error table. An arrow that
+ * is not here does not exist; there is no circle among them.
+ * @type {Record<string, { because: string, may: string[], never?: string[] }>} `may`: beginnings of specifiers from the
+ *   room's folder; `never`: regular expressions
  */
+const ROOMS = {
+  lifecycle: { because: 'the lifecycle is pure: it imports its own files and the error table alone', may: [], never: ['^[^.]'] },
+  cluster: {
+    because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
+    may: ['lifecycle/', 'crashes/', 'releases/', 'system/', 'systemd/', '../workers/'],
+    never: ['^(express|socket\\.io|better-sqlite3)']
+  },
+  keeper: { because: 'the keeper only starts masters', may: ['lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
+  handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['vitals/', '../db/cursor.js', '../workers/'] },
+  crashes: { because: 'crashes are examined without knowing who asks', may: [] },
+  vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
+  logs: { because: 'logs are kept without knowing who reads them', may: ['system/'] },
+  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: [] },
+  webhooks: { because: 'webhooks hear the events alone', may: [] },
+  events: { because: 'the event stream knows nobody who publishes or subscribes', may: [] },
+  config: { because: 'the configuration knows nobody whom it configures', may: [] },
+  system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
+  systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
+  admin: { because: ADMIN, may: ['api/', 'dashboard/'], never: OF_THE_CLUSTER },
+  api: { because: ADMIN, may: ['config/'], never: OF_THE_CLUSTER },
+  dashboard: { because: ADMIN, may: ['api/', 'events/', 'health.js', '../public/'], never: OF_THE_CLUSTER },
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['config/', 'systemd/'], never: OF_THE_CLUSTER }
+}
+
+/** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
 const LAYERS = [
   {
     files: ['server/**/*.js'],
@@ -13,10 +42,15 @@ const LAYERS = [
     because: 'nothing but node starts the command line',
     forbidden: [String.raw`/cli(\.js$|/)`]
   },
+  ...Object.entries(ROOMS).map(([room, { because, may, never = [] }]) => ({
+    files: [`server/${room}/*.js`],
+    because,
+    forbidden: [String.raw`^\.\./(?!${['errors.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
+  })),
   {
-    files: ['server/lifecycle/**/*.js'],
-    because: 'the lifecycle is pure: it imports its siblings and the error table alone',
-    forbidden: [String.raw`^(?!\./|\.\./errors\.js$)`]
+    files: ['server/lifecycle/rollout/*.js'],
+    because: ROOMS.lifecycle.because,
+    forbidden: [String.raw`^(?!\./|\.\./[\w-]+\.js$)`]
   },
   {
     files: ['workers/**/*.js'],
@@ -32,26 +66,6 @@ const LAYERS = [
     files: ['db/**/*.js'],
     because: 'the database knows no HTTP and no cluster, only the error table',
     forbidden: [String.raw`\.\./(?!server/errors\.js$)`, '^(node:)?(https?|http2|net|cluster|child_process)$', '^(express|socket\\.io)']
-  },
-  {
-    files: ['server/admin/**/*.js'],
-    because: 'the admin side reaches the cluster through the deck alone, and the history through what it is handed',
-    forbidden: [String.raw`/(cluster|releases|vitals)/`, String.raw`/(main|cli|recorder|config)\.js$`, '^node:(cluster|child_process)$', 'better-sqlite3', String.raw`/db/`]
-  },
-  {
-    files: ['server/cluster/**/*.js'],
-    because: 'the cluster knows nothing of who watches it',
-    forbidden: [String.raw`/(admin|db|views)/`, String.raw`/(main|cli|recorder)\.js$`, '^(express|socket\\.io|better-sqlite3)']
-  },
-  {
-    files: ['server/{recorder,event-stream,errors,config,config-file,options,cpu-count,nearest}.js', 'server/releases/**/*.js', 'server/vitals/**/*.js', 'server/crashes/**/*.js'],
-    because: 'this layer lies below main and beside admin and cluster',
-    forbidden: [String.raw`/(admin|cluster|cli)/`, String.raw`/(main|cli)\.js$`]
-  },
-  {
-    files: ['server/cli/**/*.js'],
-    because: 'the commands talk to a master through its admin API alone',
-    forbidden: [String.raw`/(admin|cluster|lifecycle|db|releases|vitals)/`, String.raw`/(main|recorder)\.js$`]
   }
 ]
 

@@ -3,7 +3,7 @@ import { startBudget } from './budget.js'
 import { decodeCursor, encodeCursor } from './cursor.js'
 import { COLUMNS, SPAN_SIZE, toEvent } from './events.js'
 
-/** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
+/** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
 
 /**
  * All filters given must hold.

@@ -1,4 +1,4 @@
-/** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
+/** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
 
 /** How many ids share one row of `spans`. */
 export const SPAN_SIZE = 1024

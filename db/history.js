@@ -11,7 +11,7 @@ import { createSessions } from './sessions.js'
 import { createVitalsStore } from './vitals.js'
 import { createWorkerLives } from './worker-lives.js'
 
-/** @typedef {import('../server/event-stream.js').DeckEvent} DeckEvent */
+/** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
 /** @typedef {import('./event-pages.js').EventQuery} EventQuery */
 /** @typedef {ReturnType<typeof openHistory>} History */
 /** @typedef {ReturnType<typeof createCrashGroups>} CrashGroups */

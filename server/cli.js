@@ -14,8 +14,8 @@ import { clean } from './cli/output.js'
 import { releases } from './cli/releases.js'
 import { rollout, steer } from './cli/rollouts.js'
 import { DeckError } from './errors.js'
-import { keep } from './keeper.js'
-import { KEPT_VARIABLE, tellFailure } from './keeper-link.js'
+import { keep } from './keeper/keeper.js'
+import { KEPT_VARIABLE, tellFailure } from './keeper/link.js'
 
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string }} Terminal */
 
@@ -186,12 +186,12 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
 
 /** @param {Command} start */
 async function addStartOptions (start) {
-  const { OPTIONS } = await import('./options.js')
+  const { OPTIONS } = await import('./config/options.js')
   const short = /** @type {Record<string, string>} */ ({ workers: '-w, ' })
   const common = ['workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv', 'watch']
   const all = OPTIONS.filter(({ name, kind }) => name !== 'entry' && name !== 'args' && kind !== 'file')
-  const isCommon = (/** @type {import('./options.js').Option} */ { name }) => common.includes(name)
-  const add = (/** @type {import('./options.js').Option} */ { name, flag, kind, hint, description, fallback, env }) => {
+  const isCommon = (/** @type {import('./config/options.js').Option} */ { name }) => common.includes(name)
+  const add = (/** @type {import('./config/options.js').Option} */ { name, flag, kind, hint, description, fallback, env }) => {
     const isShown = fallback !== undefined && !Array.isArray(fallback)
     start.option(`${short[name] ?? ''}${flag}${kind === 'switch' ? '' : ` <${hint}>`}`, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
   }
@@ -220,7 +220,7 @@ async function startMaster (flags, { stdout, stderr, env, cwd }) {
   const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
   if (process.pid === 1) process.once('SIGTERM', endEarly)
   try {
-    const [{ loadConfig }, main] = await Promise.all([import('./config.js'), import('./main.js')])
+    const [{ loadConfig }, main] = await Promise.all([import('./config/config.js'), import('./main.js')])
     const config = await loadConfig({ flags, env, cwd })
     const { stopped } = await main.startMaster(config, { stdout, stderr, reload: () => loadConfig({ flags, env, cwd, isAgain: true }) })
     process.off('SIGTERM', endEarly)

@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { createCrashDesk } from './crashes/desk.js'
+import { createCrashDesk } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 
 /** @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor */
@@ -7,9 +7,9 @@ import { DeckError } from './errors.js'
 /**
  * The one facade between the admin side and the cluster.
  * @param {object} parts
- * @param {import('./config.js').Config} parts.config
+ * @param {import('./config/config.js').Config} parts.config
  * @param {Supervisor} parts.supervisor
- * @param {import('./event-stream.js').EventStream} parts.events
+ * @param {import('./events/stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
  * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics'>} parts.vitals
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
@@ -76,7 +76,7 @@ const RESULTS = {
   stop: () => ({ state: 'stopping' })
 }
 
-/** @param {{ execPath: string | null }} command @param {{ config: import('./config.js').Config, isKept: boolean }} master */
+/** @param {{ execPath: string | null }} command @param {{ config: import('./config/config.js').Config, isKept: boolean }} master */
 function checkUpgrade ({ execPath }, { config, isKept }) {
   if (!isKept) throw new DeckError('not-possible', 'an upgrade in place needs the keeper, and this master runs without one: restart it instead')
   if (config.dispatch === 'round-robin') {

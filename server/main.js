@@ -1,31 +1,31 @@
 import { readFileSync } from 'node:fs'
 import { openHistory } from '../db/history.js'
-import { adminPlace } from './activation.js'
+import { adminPlace } from './systemd/activation.js'
 import { createAdmin } from './admin/listener.js'
-import { standBy } from './candidate.js'
+import { standBy } from './handover/next-master.js'
 import { createForker } from './cluster/forker.js'
-import { listenForSignals } from './cluster/signals.js'
+import { listenForSignals } from './system/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
-import { openDataDir } from './data-dir.js'
+import { openDataDir } from './system/data-dir.js'
 import { createCrashRecorder } from './crashes/recorder.js'
 import { createDeck } from './deck.js'
 import { createDiagnostics } from './diagnostics/diagnostics.js'
 import { openStore } from './diagnostics/store.js'
-import { createEventStream } from './event-stream.js'
-import { connectKeeper } from './keeper-link.js'
+import { createEventStream } from './events/stream.js'
+import { connectKeeper } from './keeper/link.js'
 import { createState, shownRelease } from './lifecycle/state.js'
-import { createLog } from './log.js'
+import { createLog } from './system/log.js'
 import { createLogs } from './logs/logs.js'
-import { createNotifier } from './notify/notifier.js'
-import { createReaper } from './reaper.js'
+import { createNotifier } from './webhooks/webhooks.js'
+import { createReaper } from './keeper/reaper.js'
 import { createJudge } from './releases/judge.js'
 import { createReleases } from './releases/registry.js'
-import { createRecorder } from './recorder.js'
+import { createRecorder } from './events/recorder.js'
 import { createDrift } from './releases/drift.js'
-import { tellServiceManager } from './service-manager.js'
-import { inherit, reconcile, rememberFor, signMemory } from './succession.js'
+import { tellServiceManager } from './systemd/service-manager.js'
+import { inherit, reconcile, rememberFor, signMemory } from './handover/memory.js'
 import { createTerminal } from './terminal.js'
-import { followNext } from './upgrade.js'
+import { followNext } from './handover/old-master.js'
 import { createVitals } from './vitals/vitals.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
@@ -40,8 +40,8 @@ const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed',
 /**
  * Makes and starts a whole master: the one place where its parts meet. It owns the signals of this process until
  * `stopped`.
- * @param {import('./config.js').Config} config
- * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config.js').Config> }} [options]
+ * @param {import('./config/config.js').Config} config
+ * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config/config.js').Config> }} [options]
  *   `reload`: reads the configuration anew, for a deploy
  * @returns {Promise<{ adminUrl: string, stopped: Promise<number> }>} `stopped`: the exit code
  * @throws {import('./errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
@@ -206,7 +206,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     }
   }
 
-  /** @param {import('./event-stream.js').DeckEvent} event */
+  /** @param {import('./events/stream.js').DeckEvent} event */
   function settleRelease ({ type, rollout, detail }) {
     if (type === 'history.recovered') return releases.save()
     if (!OUTCOMES[type]) return
@@ -341,7 +341,7 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
 
 /**
  * Only a developer's master needs what watches files.
- * @param {{ deck: ReturnType<typeof createDeck>, logs: import('./logs/logs.js').Logs, events: import('./event-stream.js').EventStream, terminal: ReturnType<typeof createTerminal> }} parts
+ * @param {{ deck: ReturnType<typeof createDeck>, logs: import('./logs/logs.js').Logs, events: import('./events/stream.js').EventStream, terminal: ReturnType<typeof createTerminal> }} parts
  */
 async function watchFor ({ deck, logs, events, terminal }) {
   const { createWatcher } = await import('./releases/watch.js')
@@ -354,7 +354,7 @@ async function watchFor ({ deck, logs, events, terminal }) {
   })
 }
 
-/** @param {import('./succession.js').Software | null} before @param {import('./succession.js').Software} now */
+/** @param {import('./handover/memory.js').Software | null} before @param {import('./handover/memory.js').Software} now */
 function changeOf (before, now) {
   const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]].filter(([, from, to]) => from !== to)
   if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, as before`

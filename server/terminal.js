@@ -54,7 +54,7 @@ export function createTerminal ({ stdout }) {
       line(colour('gray', '         (signs you in once; `clusterdeck open` makes another)'))
     },
 
-    /** @param {import('./event-stream.js').DeckEvent} event */
+    /** @param {import('./events/stream.js').DeckEvent} event */
     show (event) {
       const isResult = event.type === 'rollout.step' && /: (done|failed|reverted)$/.test(String(event.message))
       const isUnplannedExit = event.type === 'worker.exited' && ['crash', 'killed', 'boot-failure'].includes(String(event.cause))
@@ -64,7 +64,7 @@ export function createTerminal ({ stdout }) {
   }
 }
 
-/** @param {import('./event-stream.js').DeckEvent} event */
+/** @param {import('./events/stream.js').DeckEvent} event */
 function sentence (event) {
   if (event.type === 'worker.restarted') {
     return `slot ${event.slot}: a new worker on ${event.release} ${event.detail?.delayMs ? `in ${event.detail.delayMs} ms` : 'at once'}`

@@ -81,7 +81,7 @@ function isFixed (where) {
  * so the kernel's queue of connections outlives every worker. Replaces the one hook through which `net` asks the
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
  * UDP sockets come the same way.
- * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, hold: import('./hold.js').Hold | null }} options
+ * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, hold: import('./defer-accept.js').Hold | null }} options
  */
 export function shareSockets ({ channel, drain, hold }) {
   const nodeCluster = /** @type {any} */ (cluster)

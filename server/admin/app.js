@@ -1,23 +1,23 @@
 import express from 'express'
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
 import { DeckError } from '../errors.js'
-import { createApi } from './endpoint.js'
-import { sendProblem, toDeckError } from './problem.js'
-import { assetsRouter } from './routes/assets.js'
-import { clusterResources } from './routes/cluster.js'
-import { crashResources } from './routes/crashes.js'
-import { diagnosticsResources } from './routes/diagnostics.js'
-import { eventFeedResources } from './routes/event-feed.js'
-import { eventResources } from './routes/events.js'
-import { healthRouter } from './routes/health.js'
-import { logResources } from './routes/logs.js'
-import { metricsRouter } from './routes/metrics.js'
-import { pagesRouter } from './routes/pages.js'
-import { releaseResources } from './routes/releases.js'
-import { rolloutResources } from './routes/rollouts.js'
-import { signInRouter } from './routes/sign-in.js'
-import { signInLinkResources } from './routes/sign-in-links.js'
-import { vitalsResources } from './routes/vitals.js'
+import { createApi } from '../api/endpoint.js'
+import { sendProblem, toDeckError } from '../api/problem.js'
+import { assetsRouter } from '../dashboard/assets.js'
+import { clusterResources } from '../api/cluster.js'
+import { crashResources } from '../api/crashes.js'
+import { diagnosticsResources } from '../api/diagnostics.js'
+import { eventFeedResources } from '../api/event-feed.js'
+import { eventResources } from '../api/events.js'
+import { healthRouter } from './probes.js'
+import { logResources } from '../api/logs.js'
+import { metricsRouter } from './metrics.js'
+import { pagesRouter } from '../dashboard/pages.js'
+import { releaseResources } from '../api/releases.js'
+import { rolloutResources } from '../api/rollouts.js'
+import { signInRouter } from './sign-in.js'
+import { signInLinkResources } from '../api/sign-in-links.js'
+import { vitalsResources } from '../api/vitals.js'
 
 /** What may be seen without signing in; everything else is denied, whether it exists or not. */
 const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
@@ -40,8 +40,8 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {any} deck
  * @property {any} history
  * @property {import('./sessions.js').Sessions} sessions
- * @property {import('./links.js').Links} links
- * @property {import('./views.js').Views} views
+ * @property {import('./sign-in-links.js').Links} links
+ * @property {import('../dashboard/views.js').Views} views
  * @property {AbortSignal} closing
  * @property {() => number} now
  * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers

@@ -3,11 +3,11 @@ import http from 'node:http'
 import { DeckError } from '../errors.js'
 import { createApp, LIMITS } from './app.js'
 import { createGuard, setSecurityHeaders } from './guard.js'
-import { createLinks } from './links.js'
+import { createLinks } from './sign-in-links.js'
 import { attachLive } from './live.js'
-import { refuseUpgrade, sendProblem, toDeckError } from './problem.js'
+import { refuseUpgrade, sendProblem, toDeckError } from '../api/problem.js'
 import { createSessions } from './sessions.js'
-import { createViews } from './views.js'
+import { createViews } from '../dashboard/views.js'
 
 /**
  * The admin port. Two servers: the outer one owns the socket and lets the guard look at everything; the inner one never

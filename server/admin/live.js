@@ -1,16 +1,16 @@
 import { Server } from 'socket.io'
-import { followCrash } from './crash-page.js'
-import { CRASHES_FRAGMENTS, countOpen, crashesModel } from './crashes-page.js'
-import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
-import { HISTORY_FRAGMENTS, historyModel } from './history-page.js'
-import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
-import { ASSETS_VERSION } from './routes/assets.js'
-import { withoutTicking } from './views.js'
+import { followCrash } from '../dashboard/crash-page.js'
+import { CRASHES_FRAGMENTS, countOpen, crashesModel } from '../dashboard/crashes-page.js'
+import { DEPLOYS_FRAGMENTS, deploysModel } from '../dashboard/deploys-page.js'
+import { HISTORY_FRAGMENTS, historyModel } from '../dashboard/history-page.js'
+import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from '../dashboard/overview.js'
+import { ASSETS_VERSION } from '../dashboard/assets.js'
+import { withoutTicking } from '../dashboard/views.js'
 
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void }, crashes: import('./crash-page.js').Desk } & import('./deploys-page.js').Deck} Deck
+ * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void }, crashes: import('../dashboard/crash-page.js').Desk } & import('../dashboard/deploys-page.js').Deck} Deck
  * @typedef {{ id: string, html: string }} Fragment
  * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
  */
@@ -27,7 +27,7 @@ const MAX_URL_CHARS = 2000
  * @param {import('node:http').Server} parts.httpServer
  * @param {Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
- * @param {import('./views.js').Views} parts.views
+ * @param {import('../dashboard/views.js').Views} parts.views
  * @param {string} [parts.software]
  * @param {(req: import('node:http').IncomingMessage) => object | null} parts.authenticate
  * @param {() => number} [parts.now] wall clock, ms since the epoch

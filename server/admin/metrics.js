@@ -1,3 +1,6 @@
+import { Router } from 'express'
+import { DeckError } from '../errors.js'
+
 /**
  * What Prometheus reads. Names, units and types are those that its documentation asks for; labels are slots, classes and
  * causes, so there are no more of them than the cluster has slots, however many workers come and go.
@@ -36,10 +39,32 @@ const PREFIX = 'clusterdeck_'
 const LOOP_PRECISION_MS = 50
 
 /**
+ * For Prometheus, with the token as everything else: `authorization: { credentials_file: …/admin.token }`.
+ * @param {{ deck: any }} parts
+ */
+export function metricsRouter ({ deck }) {
+  const router = Router({ caseSensitive: true })
+  /** @type {ReturnType<typeof createMetrics> | null} a cluster that nobody scrapes does without */
+  let metrics = null
+
+  router.get('/metrics', async (_req, res) => {
+    metrics ??= createMetrics({ deck })
+    const { contentType, text } = await (await metrics)()
+    res.type(contentType).send(text)
+  })
+
+  router.all('/metrics', (req) => {
+    throw new DeckError('method-not-allowed', `${req.method} is not possible here: expected GET, HEAD`, { details: { allow: 'GET, HEAD' } })
+  })
+
+  return router
+}
+
+/**
  * @param {{ deck: { snapshot: () => any, vitals: Pick<import('../vitals/vitals.js').Vitals, 'metrics'> } }} parts
  * @returns {Promise<() => Promise<{ contentType: string, text: string }>>} reads all of them now
  */
-export async function createMetrics ({ deck }) {
+async function createMetrics ({ deck }) {
   const { default: { Registry, collectDefaultMetrics } } = await import('prom-client')
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS })

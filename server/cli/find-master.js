@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { readConfigFile } from '../config-file.js'
+import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 
 /** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */

@@ -3,9 +3,9 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
-import { unitFiles } from './systemd-unit.js'
+import { unitFiles } from '../systemd/unit.js'
 
-/** @typedef {import('../options.js').Option} Option */
+/** @typedef {import('../config/options.js').Option} Option */
 
 /**
  * Says how systemd is to run an app: `start` with the same options, everything else as the configuration has it.
@@ -15,7 +15,7 @@ import { unitFiles } from './systemd-unit.js'
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
 export async function systemdUnits ({ keeper, name, user, socket: sockets = [], notifyReload = false, entry, args, ...flags }, { cwd, script }) {
-  const [{ loadConfig }, { readConfigFile }, { OPTIONS }] = await Promise.all([import('../config.js'), import('../config-file.js'), import('../options.js')])
+  const [{ loadConfig }, { readConfigFile }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/file.js'), import('../config/options.js')])
   // Without the environment of this shell, which the service will not have.
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd })
   const { config: configFile, dataDir, ...rest } = flags

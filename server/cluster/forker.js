@@ -17,7 +17,7 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
- * @param {Pick<import('../config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'>} config
+ * @param {Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'>} config
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
@@ -93,7 +93,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
   }
 }
 
-/** @param {import('../config.js').Config['ready']} ready @returns {import('../../workers/protocol.js').ProbeSettings | null} */
+/** @param {import('../config/config.js').Config['ready']} ready @returns {import('../../workers/protocol.js').ProbeSettings | null} */
 function probeOf (ready) {
   const { path = null, status, intervalMs, probeTimeoutMs, warmup, warmupRounds } = ready
   return isAsked(ready) ? { path, status, intervalMs, timeoutMs: probeTimeoutMs, warmup, warmupRounds } : null

@@ -1,10 +1,10 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeCrashNote } from '../crashes/note.js'
-import { isAlive, signalProcess } from '../process-identity.js'
+import { isAlive, signalProcess } from '../system/process-identity.js'
 
 /** @typedef {ReturnType<typeof createOrphanHandle>} OrphanHandle */
-/** @typedef {import('../process-identity.js').ProcessIdentity & import('./worker-handle.js').WorkerFiles} OrphanIdentity */
+/** @typedef {import('../system/process-identity.js').ProcessIdentity & import('./worker-handle.js').WorkerFiles} OrphanIdentity */
 
 const POLL_MS = 100
 /** For how long a keeper may still be telling how a process ended that is gone already. */

@@ -7,7 +7,7 @@ import { constants } from 'node:os'
 import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import { placeOfKey, socketKey } from '../../workers/protocol.js'
-import { createInherited } from './inherited.js'
+import { createInherited } from './activated.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 

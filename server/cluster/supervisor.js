@@ -6,7 +6,7 @@ import { listAddresses } from '../lifecycle/addresses.js'
 import { reduce } from '../lifecycle/pool.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { snapshot } from '../lifecycle/snapshot.js'
-import { isAlive } from '../process-identity.js'
+import { isAlive } from '../system/process-identity.js'
 import { mayChange } from '../releases/resolve.js'
 import { createDeadlines } from './deadlines.js'
 import { createOrphanHandle } from './orphan-handle.js'
@@ -29,8 +29,8 @@ const MAX_RESOURCES = 50
  * @param {import('../lifecycle/state.js').PoolState} initialState
  * @param {object} shell
  * @param {import('./forker.js').Forker} shell.fork
- * @param {Pick<import('../event-stream.js').EventStream, 'publish'>} shell.events
- * @param {import('./sockets.js').Keeper & Pick<import('../keeper-link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} shell.events
+ * @param {import('./sockets.js').Keeper & Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
  * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
@@ -211,7 +211,7 @@ export function createSupervisor (initialState, {
      * @param {SavedWorker[]} [how.left] the workers of a master that has died, as its memory had them
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {boolean} [how.isNewRelease] false where that master has made it
-     * @param {import('../lifecycle/guard.js').Guard | null} [how.guard] of that master
+     * @param {import('../lifecycle/rollout/guard.js').Guard | null} [how.guard] of that master
      */
     start ({ workers, left = [], sockets: before = [], isNewRelease = true, guard = null }) {
       heldBefore = new Set(before)
@@ -220,7 +220,7 @@ export function createSupervisor (initialState, {
 
     /**
      * Makes this the cluster's one master, after it has started its workers beside those of another.
-     * @param {{ left: SavedWorker[], nextWorker: number, guard: import('../lifecycle/guard.js').Guard | null }} inheritance
+     * @param {{ left: SavedWorker[], nextWorker: number, guard: import('../lifecycle/rollout/guard.js').Guard | null }} inheritance
      */
     takeOver ({ left, nextWorker, guard }) {
       for (const handle of handles.values()) handle.tell({ type: 'outlive' })
@@ -250,7 +250,7 @@ export function createSupervisor (initialState, {
     /** @param {number} pid @returns {boolean} whether it is a worker */
     isWorker: (pid) => [...handles.values()].some(({ identity }) => identity?.pid === pid),
 
-    /** @param {import('../keeper-link.js').Exit} exit of a process that was no child of this one */
+    /** @param {import('../keeper/link.js').Exit} exit of a process that was no child of this one */
     reaped ({ pid, code, signal }) {
       for (const handle of handles.values()) {
         if (handle.identity?.pid === pid && 'leave' in handle) handle.leave({ code, signal })

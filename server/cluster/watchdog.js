@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createSilence } from './silence.js'
+import { createSilence } from './heartbeat.js'
 import { captureStack } from './stuck-stack.js'
 
 /** @typedef {ReturnType<typeof createWatchdog>} Watchdog */

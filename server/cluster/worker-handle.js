@@ -1,7 +1,7 @@
 import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
-import { identify } from '../process-identity.js'
-import { turnAway } from './turn-away.js'
+import { identify } from '../system/process-identity.js'
+import { turnAway } from './refuse-until-ready.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
 

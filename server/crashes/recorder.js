@@ -4,7 +4,7 @@ import { CRASH_CAUSES, culpritOf, toRecord } from './record.js'
 import { createSourceMaps } from './source-maps.js'
 
 /** @typedef {ReturnType<typeof createCrashRecorder>} CrashRecorder */
-/** @typedef {{ store: Pick<import('../../db/history.js').History['crashes'], 'record'>, events: Pick<import('../event-stream.js').EventStream, 'publish'> }} Outlets */
+/** @typedef {{ store: Pick<import('../../db/history.js').History['crashes'], 'record'>, events: Pick<import('../events/stream.js').EventStream, 'publish'> }} Outlets */
 
 const STDERR_LINES = 50
 /** While the database is away; what comes then is in the history without its crash record. */

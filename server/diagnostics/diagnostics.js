@@ -24,7 +24,7 @@ const STOPS_WORKER = new Set(['heap-snapshot', 'report'])
  * Looks into one worker when an operator asks for it.
  * @param {object} parts
  * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'tell' | 'excuse' | 'onDiagnosed'>} parts.supervisor
- * @param {import('../event-stream.js').EventStream} parts.events
+ * @param {import('../events/stream.js').EventStream} parts.events
  * @param {import('./store.js').Store} parts.store
  * @param {() => number} [parts.time] wall, ms
  */

@@ -4,11 +4,11 @@ import { driftRefusal } from './drift.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
-import { goOnGuarding, liftGuard } from './guard.js'
+import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
-import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout.js'
+import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { createSlot, shownRelease } from './state.js'
-import { refuseSteering, STEERING } from './steering.js'
+import { refuseSteering, STEERING } from './rollout/steering.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { becomeReady, bury, cancelRetry, clearDeadlines, drain, forgive, forkServing, killLate, leaveSlot, replace, terminate } from './worker.js'
@@ -40,7 +40,7 @@ export function reduce (state, input) {
 }
 
 const HANDLERS = {
-  start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, guard?: import('./guard.js').Guard | null, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, guard, orphans = [], actor }) {
+  start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, guard, orphans = [], actor }) {
     const { state } = turn
     state.phase = 'starting'
     if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: shownRelease(state.release) })
@@ -94,7 +94,7 @@ const HANDLERS = {
     UPGRADE_HANDLERS.upgrade(turn, input)
   },
 
-  'take-over' (/** @type {Turn} */ turn, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number, guard?: import('./guard.js').Guard | null }} */ { orphans, nextWorker, guard }) {
+  'take-over' (/** @type {Turn} */ turn, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number, guard?: import('./rollout/guard.js').Guard | null }} */ { orphans, nextWorker, guard }) {
     const { state } = turn
     goOnGuarding(turn, guard)
     state.nextWorker = Math.max(state.nextWorker, nextWorker)

@@ -1,4 +1,4 @@
-import { describe } from './rollout-record.js'
+import { describe } from './rollout/record.js'
 import { shownRelease } from './state.js'
 
 /**

@@ -8,7 +8,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ graceMs: number }} crash
  * @property {import('./restart-policy.js').RestartPolicy} restart
  * @property {{ maxAgeMs: number }} [recycle]  0: never
- * @property {import('./strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
+ * @property {import('./rollout/strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
  * @property {{ onDrift: 'mark' | 'hold' }} [releases]
  */
 
@@ -123,7 +123,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} to  null: not prepared yet
  * @property {string} actor
  * @property {string | null} note
- * @property {import('./strategy.js').Strategy} strategy
+ * @property {import('./rollout/strategy.js').Strategy} strategy
  * @property {number} crashes  of workers of the new release
  * @property {Verdict[]} verdicts  oldest first, the last 50
  * @property {string | null} canaryEndsAt  wall time, ISO 8601
@@ -154,7 +154,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Rollout | null} rollout
  * @property {Upgrade | null} upgrade
  * @property {import('./recycling.js').Recycling | null} recycling
- * @property {import('./guard.js').Guard | null} guard
+ * @property {import('./rollout/guard.js').Guard | null} guard
  * @property {Record<number, import('./addresses.js').Address[]>} addresses  where the last worker of a slot that was ready has listened
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
@@ -170,9 +170,9 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, isNewRelease?: boolean, guard?: import('./guard.js').Guard | null, orphans?: Orphan[], actor: string }
+ * @typedef {Stamp & ({ type: 'start', workers: number, isNewRelease?: boolean, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], actor: string }
  *   | { type: 'scale', workers: number, actor: string }
- *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Omit<Release, 'id' | 'createdAt'> | Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string }
+ *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Omit<Release, 'id' | 'createdAt'> | Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string }
  *   | { type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry', rollout: number, actor: string }
  *   | { type: 'release-prepared', rollout: number, release: Release }
  *   | { type: 'release-not-prepared', rollout: number, reason: string }
@@ -185,7 +185,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'next-failing', reason: string }
  *   | { type: 'next-gone', reason: string, lastWorker: number, orphans: Orphan[] }
  *   | { type: 'hand-over' }
- *   | { type: 'take-over', orphans: Orphan[], nextWorker: number, guard?: import('./guard.js').Guard | null }
+ *   | { type: 'take-over', orphans: Orphan[], nextWorker: number, guard?: import('./rollout/guard.js').Guard | null }
  *   | { type: 'address-blocked' }
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }
@@ -220,13 +220,13 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'close-unused-sockets' }
  *   | { type: 'prepare-release', rollout: number, source: Record<string, unknown>, note: string | null, actor: string }
  *   | { type: 'begin-judging' }
- *   | { type: 'judge', rollout: number, isFinal: boolean, fresh: number[], old: number[], limits: import('./strategy.js').Limits }
+ *   | { type: 'judge', rollout: number, isFinal: boolean, fresh: number[], old: number[], limits: import('./rollout/strategy.js').Limits }
  *   | { type: 'start-next', execPath: string | null }
  *   | { type: 'cancel-next' }
  *   | { type: 'finish' }} Command
  */
 
-/** @typedef {{ type: string } & Record<string, any>} Fact  an event without id and time, see server/event-stream.js */
+/** @typedef {{ type: string } & Record<string, any>} Fact  an event without id and time, see server/events/stream.js */
 
 /** @typedef {{ code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'drifted' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
 

@@ -1,5 +1,5 @@
 import { hold, isHeld, release as letGo, tellDrift } from './drift.js'
-import { tripGuard } from './guard.js'
+import { tripGuard } from './rollout/guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
 import { canMove, causeOfExit } from './worker-state.js'
 

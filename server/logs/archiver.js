@@ -3,7 +3,7 @@
 // in the live file, what is not is copied again. Two at once do not harm each other, and copy the same.
 import { closeSync, constants, fdatasyncSync, fstatSync, ftruncateSync, linkSync, openSync, readdirSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { loadPosix } from '../posix.js'
+import { loadPosix } from '../system/posix.js'
 import { listParts, liveFile, partFile, previousFile } from './log-files.js'
 
 /** @typedef {{ folder: string, maxBytes: number, maxFiles: number, logs: import('./log-files.js').Log[] }} Order */

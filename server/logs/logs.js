@@ -17,7 +17,7 @@ const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | consta
  * The output of the workers: a file per slot and stream, which they inherit and write to themselves.
  * @param {object} parts
  * @param {string} parts.folder
- * @param {import('../config.js').Config['logs']} parts.options
+ * @param {import('../config/config.js').Config['logs']} parts.options
  * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} parts.streams  the master's own
  * @param {(reason: string) => void} [parts.onError]
  */

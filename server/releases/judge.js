@@ -39,7 +39,7 @@ export function createJudge ({ now = Date.now } = {}) {
     },
 
     /**
-     * @param {{ fresh: number[], old: number[], isFinal: boolean, limits: import('../lifecycle/strategy.js').Limits }} order ids of workers
+     * @param {{ fresh: number[], old: number[], isFinal: boolean, limits: import('../lifecycle/rollout/strategy.js').Limits }} order ids of workers
      * @returns {Verdict}
      */
     judge ({ fresh, old, isFinal, limits }) {
@@ -90,7 +90,7 @@ function msAt (latency, at) {
 /**
  * @typedef {{ quantile: number, freshMs: number | null, oldMs: number | null }} Slowest  latencies of both sides at one quantile
  * @param {{ fresh: Figures, old: Figures, slowest: Slowest }} figures
- * @param {import('../lifecycle/strategy.js').Limits} limits
+ * @param {import('../lifecycle/rollout/strategy.js').Limits} limits
  * @returns {{ passed: boolean | null, message: string }} null: there is too little to say
  */
 export function verdictOn ({ fresh, old, slowest }, { errorRate, p99Ratio, minRequests }) {

@@ -13,7 +13,7 @@ import { createSnapshots } from './snapshots.js'
 /** @typedef {'succeeded' | 'failed' | 'rolled-back'} Outcome */
 /**
  * What of a configuration concerns workers and is taken anew at each deploy.
- * @typedef {Pick<import('../config.js').Config, 'entry' | 'args' | 'execArgv' | 'env' | 'envFile'>} WorkerConfig
+ * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'env' | 'envFile'>} WorkerConfig
  * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} Surroundings
  * @typedef {{ release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null, servedMs?: number | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
  */
@@ -25,7 +25,7 @@ const MAX_LIMIT = 100
  * Which code runs: makes a release of what is on the disk, keeps the last ones, and knows what their workers are started
  * with. The values of variables are kept in memory alone.
  * @param {object} parts
- * @param {import('../config.js').Config} parts.config
+ * @param {import('../config/config.js').Config} parts.config
  * @param {() => Promise<WorkerConfig>} [parts.reload]  reads the configuration anew
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {() => string[]} [parts.inUse]  the ids of the releases that a worker or a slot has

@@ -19,8 +19,8 @@ const BUSY = ['rollout-running', 'upgrade-running', 'starting']
  * change that comes while something is rolled out is remembered, once.
  * @param {object} parts
  * @param {() => unknown} parts.deploy  starts a rollout; throws a DeckError where it cannot
- * @param {Pick<import('../event-stream.js').EventStream, 'subscribe'>} parts.events
- * @param {(exit: import('../event-stream.js').DeckEvent) => string[]} parts.stderrOf  the last lines of a worker that has ended
+ * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
+ * @param {(exit: import('../events/stream.js').DeckEvent) => string[]} parts.stderrOf  the last lines of a worker that has ended
  * @param {(line: string) => void} parts.tell  takes text of the app's own
  */
 export function createWatcher ({ deploy, events, stderrOf, tell }) {
@@ -73,7 +73,7 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
     }
   }
 
-  /** @param {import('../event-stream.js').DeckEvent} exit of a worker that does not say any more what it has loaded */
+  /** @param {import('../events/stream.js').DeckEvent} exit of a worker that does not say any more what it has loaded */
   function explain (exit) {
     const lines = firstLines(exit, stderrOf(exit))
     if (lastError !== lines.join()) for (const line of lines) tell(`  ${line}`)
@@ -130,7 +130,7 @@ function isOwn (file) {
 
 /**
  * Where a source cannot be parsed, only stderr names the place.
- * @param {import('../event-stream.js').DeckEvent} exit @param {string[]} stderr
+ * @param {import('../events/stream.js').DeckEvent} exit @param {string[]} stderr
  */
 function firstLines ({ detail }, stderr) {
   if (!detail?.errorName) return []

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { didYouMean } from '../nearest.js'
+import { didYouMean } from '../config/nearest.js'
 import { decodeStep } from './codec.js'
 import { COLUMNS, requestsOf, shown } from './columns.js'
 

@@ -30,7 +30,7 @@ export function createTotals () {
   const rollouts = new Map(ROLLOUT_ENDS.map((end) => [end, 0]))
 
   return {
-    /** @param {import('../event-stream.js').DeckEvent} event */
+    /** @param {import('../events/stream.js').DeckEvent} event */
     count ({ type, cause, slot }) {
       if (type === 'worker.exited') countUp(exits, exits.has(String(cause)) ? String(cause) : OTHER_CAUSE)
       else if (type === 'worker.restarted' && slot !== null) countUp(restarts, slot)

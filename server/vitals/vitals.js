@@ -113,7 +113,7 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
 
     series,
 
-    /** @param {import('../event-stream.js').DeckEvent} event  counts for /metrics what has happened */
+    /** @param {import('../events/stream.js').DeckEvent} event  counts for /metrics what has happened */
     count: totals.count,
 
     /** What /metrics tells: totals since this master began, and the newest values of each slot. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { csvCell, exportChunks } from '../../server/admin/export.js'
+import { csvCell, exportChunks } from '../../server/api/export.js'
 import { rawRequest, START_MS, startAdmin, TOKEN } from '../support/admin.js'
 
 // Times without a zone are UTC, wherever the master runs.

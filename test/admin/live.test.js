@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { io } from 'socket.io-client'
 import { openHistory } from '../../db/history.js'
 import { attachLive } from '../../server/admin/live.js'
-import { createViews } from '../../server/admin/views.js'
+import { createViews } from '../../server/dashboard/views.js'
 import { createFakeDeck } from '../support/fake-deck.js'
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { safePath } from '../../server/admin/routes/sign-in.js'
+import { safePath } from '../../server/admin/sign-in.js'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
 const PAGE = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }

@@ -7,9 +7,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { openHistory } from '../../db/history.js'
-import { createCrashDesk } from '../../server/crashes/desk.js'
+import { createCrashDesk } from '../../server/crashes/crashes.js'
 import { createCrashRecorder } from '../../server/crashes/recorder.js'
-import { createEventStream } from '../../server/event-stream.js'
+import { createEventStream } from '../../server/events/stream.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 

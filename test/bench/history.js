@@ -123,7 +123,7 @@ function ms (/** @type {number} */ value) {
   return `${value.toFixed(3).padStart(8)} ms`
 }
 
-/** @param {number} id @returns {import('../../server/event-stream.js').DeckEvent} */
+/** @param {number} id @returns {import('../../server/events/stream.js').DeckEvent} */
 function eventAt (id) {
   const types = ['worker.forked', 'worker.online', 'worker.ready', 'worker.draining', 'worker.exited', 'worker.restarted']
   const type = id % 100_000 === 1 ? 'master.started' : id % 1000 === 7 ? 'unexpected' : id % 50_000 < 20 ? 'rollout.step' : types[id % types.length]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { identify, isAlive, signalProcess } from '../../server/process-identity.js'
+import { identify, isAlive, signalProcess } from '../../server/system/process-identity.js'
 import { startDeck } from '../support/deck.js'
 import { until } from '../support/until.js'
 

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
-import { identify, isAlive } from '../../server/process-identity.js'
+import { identify, isAlive } from '../../server/system/process-identity.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { createInstallation } from '../support/install.js'
@@ -75,7 +75,7 @@ describe('upgrade in place', () => {
   for (const [what, broken, reason] of /** @type {const} */ ([
     ['that does not even load', { 'server/main.js': 'throw new Error("not today")' }, /^not today$/],
     ['whose workers do not boot', { 'workers/preload.js': 'process.exit(7)' }, /^worker [34] \(slot [12]\) exited with code 7 before it was ready$/],
-    ['that refuses the configuration', { 'server/config.js': 'import { DeckError } from "./errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }' }, /^workers: expected a bird$/],
+    ['that refuses the configuration', { 'server/config/config.js': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }' }, /^workers: expected a bird$/],
     ['that is older than the history', { 'db/migrations/001-history.sql': null }, /written by a newer clusterdeck$/]
   ])) {
     test(`to a version ${what}: the old master goes on as if nothing had been`, async (t) => {

@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { identify, isAlive } from '../../server/process-identity.js'
+import { identify, isAlive } from '../../server/system/process-identity.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { createInstallation } from '../support/install.js'
 import { hammerGrpc } from '../support/grpc-load.js'

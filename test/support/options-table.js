@@ -1,4 +1,4 @@
-import { OPTIONS } from '../../server/options.js'
+import { OPTIONS } from '../../server/config/options.js'
 
 /** The README's table of options, made from the schema: `node test/support/options-table.js` prints it. */
 export function optionsTable () {

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { createForker } from '../../server/cluster/forker.js'
 import { createSupervisor } from '../../server/cluster/supervisor.js'
-import { loadConfig } from '../../server/config.js'
+import { loadConfig } from '../../server/config/config.js'
 import { createState } from '../../server/lifecycle/state.js'
 import { tempFolder } from './folder.js'
 

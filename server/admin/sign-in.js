@@ -1,0 +1,123 @@
+import express, { Router } from 'express'
+import { rateLimit } from 'express-rate-limit'
+import { DeckError } from '../errors.js'
+import { checkSameOrigin } from './guard.js'
+
+/**
+ * How a browser gets a session: by a one-time link or by the token, typed into the page. And how it ends one.
+ * The page is `pages/sign-in` with `{ notice: { kind: 'info' | 'error', text } | null, next }`.
+ */
+
+const FIELD_LIMIT_BYTES = 4096
+const CODE_SHAPE = /^[\w-]{43}$/
+
+const NOTICES = Object.freeze({
+  used: { kind: 'error', text: 'This sign-in link has been used already. Each one works once: run "clusterdeck open" for a new one, or sign in with the token.' },
+  unknown: { kind: 'error', text: 'This sign-in link is not valid any more. Run "clusterdeck open" for a new one, or sign in with the token.' },
+  wrongToken: { kind: 'error', text: 'That is not the token. It is in the file admin.token of the data folder.' },
+  rateLimited: { kind: 'error', text: 'Too many attempts. Wait a minute and try again.' },
+  signedOut: { kind: 'info', text: 'You are signed out.' }
+})
+
+/**
+ * @param {object} parts
+ * @param {import('./sessions.js').Sessions} parts.sessions
+ * @param {import('./sign-in-links.js').Links} parts.links
+ * @param {{ render: (name: string, data: any) => string }} parts.views
+ * @param {{ signInAttempts: number, windowMs: number }} parts.limits  wrong tokens that one address may try in that time
+ */
+export function signInRouter ({ sessions, links, views, limits }) {
+  const router = Router({ caseSensitive: true })
+
+  // Comes after the same-origin check: no foreign page can use up the attempts of its visitor.
+  const limitAttempts = rateLimit({
+    windowMs: limits.windowMs,
+    limit: limits.signInAttempts,
+    skipSuccessfulRequests: true,
+    standardHeaders: 'draft-8',
+    legacyHeaders: false,
+    validate: false,
+    handler: (req, res) => showPage(res, 429, NOTICES.rateLimited, req.body?.next)
+  })
+
+  // express would answer HEAD by running GET, and use the link up.
+  router.head('/sign-in', (_req, res) => { res.type('html').end() })
+
+  router.get('/sign-in', (req, res) => {
+    const { code, next, state } = queryOf(req)
+    const outcome = code === null ? null : redeem(req, code)
+    if (outcome === 'valid') return enter(res, next)
+    if (req.auth) return res.redirect(303, safePath(next))
+    if (outcome) return showPage(res, 401, NOTICES[outcome], next)
+    return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : null, next)
+  })
+
+  router.post('/sign-in', requireOwnPage, express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTES, inflate: false, parameterLimit: 10 }), limitAttempts, (req, res) => {
+    const { token, next } = req.body ?? {}
+    // A token that is pasted brings its line end along.
+    if (sessions.isToken(String(token ?? '').trim())) return enter(res, next)
+    return showPage(res, 401, NOTICES.wrongToken, next)
+  })
+
+  router.post('/sign-out', (req, res) => {
+    res.append('Set-Cookie', sessions.close(req))
+    if (req.headers['hx-request']) return res.set('HX-Redirect', '/sign-in?state=signed-out').status(204).end()
+    return res.redirect(303, '/sign-in?state=signed-out')
+  })
+
+  return router
+
+  function redeem (/** @type {express.Request} */ req, /** @type {string} */ code) {
+    // Browsers fetch ahead what may be clicked, and chat programs what was pasted: only a visit counts.
+    if (isPrefetch(req)) throw new DeckError('forbidden', 'A sign-in link cannot be fetched in advance')
+    return CODE_SHAPE.test(code) ? links.redeem(code) : 'unknown'
+  }
+
+  function enter (/** @type {express.Response} */ res, /** @type {unknown} */ next) {
+    res.append('Set-Cookie', sessions.open())
+    return res.redirect(303, safePath(next))
+  }
+
+  /**
+   * @param {express.Response} res @param {number} status
+   * @param {{ kind: string, text: string } | null} notice @param {unknown} next
+   */
+  function showPage (res, status, notice, next) {
+    if (status === 401) res.set('WWW-Authenticate', 'Bearer realm="clusterdeck"')
+    return res.status(status).type('html').send(views.render('pages/sign-in', { notice, next: safePath(next) }))
+  }
+}
+
+/**
+ * Signing somebody in without their knowledge (login CSRF) is an attack too.
+ * @param {express.Request} req @param {express.Response} _res @param {express.NextFunction} next
+ */
+function requireOwnPage (req, _res, next) {
+  checkSameOrigin(req, false)
+  next()
+}
+
+function queryOf (/** @type {express.Request} */ req) {
+  const params = new URL(req.originalUrl, 'http://localhost').searchParams
+  return { code: params.get('code'), next: params.get('next'), state: params.get('state') }
+}
+
+function isPrefetch (/** @type {express.Request} */ { headers }) {
+  return ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'].some((name) => /prefetch|prerender|preview/i.test(String(headers[name] ?? '')))
+}
+
+/**
+ * Where to go after signing in: a page of ours, whatever the address says (open redirects).
+ * @param {unknown} next
+ * @returns {string}
+ */
+export function safePath (next) {
+  if (typeof next !== 'string' || !next.startsWith('/') || next.length > 2000) return '/'
+  try {
+    const url = new URL(next, 'http://own.invalid')
+    const isPage = url.origin === 'http://own.invalid' && !/^\/(api|sign-|actions|socket\.io)/.test(url.pathname) && !url.pathname.startsWith('//')
+    return isPage ? `${url.pathname}${url.search}` : '/'
+  } catch {
+    return '/'
+  }
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { integerParam, parseId, textParam, timeParam } from './input.js'
+
+/**
+ * @param {object} parts
+ * @param {any} parts.deck
+ * @param {() => number} parts.now
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function crashResources ({ deck, now }) {
+  const listQuery = z.strictObject({
+    state: z.enum(['open', 'resolved', 'muted']).optional().describe('"open", "resolved" or "muted"'),
+    q: z.string().min(1).max(100).optional().describe('1 to 100 characters of a message or a stack'),
+    release: textParam('a release such as r12', /^[\w.-]{1,64}$/),
+    since: timeParam(now),
+    limit: integerParam(1, 100),
+    cursor: textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
+  })
+
+  return {
+    '/crashes': { GET: { query: listQuery, handle: ({ query }) => ({ body: deck.crashes.page(query) }) } },
+    '/crashes/:id': { GET: { handle: ({ id }) => ({ body: deck.crashes.find(id) }) } },
+    '/crashes/:id/occurrences/:n': { GET: { handle: ({ id, req }) => ({ body: deck.crashes.occurrence(id, parseId(req.params.n)) }) } },
+    '/crashes/:id/resolve': { POST: action('resolve') },
+    '/crashes/:id/mute': { POST: action('mute') },
+    '/crashes/:id/reopen': { POST: action('reopen') }
+  }
+
+  /** @param {import('../crashes/crashes.js').CrashAction} name @returns {import('./endpoint.js').Endpoint} */
+  function action (name) {
+    return { handle: ({ id, auth }) => ({ body: deck.crashes.act(id, name, auth.actor) }) }
+  }
+}

@@ -1,0 +1,112 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/**
+ * The history as a file: everything that matches, in slices, so that neither the loop nor the memory of the master
+ * notices how much it is. Backpressure comes from the stream: a slow reader slows down the reading of the database.
+ * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
+ */
+
+export const CSV_TYPE = 'text/csv'
+export const NDJSON_TYPE = 'application/x-ndjson'
+
+const SLICE = 200
+// An event may bring a stack of many kilobytes along, so a slice is also cut by its size.
+const CHUNK_CHARS = 64 * 1024
+
+const COLUMNS = /** @type {const} */ (['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid', 'release', 'rollout',
+  'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'])
+
+const FORMATS = Object.freeze(/** @type {Record<string, { head: string, line: (event: DeckEvent) => string, file: string }>} */ ({
+  [CSV_TYPE]: {
+    head: `${COLUMNS.join(',')}\r\n`,
+    line: (event) => `${COLUMNS.map((column) => csvCell(event[column])).join(',')}\r\n`,
+    file: 'clusterdeck-events.csv'
+  },
+  [NDJSON_TYPE]: {
+    head: '',
+    line: (event) => `${JSON.stringify(event)}\n`,
+    file: 'clusterdeck-events.ndjson'
+  }
+}))
+
+/**
+ * Ends when everything is sent or the caller has gone.
+ * @param {object} parts
+ * @param {{ page: (query: any) => { items: DeckEvent[], next: string | null } }} parts.history
+ * @param {Record<string, any>} parts.query  `limit`: at most so many in all
+ * @param {string} parts.type
+ * @param {import('express').Request} parts.req
+ * @param {import('express').Response} parts.res
+ * @param {{ warn: (...args: any[]) => void }} parts.log
+ * @returns {Promise<undefined>}
+ */
+export async function sendExport ({ history, query, type, req, res, log }) {
+  const format = FORMATS[type]
+  // The first slice is read before the status line goes out: what fails here can still be told properly.
+  const first = history.page({ ...query, limit: Math.min(SLICE, query.limit ?? SLICE) })
+  res.set({
+    'Content-Type': `${type}; charset=utf-8`,
+    'Content-Disposition': `attachment; filename="${format.file}"`
+  })
+  if (req.method === 'HEAD') {
+    res.end()
+    return
+  }
+  try {
+    await pipeline(Readable.from(exportChunks({ history, query, type, first }), { objectMode: false, highWaterMark: 1 }), res)
+  } catch (error) {
+    // The connection is cut then, so the reader sees that the file is not whole.
+    if (!isAbort(error)) log.warn({ err: error }, 'an export of the history ended early')
+  }
+}
+
+/**
+ * The text of an export, a little of it in every turn of the loop.
+ * @param {{ history: any, query: Record<string, any>, type: string, first: { items: DeckEvent[], next: string | null } }} parts
+ */
+export async function * exportChunks ({ history, query, type, first }) {
+  const format = FORMATS[type]
+  let left = query.limit ?? Infinity
+  let page = first
+  if (format.head) yield format.head
+  while (true) {
+    left -= page.items.length
+    for (const chunk of chunks(page.items, format.line)) {
+      yield chunk
+      await nextTurn()
+    }
+    if (page.next === null || left <= 0) return
+    page = history.page({ ...query, limit: Math.min(SLICE, left), cursor: page.next })
+  }
+}
+
+/** @param {DeckEvent[]} events @param {(event: DeckEvent) => string} line */
+function * chunks (events, line) {
+  let chunk = ''
+  for (const event of events) {
+    chunk += line(event)
+    if (chunk.length < CHUNK_CHARS) continue
+    yield chunk
+    chunk = ''
+  }
+  // Without any event the loop turns all the same: a search that finds little reads many pages.
+  yield chunk
+}
+
+/**
+ * Spreadsheets run cells that begin like a formula (OWASP, "CSV Injection"), and messages are whatever an app threw.
+ * @param {unknown} value
+ */
+export function csvCell (value) {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'number') return String(value)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
+}
+
+function isAbort (/** @type {any} */ error) {
+  return error?.code === 'ERR_STREAM_PREMATURE_CLOSE'
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { didYouMean } from '../config/nearest.js'
+
+/**
+ * What callers send, checked before anything acts on it. Every field of a schema is described by what it expects
+ * (`.describe('an integer from 1 to 256')`); that sentence is what a caller reads.
+ * @typedef {{ path: string, expected: string, received: string }} Flaw
+ */
+
+const MAX_SHOWN_CHARS = 80
+const MAX_FLAWS = 20
+const UNIT_MS = Object.freeze(/** @type {Record<string, number>} */ ({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }))
+const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/
+
+/** A query without parameters. */
+export const NO_QUERY = z.strictObject({})
+
+/** A body that has nothing to say: absent or `{}`. */
+export const NO_BODY = z.strictObject({})
+
+/**
+ * @param {z.ZodObject} schema
+ * @param {string} url  request target, with or without a query
+ * @returns {Record<string, any>}
+ * @throws {DeckError} `invalid-query`
+ */
+export function parseQuery (schema, url) {
+  const start = url.indexOf('?')
+  const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+  for (const name of new Set(params.keys())) {
+    if (params.getAll(name).length > 1) throw invalidQuery([{ path: name, expected: 'to be given once', received: quote(params.getAll(name)) }])
+  }
+  const result = schema.safeParse(Object.fromEntries(params))
+  if (result.success) return result.data
+  throw invalidQuery(flawsOf(schema, Object.fromEntries(params), result.error))
+}
+
+/**
+ * @param {z.ZodObject} schema
+ * @param {unknown} body
+ * @returns {Record<string, any>}
+ * @throws {DeckError} `invalid-body`
+ */
+export function parseBody (schema, body) {
+  const result = schema.safeParse(body)
+  if (result.success) return result.data
+  const errors = flawsOf(schema, body, result.error)
+  throw new DeckError('invalid-body', sentence(errors), { details: { errors } })
+}
+
+/**
+ * @param {unknown} text
+ * @returns {number}
+ * @throws {DeckError} `invalid-id`
+ */
+export function parseId (text) {
+  if (/^[1-9]\d{0,14}$/.test(String(text))) return Number(text)
+  throw new DeckError('invalid-id', `id: expected a positive integer, received ${quote(text)}`)
+}
+
+/** @param {number} min @param {number} max */
+export function integerParam (min, max) {
+  const expected = max === Number.MAX_SAFE_INTEGER ? `an integer from ${min} up` : `an integer from ${min} to ${max}`
+  return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional().describe(expected)
+}
+
+/** @param {string} expected @param {RegExp} pattern */
+export function textParam (expected, pattern) {
+  return z.string().regex(pattern).optional().describe(expected)
+}
+
+/** @param {number} maxMs  a length of time such as `30s`, read as ms */
+export function durationParam (maxMs) {
+  return z.string().transform(readBy(parseDuration)).pipe(z.int().min(0).max(maxMs)).optional()
+    .describe(`a duration such as 30s, at most ${maxMs / UNIT_MS.m}m`)
+}
+
+/** @param {() => number} now  a time as ISO 8601, or as how long ago it was; read as ms since the epoch */
+export function timeParam (now) {
+  return z.string().transform(readBy((text) => parseTime(text, now))).optional()
+    .describe('an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d')
+}
+
+/** @param {string} text @returns {number | null} ms */
+function parseDuration (text) {
+  const [, count, unit] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? []
+  return unit === undefined ? null : Number(count) * UNIT_MS[unit]
+}
+
+/** @param {string} text @param {() => number} now @returns {number | null} */
+function parseTime (text, now) {
+  const agoMs = parseDuration(text)
+  if (agoMs !== null) return now() - agoMs
+  // A plus sign that nobody escaped arrives as a space.
+  const iso = text.replace(/ (?=\d\d:\d\d$)/, '+')
+  const [, time, , , zone] = ISO_TIME.exec(iso) ?? [null, null]
+  if (time === null) return null
+  // Without a zone JavaScript would take the master's own; times here are UTC.
+  const ms = Date.parse(time && !zone ? `${iso}Z` : iso)
+  return Number.isFinite(ms) ? ms : null
+}
+
+/** @template T @param {(text: string) => T | null} parse */
+function readBy (parse) {
+  return (/** @type {string} */ text, /** @type {z.RefinementCtx} */ context) => {
+    const value = parse(text)
+    if (value !== null) return value
+    context.addIssue({ code: 'custom', message: 'unreadable' })
+    return z.NEVER
+  }
+}
+
+/** @param {z.ZodObject} schema @param {unknown} input @param {z.ZodError} error @returns {Flaw[]} */
+function flawsOf (schema, input, { issues }) {
+  return issues.flatMap((issue) => issue.code === 'unrecognized_keys'
+    ? issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), expected: unknownName(key, Object.keys(fieldAt(schema, issue.path).shape)), received: quote(at(input, [...issue.path, key])) }))
+    : [{ path: issue.path.join('.'), expected: expectation(schema, issue), received: quote(at(input, issue.path)) }]
+  ).slice(0, MAX_FLAWS)
+}
+
+/** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: any }} issue `params.expected`: what a check across fields expects */
+function expectation (schema, { path, message, params }) {
+  if (path.length === 0) return 'a JSON object'
+  return params?.expected ?? fieldAt(schema, path, { isBare: false })?.description ?? message
+}
+
+/** @param {any} schema @param {PropertyKey[]} path @param {{ isBare?: boolean }} [how] `isBare`: without what makes it optional */
+function fieldAt (schema, path, { isBare = true } = {}) {
+  const field = path.reduce((part, key) => bare(part)?.shape?.[key], schema)
+  return isBare ? bare(field) : field
+}
+
+/** @param {any} field @returns {any} */
+function bare (field) {
+  return field?.def.innerType ? bare(field.def.innerType) : field
+}
+
+function unknownName (/** @type {string} */ name, /** @type {string[]} */ known) {
+  if (known.length === 0) return 'nothing by this name'
+  return `one of ${known.join(', ')}${didYouMean(name, known)}`
+}
+
+function at (/** @type {any} */ value, /** @type {PropertyKey[]} */ path) {
+  return path.reduce((part, key) => Object.hasOwn(Object(part), key) ? part[key] : undefined, value)
+}
+
+/** Bounded, since it goes into answers and logs. */
+function quote (/** @type {unknown} */ value) {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value)
+  return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text
+}
+
+function sentence (/** @type {Flaw[]} */ flaws) {
+  return flaws.map(({ path, expected, received }) => `${path.slice(0, MAX_SHOWN_CHARS) || 'body'}: expected ${expected}, received ${received}`).join('; ')
+}
+
+function invalidQuery (/** @type {Flaw[]} */ errors) {
+  return new DeckError('invalid-query', sentence(errors), { details: { errors } })
+}

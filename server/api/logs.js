@@ -1,0 +1,185 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { integerParam } from './input.js'
+import { MAX_LINES, SELECTION, formatPlaces, lastLines, parsePlaces, selectedLogs } from './log-lines.js'
+
+/**
+ * What the workers have written to stdout and stderr. The text is the app's, and anybody's who makes it log something.
+ * @typedef {import('./log-lines.js').Log} Log
+ * @typedef {import('./log-lines.js').Selection} Selection
+ */
+
+const NDJSON_TYPE = 'application/x-ndjson'
+const HEARTBEAT_MS = 15_000
+const TICK_MS = 100
+/** The same when it is about to end. */
+const READ_OUT_MS = 5
+// What a live tail reads of all its logs in one tick, and of one; one that falls further behind than MAX_LAG_BYTES
+// goes on near the end.
+const TICK_BYTES = 512 * 1024
+const READ_BYTES = 64 * 1024
+const MIN_READ_BYTES = 2 * 1024
+const MAX_LAG_BYTES = 512 * 1024
+const MAX_UNSENT_BYTES = 256 * 1024
+
+/**
+ * @param {object} parts
+ * @param {{ logs: import('../logs/logs.js').Logs }} parts.deck
+ * @param {(req: import('node:http').IncomingMessage) => unknown} parts.authenticate
+ * @param {Pick<typeof globalThis, 'setInterval' | 'clearInterval'>} parts.timers
+ * @param {AbortSignal} parts.closing  aborted when the admin port closes
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function logResources ({ deck: { logs }, authenticate, timers, closing }) {
+  return {
+    '/logs': {
+      GET: {
+        query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES) }),
+        produces: ['application/json', NDJSON_TYPE],
+        async handle ({ query, type, res }) {
+          const items = (await lastLines(logs, query)).flatMap(({ entries }) => entries)
+          if (type === 'application/json') return { body: { items } }
+          res.set('Content-Type', `${NDJSON_TYPE}; charset=utf-8`)
+          res.end(items.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
+          return undefined
+        }
+      }
+    },
+
+    '/logs/stream': {
+      GET: {
+        query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES), from: z.string().optional() }),
+        produces: ['text/event-stream'],
+        async handle ({ query, req, res }) {
+          const places = placesOf(req, query)
+          const past = await lastLines(logs, { ...query, lines: query.lines || 1 })
+          res.set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
+          if (req.method === 'HEAD') res.end()
+          else follow(query, { req, res, places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
+          return undefined
+        }
+      }
+    }
+  }
+
+  /**
+   * @param {Selection} query
+   * @param {object} connection
+   * @param {import('express').Request} connection.req
+   * @param {import('express').Response} connection.res
+   * @param {{ log: Log, position: number }[]} connection.places  where to begin
+   * @param {import('./log-lines.js').Page[]} connection.past  to be told before
+   */
+  function follow (query, { req, res, places, past }) {
+    /** @type {Map<string, { log: Log, cursor: ReturnType<typeof logs.cursor> }>} */
+    const cursors = new Map()
+    const known = new Map(places.map(({ log, position }) => [keyOf(log), position]))
+    let isReading = false
+    openAll()
+
+    const ticker = timers.setInterval(tick, TICK_MS)
+    const heartbeat = timers.setInterval(() => write(': heartbeat\n\n'), HEARTBEAT_MS)
+    const end = () => { res.end() }
+    closing.addEventListener('abort', readOut)
+    res.once('close', () => {
+      timers.clearInterval(ticker)
+      timers.clearInterval(heartbeat)
+      closing.removeEventListener('abort', readOut)
+    })
+    write('retry: 3000\n\n')
+    // What has no end yet comes once it has.
+    const told = past.flatMap(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined)).map(toMessage)
+    send(told)
+    // Also a reader who has not been told anything yet can come back.
+    if (told.length === 0) write(`id: ${place()}\n\n`)
+    if (closing.aborted) readOut()
+
+    // The last words of the workers; who reads them too slowly is cut off with the admin port.
+    async function readOut () {
+      while (isOpen() && isBehind()) await Promise.all([tick(), new Promise((resolve) => setTimeout(resolve, READ_OUT_MS))])
+      end()
+    }
+
+    function isBehind () {
+      return isReading || [...cursors.values()].some(({ cursor }) => cursor.lag() > 0)
+    }
+
+    // A slot that has come since is told from its beginning.
+    function openAll () {
+      for (const log of selectedLogs(logs, query)) {
+        const key = keyOf(log)
+        if (!cursors.has(key)) cursors.set(key, { log, cursor: logs.cursor(log.slot, log.stream, known.get(key) ?? logs.begin(log.slot)[log.stream]) })
+      }
+    }
+
+    function isOpen () {
+      return !res.writableEnded && !res.destroyed
+    }
+
+    // What its reader has not taken yet is not read on: the files keep it.
+    async function tick () {
+      if (isReading || !isOpen() || res.writableLength > MAX_UNSENT_BYTES) return
+      isReading = true
+      openAll()
+      try {
+        const late = [...cursors.values()].filter(({ cursor }) => cursor.lag() > 0)
+        const share = Math.max(MIN_READ_BYTES, Math.min(READ_BYTES, Math.floor(TICK_BYTES / late.length)))
+        for (const each of late) await advance(each, share)
+      } catch {
+        // EIO, EMFILE: the reader comes again.
+        end()
+      } finally {
+        isReading = false
+      }
+    }
+
+    /** @param {{ log: Log, cursor: ReturnType<typeof logs.cursor> }} late @param {number} maxBytes */
+    async function advance ({ log, cursor }, maxBytes) {
+      if (!isOpen()) return
+      const skipped = cursor.lag() > MAX_LAG_BYTES ? cursor.skipTo(maxBytes) : 0
+      const { lines, lost } = await cursor.read(maxBytes)
+      const dropped = skipped + lost > 0 ? [`event: dropped\ndata: ${JSON.stringify({ ...log, bytes: skipped + lost })}\n`] : []
+      send([...dropped, ...lines.map((text) => toMessage({ ...log, text }))])
+    }
+
+    /** Their last one has the id with which a reader goes on behind them. @param {string[]} messages */
+    function send (messages) {
+      if (messages.length === 0) return
+      write(`${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${place()}\n${messages.at(-1)}\n`)
+    }
+
+    function place () {
+      return formatPlaces([...cursors.values()].map(({ log, cursor }) => ({ log, position: cursor.position })))
+    }
+
+    /** @param {string} text */
+    function write (text) {
+      if (!isOpen()) return
+      // Signed out, or the session is over: this stream must not outlive it.
+      if (!authenticate(req)) end()
+      else res.write(text)
+    }
+  }
+}
+
+/**
+ * Where a reader was before: a browser says it by itself when it has lost the connection.
+ * @param {import('express').Request} req @param {{ lines?: number, from?: string }} query
+ * @throws {DeckError} `invalid-query`
+ */
+function placesOf (req, { lines, from }) {
+  if (from !== undefined && lines !== undefined) throw new DeckError('invalid-query', 'from: expected without lines, received both')
+  const last = req.headers['last-event-id']
+  if (last) return parsePlaces(String(last), 'Last-Event-ID')
+  return from === undefined ? null : parsePlaces(from, 'from')
+}
+
+/** @param {Log} log */
+function keyOf ({ slot, stream }) {
+  return `${slot}.${stream}`
+}
+
+/** @param {Log & { text: string }} entry */
+function toMessage (entry) {
+  return `data: ${JSON.stringify(entry)}\n`
+}

@@ -1,0 +1,25 @@
+import { DeckError } from '../errors.js'
+
+const LINK_TTL_MS = 15 * 60_000
+
+/**
+ * One-time sign-in links for whoever holds the token (`clusterdeck open`). A session cannot make one: it would
+ * never have to end.
+ * @param {{ links: import('../admin/sign-in-links.js').Links }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function signInLinkResources ({ links }) {
+  return {
+    '/sign-in-links': {
+      POST: {
+        handle ({ auth, req }) {
+          if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links are made with the token, not with a session')
+          const { code, expiresAt } = links.create(LINK_TTL_MS)
+          // The name that the caller used is one that the caller can reach, and the guard has checked it.
+          const url = `http://${req.headers.host}/sign-in?code=${code}`
+          return { status: 201, body: { url, expiresAt: new Date(expiresAt).toISOString() } }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { timeParam } from './input.js'
+
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The steps that are kept, for how long, and up to which range one of them still is a chart and no carpet. */
+const STEPS = Object.freeze([
+  { name: '1s', stepMs: SECOND_MS, keptMs: 15 * MINUTE_MS, rangeMs: 15 * MINUTE_MS },
+  { name: '10s', stepMs: 10 * SECOND_MS, keptMs: 24 * HOUR_MS, rangeMs: 4 * HOUR_MS },
+  { name: '1m', stepMs: MINUTE_MS, keptMs: Infinity, rangeMs: Infinity }
+])
+const DEFAULT_RANGE_MS = 15 * MINUTE_MS
+// The clock goes on between the moment in which somebody asks for the last 15 minutes and the look at it here.
+const TOLERANCE_MS = 2 * SECOND_MS
+
+/**
+ * How the workers feel, and have felt.
+ * @param {{ deck: { vitals: Pick<import('../vitals/vitals.js').Vitals, 'series'> }, now: () => number }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function vitalsResources ({ deck, now }) {
+  return {
+    '/vitals': {
+      GET: {
+        query: z.strictObject({
+          since: timeParam(now),
+          until: timeParam(now),
+          columns: z.string().max(1000).regex(/^[A-Za-z0-9]+(,[A-Za-z0-9]+)*$/).transform((text) => text.split(',')).optional()
+            .describe('names of columns such as rssBytes, separated by commas'),
+          slots: z.enum(['all', 'none']).optional().describe('all or none'),
+          step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m')
+        }),
+        handle: ({ query }) => ({ body: read(query) })
+      }
+    }
+  }
+
+  function read (/** @type {Record<string, any>} */ { since, until = now(), step, columns, slots }) {
+    const sinceMs = since ?? until - DEFAULT_RANGE_MS
+    if (sinceMs >= until) {
+      throw new DeckError('invalid-query', `since: expected a time before until (${iso(until)}), received ${iso(sinceMs)}`)
+    }
+    const { name, stepMs } = STEPS.find((each) => step === undefined ? suits(each, sinceMs, until) : each.name === step) ?? STEPS[2]
+    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, withSlots: slots !== 'none' })
+    return { step: name, since: iso(sinceMs), until: iso(until), ...series, next: nextMs === null ? null : iso(nextMs) }
+  }
+
+  function suits (/** @type {typeof STEPS[number]} */ { keptMs, rangeMs }, /** @type {number} */ sinceMs, /** @type {number} */ untilMs) {
+    return untilMs - sinceMs <= rangeMs + TOLERANCE_MS && now() - sinceMs <= keptMs + TOLERANCE_MS
+  }
+}
+
+function iso (/** @type {number} */ ms) {
+  return new Date(ms).toISOString()
+}

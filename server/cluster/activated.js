@@ -1,0 +1,64 @@
+import { realpathSync } from 'node:fs'
+import path from 'node:path'
+import { ADMIN_NAME, describeInherited, INHERITED_PREFIX } from '../systemd/activated-sockets.js'
+
+/** @typedef {import('../systemd/activated-sockets.js').InheritedSocket} InheritedSocket */
+/** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+
+const ANY_ADDRESS = ['::', '0.0.0.0']
+
+/**
+ * Those of the service manager's sockets that are the app's: each is found by the address that the app asks for.
+ * @param {Map<string, { handle: any, data: any }>} held
+ */
+export function createInherited (held) {
+  const sockets = /** @type {{ handle: any, data: InheritedSocket }[]} */ ([...held].filter(([key]) => key.startsWith(INHERITED_PREFIX)).map(([, socket]) => socket))
+    .filter(({ data }) => data.name !== ADMIN_NAME)
+
+  return {
+    /** @param {SocketQuery} query @returns {{ handle: any, inherited: number, errno?: undefined } | null} `inherited`: which one it is */
+    match (query) {
+      // A worker's second server on the same address is no second socket.
+      if (query.index > 0) return null
+      const best = sockets.find(({ data }) => isExactly(query, data)) ?? sockets.find(({ data }) => isAlike(query, data))
+      return best ? { handle: best.handle, inherited: best.data.fd } : null
+    },
+
+    /** @param {SocketQuery} query one that could not be bound @returns {string} what may be behind it, or nothing */
+    hint ({ port }) {
+      const near = sockets.find(({ data }) => data.port !== undefined && data.port === port)
+      return near ? `; the service manager has ${describeInherited(near.data)}, and that is not the address that the app listens on` : ''
+    },
+
+    /** @param {Set<number | undefined>} used @returns {string[]} those that are not among them, for people */
+    unused: (used) => sockets.filter(({ data }) => !used.has(data.fd)).map(({ data }) => describeInherited(data)),
+
+    close () {
+      for (const { handle } of sockets) handle.close()
+    }
+  }
+}
+
+/** @param {SocketQuery} query @param {InheritedSocket} socket */
+function isExactly ({ address, port, fd }, socket) {
+  if (fd !== undefined && fd !== null) return fd === socket.fd
+  if (socket.port === undefined) return port === -1 && address === socket.path
+  return port === socket.port && address === socket.host
+}
+
+/** Any address is any address, however it is written; a link to a folder leads to the same Unix socket. @param {SocketQuery} query @param {InheritedSocket} socket */
+function isAlike ({ address, port, fd }, socket) {
+  if (fd !== undefined && fd !== null) return false
+  if (socket.port === undefined) return port === -1 && Boolean(address && socket.path) && realName(String(address)) === realName(String(socket.path))
+  return port === socket.port && ANY_ADDRESS.includes(String(socket.host)) && (!address || ANY_ADDRESS.includes(address))
+}
+
+/** @param {string} file */
+function realName (file) {
+  try {
+    return path.join(realpathSync(path.dirname(file)), path.basename(file))
+  } catch {
+    // ENOENT: there is no such folder.
+    return file
+  }
+}

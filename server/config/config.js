@@ -1,0 +1,198 @@
+import { readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { readConfigFile } from './file.js'
+import { cpuCount } from './cpu-count.js'
+import { DeckError } from '../errors.js'
+import { didYouMean, nearest } from './nearest.js'
+import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
+
+/** @typedef {import('./options.js').Option} Option */
+/** @typedef {{ value: unknown, source: string, folder: string }} Given a value, the name under which it was given, and what its relative path starts from */
+/** @typedef {Readonly<Omit<import('zod').infer<typeof SCHEMA>, 'entry' | 'cwd' | 'workers'> & { entry: string, cwd: string, workers: number }>} Config */
+
+const ENV_PREFIX = 'CLUSTERDECK_'
+// Set for workers, or read by the commands that talk to a running master.
+const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TIMEOUT', 'CONFIG', 'KEEPER', 'KEPT'].map((name) => ENV_PREFIX + name)
+
+/**
+ * What a master runs with: flags over environment over config file over defaults.
+ * @param {object} [sources]
+ * @param {Record<string, unknown>} [sources.flags] by option key (`adminPort`), and `config`: the file to read; values may be strings
+ * @param {Record<string, string | undefined>} [sources.env]
+ * @param {string} [sources.cwd]
+ * @param {() => number} [sources.countCpus] what `max` means
+ * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
+ * @returns {Promise<Config>}
+ * @throws {DeckError} invalid-config, unknown-option, entry-not-found
+ */
+export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
+  const { config: named, ...flagValues } = flags
+  const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
+  const given = new Map([
+    ...(file ? fromFile(file) : []),
+    ...fromEnvironment(env, cwd),
+    ...fromFlags(flagValues, cwd)
+  ])
+  const values = validate(given)
+  if (values.watch && values.releases.mode === 'snapshot') {
+    throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
+  }
+  const folder = values.cwd ?? cwd
+  return deepFreeze({
+    ...values,
+    cwd: folder,
+    entry: findEntry(values.entry, given.get('entry')?.source ?? 'entry', cwd),
+    dataDir: path.resolve(cwd, values.dataDir),
+    workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers
+  })
+}
+
+/** @param {Record<string, unknown>} flags @param {string} folder @returns {[string, Given][]} */
+function fromFlags (flags, folder) {
+  return Object.entries(flags).filter(([, value]) => value !== undefined).map(([key, value]) => {
+    const option = OPTIONS.find((each) => each.key === key && each.kind !== 'file')
+    if (!option) throw new DeckError('unknown-option', `unknown option "${key}"${didYouMean(key, OPTIONS.map((each) => each.key))}`)
+    const source = key === 'entry' ? 'entry' : option.flag
+    return [option.name, { value: fromText(option, value), source, folder }]
+  })
+}
+
+/** @param {Record<string, string | undefined>} env @param {string} folder @returns {[string, Given][]} */
+function fromEnvironment (env, folder) {
+  refuseMistyped(Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX)))
+  return OPTIONS.filter(({ kind, env: name }) => kind !== 'file' && env[name] !== undefined && env[name] !== '').map((option) => {
+    return [option.name, { value: fromText(option, env[option.env]), source: option.env, folder }]
+  })
+}
+
+/**
+ * A name that is close to one of ours was meant to be it; any other may well belong to the app.
+ * @param {string[]} names
+ */
+function refuseMistyped (names) {
+  const known = [...OPTIONS.map(({ env }) => env), ...OTHER_ENV]
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const match = nearest(name.slice(ENV_PREFIX.length), known.map((each) => each.slice(ENV_PREFIX.length)))
+    if (match !== null) throw new DeckError('unknown-option', `unknown option "${name}" in the environment (did you mean "${ENV_PREFIX}${match}"?)`)
+  }
+}
+
+/** @param {{ file: string, values: Record<string, unknown> }} file @returns {[string, Given][]} */
+function fromFile ({ file, values }) {
+  return flatten(values, [])
+
+  /** @param {Record<string, unknown>} object @param {string[]} above @returns {[string, Given][]} */
+  function flatten (object, above) {
+    return Object.entries(object).flatMap(([key, value]) => {
+      const name = [...above, key].join('.')
+      if (OPTIONS.some((option) => option.name === name)) {
+        return value === undefined ? [] : [[name, { value, source: `${name} in ${file}`, folder: path.dirname(file) }]]
+      }
+      if (!isGroup(name)) throw unknownKey(name, file)
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return flatten(/** @type {any} */ (value), [...above, key])
+      throw new DeckError('invalid-config', `${name} in ${file}: expected an object, received ${shown(value)}`)
+    })
+  }
+}
+
+/** @param {string} name */
+function isGroup (name) {
+  return OPTIONS.some((option) => option.name.startsWith(`${name}.`))
+}
+
+/** @param {string} name @param {string} file */
+function unknownKey (name, file) {
+  const groups = OPTIONS.map((option) => option.path.slice(0, -1).join('.')).filter(Boolean)
+  return new DeckError('unknown-option', `unknown option "${name}" in ${file}${didYouMean(name, new Set([...OPTIONS.map((option) => option.name), ...groups]))}`)
+}
+
+/**
+ * Flags and variables are text; what does not look like its type is left as it is, for the schema to refuse.
+ * @param {Option} option @param {unknown} value
+ */
+function fromText ({ kind, separator = ',' }, value) {
+  if (typeof value !== 'string') return value
+  if (kind === 'integer' && /^\s*-?\d+(\.\d+)?\s*$/.test(value)) return Number(value)
+  if (kind === 'switch' && /^(true|false)$/.test(value)) return value === 'true'
+  if (kind === 'list') return value.split(separator).map((part) => part.trim()).filter(Boolean)
+  return value
+}
+
+/** @param {Map<string, Given>} given */
+function validate (given) {
+  /** @type {any} */
+  const nested = {}
+  for (const { name, path: keys, kind } of OPTIONS) {
+    const entry = given.get(name)
+    if (!entry) continue
+    let group = nested
+    for (const key of keys.slice(0, -1)) group = group[key] ??= {}
+    const { value, folder } = entry
+    group[/** @type {string} */ (keys.at(-1))] = kind === 'path' && typeof value === 'string' && value !== '' ? path.resolve(folder, value) : value
+  }
+  const result = SCHEMA.safeParse(nested)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  const option = /** @type {Option} */ (OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index])))
+  const { value, source } = /** @type {Given} */ (given.get(option.name))
+  if (option.kind === 'file' || ['args', 'execArgv'].includes(option.name)) throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
+  throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shown(value)}`)
+}
+
+/**
+ * The app's main file, as `node <entry>` would find it. Symbolic links stay: a release is what they point to at its time.
+ * @param {string | undefined} entry @param {string} source @param {string} cwd
+ */
+function findEntry (entry, source, cwd) {
+  const wanted = entry ?? mainOf(cwd)
+  if (wanted === null) throw new DeckError('entry-not-found', `entry: expected a file, or a package.json with "main" in ${cwd}, received neither`)
+  const found = fileOf(wanted) ?? inFolder(wanted)
+  if (found) return found
+  throw new DeckError('entry-not-found', `${source}: expected a file, received ${wanted}, which ${statSync(wanted, { throwIfNoEntry: false }) ? 'is none' : 'does not exist'}`)
+}
+
+/** @param {string} name perhaps without its extension */
+function fileOf (name) {
+  return [name, `${name}.js`, `${name}.mjs`, `${name}.cjs`].find(isFile)
+}
+
+/** @param {string} folder of a package, as `.` is, or of files */
+function inFolder (folder) {
+  const main = mainOf(folder)
+  return (main && (fileOf(main) ?? fileOf(path.join(main, 'index')))) ?? fileOf(path.join(folder, 'index'))
+}
+
+/** @param {string} folder @returns {string | null} */
+function mainOf (folder) {
+  try {
+    const { main } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+    return typeof main === 'string' ? path.resolve(folder, main) : null
+  } catch {
+    // Without a package.json that can be read there is no main; the caller says what was expected.
+    return null
+  }
+}
+
+/** @param {string} file */
+function isFile (file) {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
+}
+
+/** What is wrong, without what was received: it may be the secret. @param {import('zod').core.$ZodIssue} issue */
+function placeOf (issue) {
+  const place = issue.path.reduce((/** @type {string} */ text, part) => typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`, '')
+  return issue.code === 'unrecognized_keys' ? `${place}: unknown ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')}` : place
+}
+
+/** @param {unknown} value */
+function shown (value) {
+  const text = typeof value === 'string' || typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return text.length > 100 ? `${text.slice(0, 99)}…` : text
+}
+
+/** @template T @param {T} value @returns {Readonly<T>} */
+function deepFreeze (value) {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze)
+  return Object.freeze(value)
+}

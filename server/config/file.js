@@ -1,0 +1,85 @@
+import { readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { DeckError } from '../errors.js'
+
+const THREAD = new URL('./file-thread.js', import.meta.url)
+const THREAD_PATIENCE_MS = 10_000
+const DEFAULT_NAMES = ['clusterdeck.config.js', 'clusterdeck.config.mjs', 'clusterdeck.config.json']
+
+/**
+ * Reads the config file that was named, or the one that lies in the working folder.
+ * @param {string | undefined} named
+ * @param {string} cwd
+ * @param {{ isAgain?: boolean }} [how] `isAgain`: as it is now, though this process has read it before
+ * @returns {Promise<{ file: string, values: Record<string, unknown> } | null>} null if there is none
+ * @throws {DeckError} invalid-config
+ */
+export async function readConfigFile (named, cwd, { isAgain = false } = {}) {
+  const file = named === undefined
+    ? DEFAULT_NAMES.map((name) => path.resolve(cwd, name)).find(isFile)
+    : path.resolve(cwd, named)
+  if (file === undefined) return null
+  if (!isFile(file)) throw new DeckError('invalid-config', `config: expected a file, received ${file}, which does not exist`)
+  const values = await load(file, isAgain)
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) {
+    throw new DeckError('invalid-config', `${file}: expected an object of options, received ${describeType(values)}`)
+  }
+  return { file, values }
+}
+
+/** @param {string} file @param {boolean} isAgain */
+async function load (file, isAgain) {
+  try {
+    if (file.endsWith('.json')) return parse(readFileSync(file, 'utf8'))
+    if (isAgain) return await loadInThread(file)
+    return (await import(pathToFileURL(file).href)).default
+  } catch (/** @type {any} */ error) {
+    // The app's own code runs here: its message is what helps, its stack is not ours to show.
+    const [reason] = String(error?.message ?? error).split('\n')
+    throw new DeckError('invalid-config', `${file}: expected a config file that loads, received: ${reason}`, { cause: error })
+  }
+}
+
+/** @param {string} text */
+function parse (text) {
+  try {
+    return JSON.parse(text)
+  } catch (/** @type {any} */ error) {
+    // Some of its messages quote the text around the place, which may be a secret.
+    throw new Error(`no JSON${/ at position \d+/.exec(error.message)?.[0] ?? ''}`, { cause: error })
+  }
+}
+
+/**
+ * Modules are loaded once in a process and stay as they were, with all that they import; a thread begins with none. What
+ * the file does to its own `process.env` stays in there too.
+ * @param {string} file
+ */
+async function loadInThread (file) {
+  const thread = new Worker(THREAD, { workerData: pathToFileURL(file).href })
+  let timer
+  try {
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`nothing within ${THREAD_PATIENCE_MS} ms`)), THREAD_PATIENCE_MS)
+      thread.once('message', ({ values, reason }) => reason === undefined ? resolve(values) : reject(new Error(reason)))
+      thread.once('error', reject)
+      thread.once('exit', () => reject(new Error('it ended the process')))
+    })
+  } finally {
+    clearTimeout(timer)
+    await thread.terminate()
+  }
+}
+
+/** @param {unknown} value */
+function describeType (value) {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'a list' : value === undefined ? 'no default export' : `a ${typeof value}`
+}
+
+/** @param {string} file */
+function isFile (file) {
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
+}

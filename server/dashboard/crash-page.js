@@ -1,0 +1,213 @@
+import { DeckError } from '../errors.js'
+import { formatBytes, formatExactDuration, formatPercent } from '../../public/format.js'
+import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
+import { count } from '../health.js'
+import { firstLine, readable } from './readable-text.js'
+import { SPARK_BOX, sparkline } from './sparkline.js'
+import { foldFrames } from './stack-view.js'
+
+/**
+ * What the page of one crash group shows: the group, and the evidence of one of its crashes.
+ * @typedef {ReturnType<typeof import('../crashes/crashes.js').createCrashDesk>} Desk
+ * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
+ */
+
+const TITLE_CHARS = 160
+const SHOWN_RELEASES = 6
+const MIN_SPAN_MS = 5000
+const MAX_SPAN_MS = 60_000
+const ID = /^[1-9]\d{0,14}$/
+
+/** The elements that change while somebody looks: at the newest crash, or at one that was chosen. */
+const FOLLOWING = Object.freeze(['crash-head', 'crash-body'])
+const PINNED = Object.freeze(['crash-head', 'crash-kept'])
+
+/** @type {readonly { label: string, valueOf: (sample: any) => number | null, format: (value: number | null) => string }[]} */
+const VITALS = Object.freeze([
+  { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
+  { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: (ms) => ms === null ? '–' : `${ms >= 10 ? Math.round(ms) : ms.toFixed(1)} ms` },
+  { label: 'Requests/s', valueOf: answered, format: (count) => count === null ? '–' : String(count) },
+  { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: (count) => count === null ? '–' : String(count) },
+  { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
+])
+
+/**
+ * @param {{ crashes: Desk, history: History, id: string, params: URLSearchParams, now: number }} parts
+ * @returns the model of the page; `status` is 404 where the crash that was asked for is not kept any more
+ * @throws {DeckError} not-found, invalid-query, or the database's
+ */
+export function crashModel ({ crashes, history, id, params, now }) {
+  if (!ID.test(id)) throw new DeckError('not-found', `There is no crash group ${JSON.stringify(id.slice(0, 40))}.`)
+  const group = crashes.find(Number(id))
+  const pinned = parsePinned(params)
+  const record = pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned)
+  return {
+    now,
+    status: pinned !== null && record === null ? 404 : 200,
+    pinned,
+    group: toGroup(group),
+    crash: record && toCrash(record, eventOf(history, record)),
+    kept: toKept(group, record?.id ?? null),
+    keptCount: group.occurrences.length
+  }
+}
+
+/**
+ * Renders the page again and again, and looks closely only when the group has changed.
+ * @param {{ crashes: Desk, history: History, id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string }} parts
+ * @returns {() => { id: string, html: string }[]}
+ */
+export function followCrash ({ crashes, history, id, params, now, render }) {
+  const names = params.get('crash') ? PINNED : FOLLOWING
+  let seen = ''
+  let fragments = /** @type {{ id: string, html: string }[]} */ ([])
+  return () => {
+    try {
+      const group = JSON.stringify(crashes.group(Number(id)))
+      if (group === seen) return fragments
+      const model = crashModel({ crashes, history, id, params, now: now() })
+      fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, model) }))
+      seen = group
+    } catch (error) {
+      // Removed meanwhile, or the database is away: what is shown stays.
+      if (!(error instanceof DeckError)) throw error
+    }
+    return fragments
+  }
+}
+
+/** @param {URLSearchParams} params @returns {number | null} null: the newest */
+function parsePinned (params) {
+  const text = params.get('crash')
+  if (!text) return null
+  if (!ID.test(text)) throw new DeckError('invalid-query', `crash: expected a positive integer, received ${JSON.stringify(text.slice(0, 60))}`)
+  return Number(text)
+}
+
+/** @param {Desk} crashes @param {number} group @param {number} crash */
+function recordOf (crashes, group, crash) {
+  try {
+    return crashes.occurrence(group, crash)
+  } catch (error) {
+    if (error instanceof DeckError && error.code === 'not-found') return null
+    throw error
+  }
+}
+
+/** @param {History} history @param {any} record @returns {number | null} the id of the event of this end */
+function eventOf (history, { id, worker }) {
+  try {
+    const { items } = history.page({ type: 'worker.exited', worker, limit: 5 })
+    return items.find(({ detail }) => /** @type {any} */ (detail)?.crash === id)?.id ?? null
+  } catch {
+    // The page is worth showing without it.
+    return null
+  }
+}
+
+/** @param {ReturnType<Desk['find']>} group */
+function toGroup (group) {
+  const { releases } = group
+  const { name, message } = headlineOf(group)
+  return {
+    ...group,
+    name: name === null ? null : firstLine(name, 80),
+    title: firstLine(message, TITLE_CHARS),
+    culprit: group.culprit === null ? null : readable(group.culprit),
+    labels: crashLabels(group),
+    badge: GROUP_STATES[group.state],
+    releases: releases.slice(0, SHOWN_RELEASES),
+    moreReleases: Math.max(0, releases.length - SHOWN_RELEASES)
+  }
+}
+
+/** Which of its crashes a group still has. @param {ReturnType<Desk['find']>} group @param {number | null} shown */
+function toKept ({ id, occurrences, count }, shown) {
+  return occurrences.map((each, index) => ({
+    id: each.id,
+    at: each.at,
+    slot: each.slot,
+    worker: each.worker,
+    release: each.release,
+    isShown: each.id === shown,
+    place: count === 1 ? null : index === 0 ? 'newest' : index === occurrences.length - 1 ? 'first' : null,
+    url: `/crashes/${id}?crash=${each.id}`
+  }))
+}
+
+/** @param {any} record @param {number | null} event */
+function toCrash (record, event) {
+  const frames = foldFrames(record.frames ?? [])
+  const message = readable(record.errorMessage)
+  return {
+    id: record.id,
+    at: record.at,
+    kind: crashKindOf(record.kind),
+    frames,
+    stack: record.stack === null ? null : readable(record.stack),
+    // The headline has its first line.
+    message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
+    causes: (record.causes ?? []).map(toCause),
+    requests: (record.requests ?? []).map((/** @type {any} */ request) => ({ method: readable(request.method), path: readable(request.path), age: formatAge(request.ageMs) })),
+    stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
+    stderrLines: record.stderr?.length ?? 0,
+    ...vitalsOf(record),
+    sparkBox: SPARK_BOX,
+    isCut: record.isCut === true,
+    facts: factsOf(record, event)
+  }
+}
+
+/** @param {any} cause */
+function toCause ({ depth, errorName, errorMessage, stack }) {
+  return {
+    depth: Math.min(Number(depth) || 1, 4),
+    name: firstLine(nameOf(errorName), 80),
+    message: firstLine(errorMessage, TITLE_CHARS),
+    stack: stack ? readable(stack) : null
+  }
+}
+
+/** How it was up to its end. A worker that lived for some seconds has a line of some seconds. @param {any} record */
+function vitalsOf ({ at, vitals }) {
+  const samples = (vitals ?? []).map((/** @type {any} */ sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) }))
+  if (samples.length === 0) return { vitals: [], span: '' }
+  const spanMs = Math.min(Math.max(samples[0].ageMs, MIN_SPAN_MS), MAX_SPAN_MS)
+  const lines = VITALS.map(({ label, valueOf, format }) => {
+    const line = sparkline(samples.map((/** @type {any} */ { sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
+    return { label, ...line, lastText: format(line.last), maxText: format(line.max) }
+  })
+  return { vitals: lines.filter(({ last }) => last !== null), span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
+}
+
+/** @param {Record<string, any>} sample @returns {number | null} requests that ended in that second, however they did */
+function answered (sample) {
+  const counts = Object.entries(sample).filter(([name, value]) => name.startsWith('requests') && typeof value === 'number')
+  return counts.length === 0 ? null : counts.reduce((sum, [, value]) => sum + value, 0)
+}
+
+/** @param {any} record @param {number | null} event @returns {{ name: string, value: string, url: string | null }[]} */
+function factsOf ({ worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory }, event) {
+  const heap = memory?.heapTotalBytes > 0 ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}` : null
+  /** @type {[string, any, (string | null | false)?][]} */
+  const rows = [
+    ['Worker', worker === null ? null : `#${worker}`, `/history?worker=${worker}`],
+    ['Slot', slot, `/history?slot=${slot}`],
+    ['PID', pid],
+    ['Release', release, release !== null && `/history?release=${encodeURIComponent(release)}`],
+    ['Rollout', rollout, `/history?rollout=${rollout}`],
+    ['Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)],
+    ['Exit code', code],
+    ['Signal', signal],
+    ['Memory', memory?.rssBytes > 0 ? formatBytes(memory.rssBytes) : null],
+    ['Heap', heap],
+    ['Node.js', nodeVersion],
+    ['Event', event, `/history/${event}`]
+  ]
+  return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name, value: readable(value), url: url || null }))
+}
+
+/** @param {number} ms */
+function formatAge (ms) {
+  return ms < 1000 ? `${Math.round(ms)} ms` : formatExactDuration(ms)
+}

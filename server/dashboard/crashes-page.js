@@ -1,0 +1,144 @@
+import { DeckError } from '../errors.js'
+import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.js'
+import { toShownProblem, urlOf } from './history-filters.js'
+import { firstLine, readable } from './readable-text.js'
+
+/**
+ * What the list of crash groups shows.
+ * @typedef {Partial<Record<'state' | 'q' | 'release', string>>} Filters  `state`: open where it is left out
+ * @typedef {ReturnType<typeof import('../crashes/crashes.js').createCrashDesk>} Desk
+ */
+
+const PAGE_SIZE = 50
+const MAX_MESSAGE_CHARS = 300
+const CURSOR = /^[\w-]{1,64}$/
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const CRASHES_FRAGMENTS = Object.freeze(['crash-tabs', 'crash-groups'])
+
+/** @type {Readonly<Record<keyof Filters, { expected: string, accepts: (text: string) => boolean }>>} */
+const RULES = Object.freeze({
+  state: { expected: 'open, resolved, muted or all', accepts: (text) => text === 'all' || Object.hasOwn(GROUP_STATES, text) },
+  q: { expected: 'at most 100 characters', accepts: (text) => text.length <= 100 },
+  release: { expected: 'a release such as r1', accepts: (text) => /^[\w.-]{1,64}$/.test(text) }
+})
+
+/**
+ * @param {{ crashes: Desk, params: URLSearchParams, now: number }} parts
+ * @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything
+ */
+export function crashesModel ({ crashes, params, now }) {
+  try {
+    const filters = parseCrashFilters(params)
+    const cursor = params.get('cursor') || undefined
+    if (cursor !== undefined && !CURSOR.test(cursor)) throw new DeckError('invalid-query', 'cursor: expected that of an earlier page')
+    const { items, next } = crashes.page({ ...toGroupQuery(filters), limit: PAGE_SIZE, cursor })
+    const counts = crashes.counts()
+    return {
+      now,
+      filters,
+      problem: null,
+      tabs: tabsOf(filters, counts),
+      total: counts.open + counts.resolved + counts.muted,
+      isFirstPage: cursor === undefined,
+      isNarrowed: filters.q !== undefined || filters.release !== undefined,
+      groups: items.map((group) => toRow(group, filters)),
+      links: {
+        more: next === null ? null : linkTo(filters, { cursor: next }),
+        newest: cursor === undefined ? null : linkTo(filters),
+        clear: linkTo(filters, { q: undefined, release: undefined }),
+        everywhere: linkTo(filters, { state: 'all' })
+      },
+      canonicalUrl: linkTo(filters, { cursor })
+    }
+  } catch (error) {
+    return { ...blankModel(params, now), problem: toShownProblem(error) }
+  }
+}
+
+/** @param {Pick<Desk, 'counts'>} crashes @returns {number | null} for the navigation of every page; null: the database cannot tell */
+export function countOpen (crashes) {
+  try {
+    return crashes.counts().open
+  } catch {
+    // A broken history must not take the page down with it.
+    return null
+  }
+}
+
+/** @param {URLSearchParams} params @returns {Filters} in a fixed order @throws {DeckError} `invalid-query` */
+function parseCrashFilters (params) {
+  /** @type {Filters} */
+  const filters = {}
+  for (const name of /** @type {(keyof Filters)[]} */ (Object.keys(RULES))) {
+    const text = (params.get(name) ?? '').trim()
+    if (text === '' || (name === 'state' && text === 'open')) continue
+    if (!RULES[name].accepts(text)) {
+      throw new DeckError('invalid-query', `${name}: expected ${RULES[name].expected}, received ${JSON.stringify(text.slice(0, 60))}`)
+    }
+    filters[name] = text
+  }
+  return filters
+}
+
+/** @param {Filters} filters @param {Record<string, string | undefined>} [changes] */
+function linkTo (filters, changes) {
+  return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, ...filters }, changes)
+}
+
+/** @param {Filters} filters @returns {import('../../db/crash-groups.js').GroupQuery} */
+function toGroupQuery ({ state = 'open', q, release }) {
+  return {
+    ...(state === 'all' ? {} : { state: /** @type {any} */ (state) }),
+    ...(q === undefined ? {} : { q }),
+    ...(release === undefined ? {} : { release })
+  }
+}
+
+/** @param {Filters} filters @param {Record<string, number> | null} counts */
+function tabsOf (filters, counts) {
+  const current = filters.state ?? 'open'
+  return [
+    ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] ?? null })),
+    { state: 'all', label: 'All', count: null }
+  ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
+}
+
+/** @param {ReturnType<Desk['page']>['items'][number]} group @param {Filters} filters */
+function toRow (group, { state = 'open' }) {
+  const { name, message } = headlineOf(group)
+  return {
+    ...group,
+    name: name === null ? null : firstLine(name, 80),
+    message: firstLine(message, MAX_MESSAGE_CHARS),
+    culprit: group.culprit === null ? null : readable(group.culprit),
+    labels: crashLabels(group),
+    releases: releasesOf(group),
+    badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null
+  }
+}
+
+/** @param {{ firstRelease: string | null, lastRelease: string | null }} group */
+function releasesOf ({ firstRelease, lastRelease }) {
+  if (firstRelease === lastRelease || firstRelease === null) return lastRelease ?? '–'
+  return `${firstRelease} … ${lastRelease ?? '?'}`
+}
+
+/** @param {URLSearchParams} params @param {number} now */
+function blankModel (params, now) {
+  const filters = /** @type {Filters} */ (Object.fromEntries(['state', 'q', 'release'].flatMap((name) => {
+    const text = params.get(name)
+    return text ? [[name, text.slice(0, 100)]] : []
+  })))
+  return {
+    now,
+    filters,
+    tabs: tabsOf({}, null),
+    total: 0,
+    isFirstPage: false,
+    isNarrowed: true,
+    groups: /** @type {any[]} */ ([]),
+    links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' },
+    canonicalUrl: '/crashes'
+  }
+}

@@ -1,0 +1,83 @@
+import { formatExactDuration } from '../../public/format.js'
+import { kindOf } from '../events/kinds.js'
+
+/** @typedef {import('../events/stream.js').DeckEvent} DeckEvent */
+
+/** @type {Readonly<Record<string, (event: DeckEvent) => string>>} */
+const SENTENCES = Object.freeze({
+  'master.started': ({ pid }) => `Master started${pid ? ` as process ${pid}` : ''}`,
+  'master.stopped': ({ message, uptimeMs }) => message ?? `Master stopped${after(uptimeMs)}`,
+  'master.upgrading': (event) => `Upgrade started: ${event.message}`,
+  'master.upgraded': ({ message }) => `Upgraded: ${message}`,
+  'master.upgrade-failed': (event) => `Upgrade failed${because(event.message)}`,
+  'worker.forked': (event) => `${who(event)} forked${event.pid ? ` as process ${event.pid}` : ''}`,
+  'worker.online': (event) => `${who(event)} is online`,
+  'worker.listening': (event) => `${who(event)} listens${event.message ? ` on ${event.message}` : ''}`,
+  'worker.ready': (event) => `${who(event)} is ready${after(event.uptimeMs)}${because(event.message)}`,
+  'worker.warm-up-failed': (event) => `${who(event)} is ready, but ${event.message}`,
+  'worker.draining': (event) => `${who(event)} is draining${because(event.message)}`,
+  'worker.exited': (event) => event.message ?? `${who(event)} ${manner(event)}${after(event.uptimeMs)}`,
+  'worker.killed': (event) => `${who(event)} is killed by an operator`,
+  'worker.recycling': (event) => `${who(event)} is to be recycled${because(event.message)}`,
+  'diagnostics.started': (event) => `Diagnostics started${because(event.message)}`,
+  'diagnostics.finished': (event) => `Diagnostics finished${because(event.message)}`,
+  'diagnostics.downloaded': (event) => `Downloaded ${event.message}`,
+  'diagnostics.deleted': (event) => `Deleted ${event.message}`,
+  'diagnostics.failed': (event) => `Diagnostics failed${because(event.message)}`,
+  'worker.restarted': ({ slot, detail }) => `Slot ${slot} gets a new worker${detail?.delayMs ? ` in ${formatExactDuration(detail.delayMs)}` : ' at once'}`,
+  'worker.recovered': ({ slot }) => `Slot ${slot} has recovered from its crash loop`,
+  'worker.drifted': (event) => event.message ?? `${who(event)} runs changed files`,
+  'slot.held': ({ slot, message }) => message ?? `Slot ${slot} waits`,
+  'slot.resumed': ({ slot, message }) => message ?? `Slot ${slot} goes on`,
+  'crash.group-new': (event) => `New crash${because(event.message)}`,
+  'crash.group-returned': (event) => `Crash came back after it was resolved${because(event.message)}`,
+  'rollout.started': (event) => `${rolloutName(event)} started${because(event.message)}`,
+  'rollout.held': (event) => `${rolloutName(event)} held${because(event.message)}`,
+  'rollout.paused': (event) => `${rolloutName(event)} paused${because(event.message)}`,
+  'rollout.resumed': (event) => `${rolloutName(event)} ${event.message}`,
+  'rollout.promoted': (event) => `${rolloutName(event)}: ${event.message}`,
+  'rollout.judged': (event) => `${rolloutName(event)} was judged: ${event.message}`,
+  'rollout.aborting': (event) => `${rolloutName(event)} goes back${because(event.message)}`,
+  'rollout.rolled-back': (event) => `${rolloutName(event)} was rolled back${because(event.message)}`,
+  'rollout.succeeded': (event) => `${rolloutName(event)} succeeded`,
+  'rollout.failed': (event) => `${rolloutName(event)} failed${because(event.message)}`,
+  'scale.changed': ({ message, detail }) => message ? `Scaled ${message}` : `Scaled to ${detail?.to} workers`,
+  'release.created': ({ release }) => `Release ${release} created`
+})
+
+/**
+ * @param {DeckEvent} event
+ * @returns {string} what happened, for people. Holds whatever an app threw: hostile text, to be escaped like any other
+ */
+export function sentenceOf (event) {
+  const sentence = Object.hasOwn(SENTENCES, event.type) ? SENTENCES[event.type](event) : event.message
+  return capitalised(sentence || kindOf(event).label)
+}
+
+function who (/** @type {DeckEvent} */ { worker, slot }) {
+  return `Worker ${worker ?? '?'}${slot === null ? '' : ` (slot ${slot})`}`
+}
+
+function manner (/** @type {DeckEvent} */ { signal, code }) {
+  if (signal) return `was ended by ${signal}`
+  return code === null ? 'exited' : `exited with code ${code}`
+}
+
+function rolloutName (/** @type {DeckEvent} */ { rollout, detail }) {
+  if (detail?.kind === 'deploy') return detail.to ? `Deploy of ${detail.to}` : 'Deploy'
+  if (detail?.kind === 'rollback') return `Rollback to ${detail.to}`
+  if (detail?.kind !== 'restart') return `Rollout ${rollout}`
+  return detail.steps?.length === 1 ? `Restart of slot ${detail.steps[0].slot}` : 'Restart of all workers'
+}
+
+function after (/** @type {number | null} */ uptimeMs) {
+  return uptimeMs === null ? '' : ` after ${formatExactDuration(uptimeMs)}`
+}
+
+function because (/** @type {string | null} */ message) {
+  return message ? `: ${message}` : ''
+}
+
+function capitalised (/** @type {string} */ text) {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,139 @@
+import { NOTABLE_TYPES, kindOf } from '../events/kinds.js'
+import { crashUrlOf } from './crash-kinds.js'
+import { sentenceOf } from './event-sentences.js'
+import { describeHealth, rolloutTitle } from '../health.js'
+
+/**
+ * What the overview shows, worked out from the snapshot and the history.
+ * @typedef {import('../events/kinds.js').Tone} Tone
+ * @typedef {{ snapshot: () => any }} Deck
+ * @typedef {Pick<import('../../db/history.js').History, 'page' | 'rollouts'>} History
+ */
+
+const RECENT_EVENTS = 8
+const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {any[]} */ ([]) })
+
+/** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
+const WORKER_STATES = Object.freeze({
+  starting: { label: 'Starting', tone: 'info' },
+  ready: { label: 'Ready', tone: 'ok' },
+  draining: { label: 'Draining', tone: 'drain' },
+  stopping: { label: 'Stopping', tone: 'idle' },
+  unresponsive: { label: 'Not answering', tone: 'bad' },
+  held: { label: 'Held', tone: 'bad' },
+  backoff: { label: 'Backoff', tone: 'warn' }
+})
+
+/** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
+const STEP_STATES = Object.freeze({
+  pending: { label: 'Waiting', tone: 'idle', icon: 'circle-dashed' },
+  starting: { label: 'Starting', tone: 'info', icon: 'loader-circle' },
+  soaking: { label: 'Proving itself', tone: 'info', icon: 'hourglass' },
+  ready: { label: 'Ready, waiting', tone: 'ok', icon: 'circle-check' },
+  draining: { label: 'Draining old', tone: 'drain', icon: 'hourglass' },
+  done: { label: 'Replaced', tone: 'ok', icon: 'circle-check' },
+  failed: { label: 'Failed', tone: 'bad', icon: 'circle-x' },
+  reverting: { label: 'Going back', tone: 'warn', icon: 'loader-circle' },
+  reverted: { label: 'Went back', tone: 'warn', icon: 'undo-2' }
+})
+
+const ON_TRIAL = Object.freeze({ label: 'On trial', tone: 'info', icon: 'hourglass' })
+
+/** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
+const ROLLOUT_STATES = Object.freeze({
+  succeeded: { label: 'succeeded', tone: 'ok', icon: 'circle-check' },
+  failed: { label: 'failed', tone: 'bad', icon: 'circle-x' },
+  'rolled-back': { label: 'was rolled back', tone: 'warn', icon: 'undo-2' }
+})
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const OVERVIEW_FRAGMENTS = Object.freeze(['health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent'])
+
+/** @param {{ deck: Deck, history: History, now: number, openCrashes?: number | null }} parts `openCrashes`: null where nobody knows */
+export function overviewModel ({ deck, history, now, openCrashes }) {
+  const snapshot = deck.snapshot()
+  const past = readPast(history)
+  return {
+    now,
+    snapshot,
+    health: describeHealth(snapshot, { openCrashes: openCrashes ?? 0 }),
+    blocked: blockedReason(snapshot),
+    totals: totalsOf(snapshot.workers),
+    workers: snapshot.workers.map(toWorkerRow),
+    rollout: shownRollout(snapshot.rollout ?? past.rollout),
+    recent: { isAvailable: past.isAvailable, events: past.events.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) })) }
+  }
+}
+
+/** A broken history must not take the live page down with it. */
+function readPast (/** @type {History} */ history) {
+  try {
+    return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null, events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
+  } catch {
+    return UNAVAILABLE
+  }
+}
+
+function shownRollout (/** @type {any} */ rollout) {
+  return rollout && toRollout(rollout)
+}
+
+/** @returns {string | null} why nothing may be started now */
+export function blockedReason (/** @type {any} */ { state, rollout, upgrade }) {
+  if (state === 'stopping') return 'The master is stopping.'
+  if (upgrade) return 'An upgrade is running.'
+  if (rollout) return `Rollout ${rollout.id} is running. One at a time.`
+  return null
+}
+
+function totalsOf (/** @type {any[]} */ workers) {
+  const vitals = workers.map((worker) => worker.vitals).filter(Boolean)
+  const sum = (/** @type {string} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + each[key], 0)
+  return {
+    rssBytes: sum('rssBytes'),
+    cpuPercent: sum('cpuPercent'),
+    restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce((total, n) => total + n, 0)
+  }
+}
+
+function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /** @type {any[]} */ all) {
+  const state = WORKER_STATES[worker.state] ?? { label: worker.state, tone: 'idle' }
+  return {
+    ...worker,
+    key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
+    isSecondOfSlot: all[index - 1]?.slot === worker.slot,
+    badge: worker.crashLooping ? { label: 'Crash-looping', tone: 'bad' } : state,
+    canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive')
+  }
+}
+
+/** @param {any} rollout */
+export function toRollout (rollout) {
+  const outcome = ROLLOUT_STATES[rollout.state] ?? null
+  const isTrial = (rollout.pausedIn ?? rollout.state) === 'canary'
+  return {
+    ...rollout,
+    title: rolloutTitle(rollout),
+    name: rollout.kind === 'restart' ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers') : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
+    outcome,
+    tookMs: rollout.finishedAt ? Date.parse(rollout.finishedAt) - Date.parse(rollout.startedAt) : null,
+    controls: outcome ? [] : controlsOf(rollout),
+    steps: rollout.steps.map((/** @type {any} */ step) => ({
+      ...step,
+      badge: isTrial && step.state === 'ready' ? ON_TRIAL : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
+      tookMs: step.startedAt && step.finishedAt ? Date.parse(step.finishedAt) - Date.parse(step.startedAt) : null
+    }))
+  }
+}
+
+/**
+ * What an operator can do with a rollout at this step, see lifecycle/rollout/steering.js.
+ * @param {any} rollout @returns {[action: string, label: string, className: string][]}
+ */
+function controlsOf ({ state, pausedIn, isHeld }) {
+  if (state === 'aborting') return []
+  /** @type {[action: string, label: string, className: string][]} */
+  const controls = state !== 'paused' ? [['pause', 'Pause', '']] : isHeld ? [['retry', 'Try again', 'primary']] : [['resume', 'Resume', 'primary']]
+  if ((pausedIn ?? state) === 'canary') controls.push(['promote', 'Promote now', ''])
+  return [...controls, ['abort', 'Abort', '']]
+}

@@ -1,0 +1,143 @@
+import { existsSync } from 'node:fs'
+import { z } from 'zod'
+import { identify } from '../system/process-identity.js'
+
+const VERSION = 1
+
+/** @typedef {{ version: string, nodeVersion: string }} Software */
+
+const PID = z.int().positive()
+/** What a master needs of the memory to begin; anything else in it is left as it is. */
+const MEMORY = z.looseObject({
+  version: z.literal(VERSION),
+  master: z.looseObject({ pid: PID }),
+  configured: z.looseObject({ entry: z.string(), workers: z.int() }),
+  desiredWorkers: z.int().positive(),
+  release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
+  nextWorker: z.int().positive(),
+  guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
+  sockets: z.array(z.string()),
+  addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() }))).default({}),
+  since: z.int().positive(),
+  workers: z.array(z.looseObject({
+    id: z.int().positive(),
+    slot: z.int().positive(),
+    state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping']),
+    startedAt: z.iso.datetime(),
+    identity: z.looseObject({ pid: PID, startTime: z.string().nullable(), crashFile: z.string(), orderFile: z.string() })
+  }))
+})
+
+/**
+ * How a master begins.
+ * @typedef {object} Inheritance
+ * @property {import('../keeper/link.js').Exit | null} lost  the master that did not end as it should; null: there was none
+ * @property {Software | null} before  what the master before was
+ * @property {import('../cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
+ * @property {string[]} sockets  the names of those that it had bound
+ * @property {number | null} since  the event from which on its ids of workers are of one series, null: a new one begins
+ * @property {import('../lifecycle/state.js').Release | null} release  null: it is to be made of what is configured
+ * @property {import('../lifecycle/rollout/guard.js').Guard | null} guard  of that release, where it was deployed a short while ago
+ * @property {Record<number, import('../lifecycle/addresses.js').Address[]>} addresses  where its last ready workers have listened, by slot
+ * @property {number} workers  how many are wanted
+ * @property {number} nextWorker
+ */
+
+/**
+ * After a hard end a master goes on where the one before it stopped: the release that was deployed last with success,
+ * and the size that was asked for last. What has been configured anew since counts more.
+ * @param {any} memory  what the master before has left, null if it has ended as it should
+ * @param {Pick<import('../config/config.js').Config, 'entry' | 'workers'>} config
+ * @param {import('../keeper/link.js').Exit | null} predecessor  its end, where the keeper saw it
+ * @returns {Inheritance}
+ */
+export function inherit (memory, { entry, workers }, predecessor) {
+  // Half a memory is none: a wrong number in it could be the pid of anybody.
+  if (!MEMORY.safeParse(memory).success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1 }
+  const { master, configured, desiredWorkers, release, handedOver } = memory
+  const keepsRelease = configured.entry === entry && existsSync(release.entry)
+  return {
+    lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
+    before: memory.software,
+    left: memory.workers.map((/** @type {any} */ worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
+    sockets: memory.sockets,
+    since: memory.since,
+    release: keepsRelease ? release : null,
+    guard: memory.guard ?? null,
+    addresses: memory.addresses ?? {},
+    workers: configured.workers === workers ? desiredWorkers : workers,
+    nextWorker: memory.nextWorker
+  }
+}
+
+/**
+ * A master may be killed between an event and the memory of it, so both are asked.
+ * @param {import('../cluster/supervisor.js').SavedWorker[]} left
+ * @param {ReturnType<import('../../db/history.js').History['workerLives']>} lives
+ * @param {{ id: number }[]} own  those of this master itself, in an upgrade
+ * @returns {import('../cluster/supervisor.js').SavedWorker[]} those whose end is not on record
+ */
+export function reconcile (left, { ended, open }, own) {
+  const forgotten = open.filter(({ worker }) => ![...left, ...own].some(({ id }) => id === worker))
+  return [
+    ...left.filter(({ id }) => !ended.has(id)),
+    // It was just forked: one that is not ready ends with its master.
+    ...forgotten.map(({ worker, ...life }) => ({ ...life, id: worker, state: /** @type {const} */ ('starting'), readyAt: null, intent: null, orphan: /** @type {const} */ ('master-lost'), identity: null }))
+  ]
+}
+
+/**
+ * Keeps what the next master needs up to date, from event to event.
+ * @param {object} parts
+ * @param {import('../system/data-dir.js').DataDir['memory']} parts.memory
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
+ * @param {Pick<import('../config/config.js').Config, 'workers'>} parts.config
+ * @param {Pick<import('../releases/registry.js').Releases, 'configuredEntry' | 'lastNumber'>} parts.releases
+ * @param {Software} parts.software
+ * @param {number} parts.since
+ */
+export function rememberFor ({ memory, events, supervisor, config: { workers }, releases, software: { version, nodeVersion }, since }) {
+  const master = identify(process.pid)
+  let written = ''
+  const unsubscribe = events.subscribe(() => write({ handedOver: false }))
+
+  return {
+    stop: unsubscribe,
+
+    /** Nothing is lost with this master: the next one has the cluster from now on. */
+    handOver () {
+      unsubscribe()
+      write({ handedOver: true })
+    }
+  }
+
+  /** @param {{ handedOver: boolean }} how */
+  function write ({ handedOver }) {
+    const content = {
+      version: VERSION,
+      master,
+      software: { version, nodeVersion },
+      handedOver,
+      since,
+      configured: { entry: releases.configuredEntry(), workers },
+      ...supervisor.memory(),
+      // One whose rollout was refused has used up its number too.
+      nextRelease: releases.lastNumber() + 1
+    }
+    const text = JSON.stringify(content)
+    if (text === written) return
+    memory.write(content)
+    written = text
+  }
+}
+
+/**
+ * Makes what another master has left this one's own, for the time until it has taken it over: if it ends hard too, the
+ * loss that the next one records is its own.
+ * @param {import('../system/data-dir.js').DataDir['memory']} memory
+ */
+export function signMemory (memory) {
+  const content = memory.read()
+  if (content) memory.write({ ...content, master: identify(process.pid), handedOver: false })
+}

@@ -1,0 +1,115 @@
+import { checkDatabase } from '../../db/open.js'
+import { DeckError } from '../errors.js'
+import { tellFailure } from '../keeper/link.js'
+import { inherit } from './memory.js'
+
+/** @typedef {import('../events/stream.js').NewEvent} NewEvent */
+
+/**
+ * The master of an upgrade, as long as another one runs: it starts its workers beside those of the other, on the same
+ * sockets, and waits for its turn. What happens meanwhile is told to the other, which has the history.
+ * @param {object} parts
+ * @param {import('../keeper/link.js').KeeperLink} parts.keeper
+ * @param {import('../config/config.js').Config} parts.config
+ * @param {import('../system/data-dir.js').DataDir} parts.dataDir
+ * @param {import('../releases/registry.js').Releases} parts.releases  that keeps nothing yet
+ * @param {(start: any) => import('../cluster/supervisor.js').Supervisor} parts.supervise
+ * @returns {Promise<{ supervisor: import('../cluster/supervisor.js').Supervisor, predecessor: import('../keeper/link.js').Exit | null, release: import('../lifecycle/state.js').Release, isNewRelease: boolean, open: ReturnType<typeof createOutbox>['open'] }>}
+ *   `predecessor`: how the other master ended, if it did so without handing over
+ * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install, or as a deploy; then its workers are gone, and the other master has been told why
+ */
+export async function standBy ({ keeper, config, dataDir, releases, supervise }) {
+  // What would fail later is to fail now, while there is another master.
+  checkDatabase(dataDir.historyFile)
+  const known = dataDir.memory.read()
+  const { release: inherited, addresses, workers } = inherit(known, config, null)
+  const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
+  let hasTakenOver = false
+  let isServing = false
+  /** @type {(outcome: { predecessor: import('../keeper/link.js').Exit | null, reason?: undefined } | { reason: string }) => void} */
+  let decide
+  const decided = /** @type {Promise<any>} */ (new Promise((resolve) => { decide = resolve }))
+  const onLost = () => fail('the keeper is gone')
+  const onTerm = () => fail('it was told to stop')
+  keeper.on('take-over', ({ predecessor }) => {
+    hasTakenOver = true
+    decide({ predecessor })
+  })
+  keeper.onLost(onLost)
+  process.once('SIGTERM', onTerm)
+  // Whatever comes while this takes its time has been heard by then.
+  await releases.begin({ lastNumber: (known?.nextRelease ?? 1) - 1 })
+  const release = inherited ? releases.adopt(inherited) : await releases.first({ actor: 'system' })
+  const supervisor = /** @type {import('../cluster/supervisor.js').Supervisor} */ (supervise({
+    release,
+    addresses,
+    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
+    events: outbox,
+    outlives: () => hasTakenOver,
+    onStartBlocked: (/** @type {Error} */ { message }) => fail(message)
+  }))
+  supervisor.start({ workers, isNewRelease: inherited === null })
+
+  const { predecessor, reason } = await decided
+  keeper.offLost(onLost)
+  process.off('SIGTERM', onTerm)
+  if (reason !== undefined) {
+    supervisor.abandon()
+    await supervisor.finished
+    throw new DeckError('upgrade-failed', reason)
+  }
+  return { supervisor, predecessor, release, isNewRelease: inherited === null, open: outbox.open }
+
+  /** @param {NewEvent} event */
+  function look ({ type, message, worker }) {
+    if (isServing || hasTakenOver) return
+    if (type === 'worker.exited' || type === 'worker.draining') return fail(String(message ?? `worker ${worker} ended`))
+    isServing = supervisor.snapshot().state === 'running'
+    if (!isServing) return
+    outbox.hold()
+    keeper.send({ type: 'serving' })
+  }
+
+  /** @param {string} reason */
+  function fail (reason) {
+    tellFailure(reason)
+    decide({ reason })
+  }
+}
+
+/**
+ * Where events go while the history is another master's.
+ * @param {object} parts
+ * @param {import('../keeper/link.js').KeeperLink} parts.keeper
+ * @param {(event: NewEvent) => void} parts.onEvent
+ * @param {() => unknown[]} parts.workers  told with every event, in case that this master comes to nothing
+ */
+function createOutbox ({ keeper, onEvent, workers }) {
+  const relayed = /** @type {any[]} */ ([])
+  const held = /** @type {any[]} */ ([])
+  /** @type {(event: any) => void} */
+  let pass = (event) => {
+    relayed.push(event)
+    keeper.send({ type: 'relay', event, workers: workers() })
+  }
+
+  return {
+    publish (/** @type {NewEvent} */ event) {
+      pass({ at: new Date().toISOString(), ...event })
+      onEvent(event)
+      return /** @type {any} */ (event)
+    },
+
+    /** The other master may close its history at any moment. */
+    hold () { pass = (event) => { held.push(event) } },
+
+    /**
+     * @param {import('../events/stream.js').EventStream} events this master's own now
+     * @param {(event: any) => boolean} isKnown whether the history has it, of those that were told to the other master
+     */
+    open (events, isKnown) {
+      for (const event of [...relayed.filter((one) => !isKnown(one)), ...held]) events.publish(event)
+      pass = events.publish
+    }
+  }
+}

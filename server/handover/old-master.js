@@ -1,0 +1,29 @@
+/**
+ * An upgrade, as the master sees it that is to leave: what the next one tells is published here, where the history is,
+ * until that one takes over or comes to nothing.
+ * @param {object} parts
+ * @param {import('../keeper/link.js').KeeperLink} parts.keeper
+ * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {() => void} parts.onHandOver
+ */
+export function followNext ({ keeper, supervisor, events, onHandOver }) {
+  /** @type {import('../cluster/supervisor.js').SavedWorker[]} */
+  let left = []
+  let lastWorker = 0
+  keeper.on('relay', ({ failing, event, workers }) => {
+    if (failing !== undefined) return supervisor.nextFailing(String(failing))
+    left = workers.map((/** @type {any} */ worker) => ({ ...worker, orphan: 'upgrade' }))
+    lastWorker = Math.max(lastWorker, event.worker ?? 0)
+    events.publish(event)
+  })
+  keeper.on('upgrade-failed', ({ reason }) => nextGone(reason))
+  keeper.on('hand-over', onHandOver)
+  keeper.onLost(() => nextGone('the keeper is gone'))
+
+  /** @param {string} reason */
+  function nextGone (reason) {
+    supervisor.nextGone({ reason, left, lastWorker })
+    left = []
+  }
+}

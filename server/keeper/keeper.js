@@ -1,0 +1,149 @@
+import { fork } from 'node:child_process'
+import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
+import { takeInheritedSockets } from '../systemd/activated-sockets.js'
+import { KEPT_VARIABLE, tell } from './link.js'
+import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
+import { createReaper } from './reaper.js'
+
+/**
+ * The process that `clusterdeck start` becomes: it starts the master, holds a copy of every listening socket and starts
+ * the next master when one dies. Nothing else happens here, so that nothing here can fail; it imports no package.
+ * The messages are told in keeper-link.js.
+ */
+
+const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
+const MAX_EXITS = 1000
+
+/** @typedef {{ child: import('node:child_process').ChildProcess, startedAt: number, hasStarted: boolean, isEnding: boolean }} Master */
+
+/**
+ * @param {{ script: string, args: string[], say?: (line: string) => void }} options
+ *   `script`: as it was called, because a link may lead to a newer version by the time of an upgrade
+ * @returns {Promise<number>} the exit code of its last master
+ */
+export function keep ({ script, args, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
+  const held = /** @type {Map<string, { handle: any, data: unknown, from?: Master }>} */ (takeInheritedSockets({ say }))
+  const ownPids = /** @type {Set<number | undefined>} */ (new Set())
+  // null while it waits to start one; `next`: the one that is to take over in an upgrade
+  let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
+  let predecessor = /** @type {{ pid: number | undefined, code: number | null, signal: string | null } | null} */ (null)
+  /** the latest ones of orphans */
+  let exits = /** @type {import('./link.js').Exit[]} */ ([])
+  let execPath = process.execPath
+  let [record, giveUpAfter, hasEverStarted] = [blankRecord(), 0, false]
+  let retryTimer = /** @type {NodeJS.Timeout | null} */ (null)
+  let stopSignal = /** @type {NodeJS.Signals | null} */ (null)
+  let resolveEnded = (/** @type {number} */ _exitCode) => {}
+  const ended = /** @type {Promise<number>} */ (new Promise((resolve) => { resolveEnded = resolve }))
+
+  /** @type {Record<string, (master: Master, message: any, handle: any) => void>} */
+  const MESSAGES = {
+    hello (master) {
+      for (const [key, { handle, data }] of held) tell(master, { type: 'held', key, data }, handle)
+      tell(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps })
+    },
+    hold (from, { key, data }, handle) {
+      drop(key)
+      if (handle) held.set(key, { handle, data, from })
+    },
+    drop (master, { key }) { if (master === current) drop(key) },
+    started (master, options) {
+      master.hasStarted = hasEverStarted = true
+      execPath = master.child.spawnfile
+      giveUpAfter = options.giveUpAfter
+      if (stopSignal) master.child.kill(stopSignal)
+    },
+    ending (master) { master.isEnding = true },
+    cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
+    upgrade (master, order) { if (master === current && !next) next = start(order.execPath ?? execPath) },
+    serving (master) { if (master === next) tell(current, { type: 'hand-over' }) },
+    'handed-over' (master) { if (master === current && next) succeed() },
+    relay (master, message) { tell(master === current ? next : current, message) }
+  }
+  const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
+  for (const signal of SIGNALS) process.on(signal, () => forward(signal))
+  process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
+  current = start(execPath)
+  return ended
+
+  /** @param {string} binary @returns {Master} */
+  function start (binary) {
+    // In a session of its own: Ctrl-C in the terminal reaches the keeper alone, which forwards it once.
+    const child = fork(script, args, { execPath: binary, detached: true, env: { ...process.env, [KEPT_VARIABLE]: String(process.pid) } })
+    const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
+    ownPids.add(child.pid)
+    child.on('message', (/** @type {any} */ message, handle) => {
+      if (Object.hasOwn(MESSAGES, message.type)) MESSAGES[message.type](master, message, handle)
+    })
+    child.on('exit', (code, signal) => leave(master, { code, signal }))
+    child.on('error', (error) => { if (child.pid === undefined) leave(master, { code: null, signal: null, reason: error.message }) })
+    return master
+  }
+
+  /** @param {string} key */
+  function drop (key) {
+    held.get(key)?.handle.close()
+    held.delete(key)
+  }
+
+  /** @param {import('./link.js').Exit} exit */
+  function reaped (exit) {
+    exits = [...exits.slice(-MAX_EXITS), exit]
+    tell(current, { type: 'reaped', ...exit })
+  }
+
+  /** @param {NodeJS.Signals} signal */
+  function forward (signal) {
+    const isStop = STOP_SIGNALS.includes(signal)
+    const isAgain = stopSignal !== null
+    if (isStop) stopSignal = signal
+    if (current?.hasStarted) current.child.kill(signal)
+    else if (isStop && isAgain) current ? current.child.kill('SIGKILL') : resolveEnded(1)
+    // There may be workers to drain, and only a master can.
+    else if (isStop && !current) retry()
+  }
+
+  function retry () {
+    clearTimeout(retryTimer ?? undefined)
+    try {
+      current = start(execPath)
+    } catch (/** @type {any} */ error) {
+      restart(0, error.message) // ENOMEM
+    }
+  }
+
+  /** @param {Master} master @param {{ code: number | null, signal: string | null, reason?: string }} exit */
+  function leave (master, { code, signal, reason = signal ?? `exit code ${code}` }) {
+    ownPids.delete(master.child.pid)
+    if (master === next) {
+      next = null
+      for (const [key, { from }] of held) if (from === master) drop(key)
+      tell(current, { type: 'upgrade-failed', reason })
+    }
+    if (master !== current) return
+    // What ends before any has started says by its exit code what is wrong with the command line.
+    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return resolveEnded(code ?? 1)
+    predecessor = { pid: master.child.pid, code, signal }
+    if (next) succeed()
+    else restart(performance.now() - master.startedAt, reason)
+  }
+
+  /** @param {number} uptimeMs @param {string} reason */
+  function restart (uptimeMs, reason) {
+    const death = recordExit(record, { at: performance.now(), uptimeMs, random: Math.random() }, POLICY)
+    record = death.record
+    current = null
+    if (giveUpAfter > 0 && record.attempt > giveUpAfter) {
+      say(`the master ended ${record.attempt} times in a row (${reason}); giving up (option keeper.giveUpAfter)`)
+      return resolveEnded(1)
+    }
+    say(`the master ended (${reason}); the next one starts${death.delayMs > 0 ? ` in ${death.delayMs} ms` : ''}`)
+    retryTimer = setTimeout(retry, death.delayMs)
+  }
+
+  function succeed () {
+    current = next
+    next = null
+    tell(current, { type: 'take-over', predecessor })
+  }
+}

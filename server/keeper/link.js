@@ -1,0 +1,136 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError } from '../errors.js'
+import { takeInheritedSockets } from '../systemd/activated-sockets.js'
+
+/** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
+/** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
+
+/**
+ * What is said between a master and its keeper. Keepers are not upgraded, so messages may be added but never changed.
+ *
+ * To the keeper: `hello` (tell me what there is), `hold` and `drop` (a socket, by key), `started` (signals can come),
+ * `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
+ * (end it), `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
+ *
+ * To the master: `held` (a socket), `go` (these were all), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
+ * `upgrade-failed` and `relay`.
+ */
+
+/** Behind sockets, each of which the keeper acknowledges before the next one goes. */
+const DELIVERY_MS = 2000
+
+/** Tells a master that its IPC channel leads to a keeper, by the pid of that. */
+export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
+
+/**
+ * The keeper's side of the line.
+ * @param {{ child: import('node:child_process').ChildProcess } | null} master @param {Record<string, any>} message @param {any} [handle]
+ */
+export function tell (master, message, handle) {
+  // ERR_IPC_CHANNEL_CLOSED, EPIPE: it is dead, and its 'exit' says so.
+  if (master?.child.connected) master.child.send(message, handle, undefined, () => {})
+}
+
+/**
+ * Says why this master comes to nothing; in an upgrade it is the other one that wants to know.
+ * @param {string} reason
+ */
+export function tellFailure (reason) {
+  if (process.connected) process.send?.({ type: 'relay', failing: reason }, undefined, undefined, () => {})
+}
+
+/**
+ * The master's line to its keeper. Without a keeper every call does nothing, and nothing is held but what the service
+ * manager has passed.
+ * @param {Record<string, string | undefined>} [env]
+ * @throws {DeckError} start-failed: the keeper is gone already
+ */
+export async function connectKeeper (env = process.env) {
+  const isKept = Boolean(env[KEPT_VARIABLE] && process.send)
+  // A master that has lost its keeper before it began would run beside another one, or after the end of everything.
+  if (isKept && Number(env[KEPT_VARIABLE]) !== process.ppid) throw keeperGone()
+  delete env[KEPT_VARIABLE]
+  /** @type {Map<string, { handle: any, data: any }>} */
+  const held = isKept ? new Map() : takeInheritedSockets({ env })
+  /** @type {Map<string, (message: any) => void>} */
+  const handlers = new Map()
+  const { role, predecessor, exits, reaps = false } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
+
+  return {
+    get isKept () { return isKept && process.connected },
+    /** @type {'current' | 'next'} `next`: to take over from a master that runs, in an upgrade */
+    role,
+    /** @type {Exit | null} how the master before this one ended, where the keeper saw it */
+    predecessor,
+    /** @type {Exit[]} of processes that a master before has left behind, up to now */
+    exits,
+    /** Whether it tells of each of them. One of a version before does not say. */
+    reaps,
+    /** The sockets that were there before this master. */
+    held,
+    send,
+
+    /**
+     * Before this process ends: what is only queued would end with it.
+     * @param {Record<string, any>} message @returns {Promise<void>} resolves once it has left, or cannot any more
+     */
+    async deliver (message) {
+      if (!isKept || !process.connected) return
+      const timer = new AbortController()
+      const sent = new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) })
+      await Promise.race([sent, wait(DELIVERY_MS, undefined, { signal: timer.signal }).catch(() => {})])
+      timer.abort()
+    },
+
+    /** @param {string} key @param {any} handle @param {unknown} [data] */
+    hold (key, handle, data) { send({ type: 'hold', key, data }, handle) },
+
+    /** @param {string} key */
+    drop (key) { send({ type: 'drop', key }) },
+
+    /** @param {string} prefix of the keys of one kind, of which there is to be one alone @param {string} wanted */
+    dropOthers (prefix, wanted) {
+      for (const [key, { handle }] of held) {
+        if (!key.startsWith(prefix) || key === wanted) continue
+        send({ type: 'drop', key })
+        handle.close()
+        held.delete(key)
+      }
+    },
+
+    /** @param {string} type @param {(message: any) => void} handler */
+    on (type, handler) { handlers.set(type, handler) },
+
+    /** @param {() => void} handler the keeper is gone; this master goes on */
+    onLost (handler) { if (isKept) process.once('disconnect', handler) },
+
+    /** @param {() => void} handler */
+    offLost (handler) { process.off('disconnect', handler) }
+  }
+
+  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[], reaps?: boolean }>} */
+  function greet () {
+    return new Promise((resolve, reject) => {
+      const onLost = () => reject(keeperGone())
+      process.once('disconnect', onLost)
+      handlers.set('held', ({ key, data, handle }) => held.set(key, { handle, data }))
+      handlers.set('go', ({ exits, ...rest }) => {
+        process.on('message', (/** @type {any} */ { type, pid, code, signal }) => { if (type === 'reaped') exits.push({ pid, code, signal }) })
+        process.off('disconnect', onLost)
+        resolve({ exits, ...rest })
+      })
+      process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
+      send({ type: 'hello' })
+    })
+  }
+
+  /** @param {Record<string, any>} message @param {any} [handle] */
+  function send (message, handle) {
+    // A keeper that is gone is told by 'disconnect'.
+    if (isKept && process.connected) process.send?.(message, handle, undefined, () => {})
+  }
+}
+
+function keeperGone () {
+  return new DeckError('start-failed', 'the keeper that has started this master is gone')
+}

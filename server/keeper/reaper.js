@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { loadPosix } from '../system/posix.js'
+
+/**
+ * Takes in the processes that a dead master or a finished daemon of the app leaves behind, so that none stays a zombie
+ * (as PID 1 has to, see wait(2)) and how a worker ended is known even after its master. Node itself waits for its own
+ * children alone; where the native calls cannot be had, orphans go to the system's init as ever.
+ * @param {object} options
+ * @param {(pid: number) => boolean} options.isOurs one that node waits for
+ * @param {(exit: { pid: number, code: number | null, signal: string | null }) => void} options.onReaped
+ * @param {(line: string) => void} options.say
+ * @returns {boolean} whether it does
+ */
+export function createReaper ({ isOurs, onReaped, say }) {
+  const isInit = process.pid === 1
+  const posix = loadPosix()
+  if (!posix && isInit) say('this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies')
+  if (!posix || !(isInit || posix.adoptOrphans())) return false
+  process.on('SIGCHLD', () => {
+    for (const pid of children()) {
+      if (isOurs(pid)) continue
+      const exit = posix.wait(pid)
+      if (exit) onReaped({ pid, ...exit })
+    }
+  })
+  return true
+}
+
+/** @returns {number[]} those that have ended included */
+function children () {
+  return readdirSync('/proc/self/task').flatMap((thread) => {
+    try {
+      return readFileSync(`/proc/self/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+    } catch {
+      // ENOENT: the thread has ended, or the kernel was built without CONFIG_PROC_CHILDREN.
+      return []
+    }
+  })
+}

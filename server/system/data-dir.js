@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto'
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { takeLock } from '../../db/lock.js'
+import { DeckError } from '../errors.js'
+import { isAlive } from './process-identity.js'
+
+/** @typedef {ReturnType<typeof openDataDir>} DataDir */
+
+/**
+ * The data folder: made at the first start, readable by its owner alone.
+ * @param {string} folder absolute path
+ * @throws {DeckError} data-dir-unusable
+ */
+export function openDataDir (folder) {
+  const file = (/** @type {string} */ name) => path.join(folder, name)
+  try {
+    for (const each of [folder, file('logs'), file('crashes'), file('orders')]) mkdirSync(each, { recursive: true, mode: 0o700 })
+    accessSync(folder, constants.W_OK)
+  } catch (/** @type {any} */ error) {
+    throw unusable(folder, error)
+  }
+  /** @type {ReturnType<typeof takeLock>} */
+  let lock = null
+
+  return {
+    historyFile: file('history.db'),
+    logFolder: file('logs'),
+    logFile: path.join(folder, 'logs', 'master.log'),
+    crashFolder: file('crashes'),
+    diagnosticsFolder: file('diagnostics'),
+    orderFolder: file('orders'),
+    releaseFolder: file('releases'),
+    folder,
+
+    /**
+     * From here on no other master runs on this folder, until this one lets go of it or ends.
+     * @throws {DeckError} master-running, data-dir-unusable
+     */
+    lock () {
+      try {
+        lock = takeLock(file('master.lock'))
+      } catch (/** @type {any} */ error) {
+        throw error instanceof DeckError ? error : unusable(folder, error)
+      }
+      if (!lock) throw masterRunning(readJson(file('master.json')))
+    },
+
+    unlock () {
+      lock?.release()
+      lock = null
+    },
+
+    /** @returns {string} the admin token, made when there is none */
+    token () {
+      try {
+        return readToken(file('admin.token')) ?? makeToken(file('admin.token'))
+      } catch (/** @type {any} */ error) {
+        throw unusable(folder, error)
+      }
+    },
+
+    /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
+    releaseKey () {
+      try {
+        return readToken(file('release.key')) ?? makeToken(file('release.key'))
+      } catch (/** @type {any} */ error) {
+        throw unusable(folder, error)
+      }
+    },
+
+    /** @param {{ pid: number, adminUrl: string, startedAt: string }} master */
+    announce (master) {
+      writeJson(file('master.json'), master)
+    },
+
+    withdraw () { rmSync(file('master.json'), { force: true }) },
+
+    memory: {
+      /** @returns {any} what the last master has left, null if it has ended as it should */
+      read: () => readJson(file('memory.json')),
+      /** @param {unknown} content what the next master has to know if this one cannot end as it should */
+      write (content) { writeJson(file('memory.json'), content) },
+      clear () { rmSync(file('memory.json'), { force: true }) }
+    }
+  }
+}
+
+/** @param {any} master what it has said of itself, if it has come that far */
+function masterRunning (master) {
+  // Where it is taking over from one that has died, it has not said yet.
+  const who = master && isAlive({ pid: master.pid, startTime: null }) ? `a master (pid ${master.pid}, ${master.adminUrl})` : 'another master'
+  return new DeckError('master-running', `${who} already runs on this data folder`)
+}
+
+/** @param {string} file @param {unknown} content renamed into place, so that no reader sees half of it */
+function writeJson (file, content) {
+  writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+/** @param {string} file @returns {any} null when there is none that can be read */
+function readJson (file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return null
+  }
+}
+
+/** @param {string} file @returns {string | null} */
+function readToken (file) {
+  try {
+    return readFileSync(file, 'utf8').trim() || null
+  } catch (/** @type {any} */ error) {
+    if (error.code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** @param {string} file */
+function makeToken (file) {
+  const token = randomBytes(32).toString('base64url')
+  writeFileSync(file, `${token}\n`, { mode: 0o600 })
+  return token
+}
+
+/** @param {string} folder @param {NodeJS.ErrnoException} error */
+function unusable (folder, error) {
+  return new DeckError('data-dir-unusable', `dataDir: expected a folder that can be written, received ${folder} (${error.code ?? error.message})`, { cause: error })
+}

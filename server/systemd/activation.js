@@ -1,0 +1,43 @@
+import { DeckError } from '../errors.js'
+import { ADMIN_NAME, describeInherited, INHERITED_PREFIX } from './activated-sockets.js'
+
+/** @typedef {import('./activated-sockets.js').InheritedSocket} InheritedSocket */
+
+/** The keeper holds other sockets than the admin port's too. */
+const KEEPER_PREFIX = 'admin '
+
+/**
+ * Where the admin port listens: on the service manager's socket for it, on that of the master before, or on one that is
+ * still to be bound.
+ * @param {Pick<import('../config/config.js').Config, 'admin' | 'dispatch'>} config
+ * @param {Pick<import('../keeper/link.js').KeeperLink, 'held' | 'hold' | 'dropOthers'>} keeper
+ * @returns {{ host: string, port: number, socket?: any, hold: (socket: any) => void }} `hold`: to be called with the socket that listens
+ * @throws {DeckError} invalid-config where what was inherited cannot be used as the configuration says
+ */
+export function adminPlace ({ admin: { host, port }, dispatch }, keeper) {
+  const inherited = [...keeper.held].filter(([key]) => key.startsWith(INHERITED_PREFIX)).map(([, socket]) => socket)
+  const forAdmin = inherited.find(({ data }) => data.name === ADMIN_NAME)
+  const forApp = inherited.find(({ data }) => data.name !== ADMIN_NAME)
+  // node:cluster's own primary would bind the address anew.
+  if (forApp && dispatch !== 'shared') {
+    throw new DeckError('invalid-config', `dispatch: expected "shared" for a socket of the service manager, ${describeInherited(forApp.data)}, received "${dispatch}"`)
+  }
+  if (forAdmin) {
+    const { data } = /** @type {{ data: InheritedSocket }} */ (forAdmin)
+    if (data.port === undefined) {
+      throw new DeckError('invalid-config', `LISTEN_FDNAMES: expected a TCP socket under the name "${ADMIN_NAME}", received ${describeInherited(data)}`)
+    }
+    // The keeper, where there is one, has had it from the first.
+    return { host: String(data.host), port: data.port, socket: forAdmin.handle, hold () {} }
+  }
+  const key = `${KEEPER_PREFIX}${host}:${port}`
+  return {
+    host,
+    port,
+    socket: keeper.held.get(key)?.handle,
+    hold (socket) {
+      keeper.hold(key, socket)
+      keeper.dropOthers(KEEPER_PREFIX, key)
+    }
+  }
+}

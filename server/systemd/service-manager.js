@@ -1,0 +1,117 @@
+import { describeHealth } from '../health.js'
+import { createNotifier } from './notify.js'
+
+const STATUS_INTERVAL_MS = 1000
+/** What a stop takes beside its workers: open answers of the admin port, the history. */
+const STOP_SLACK_MS = 10_000
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/**
+ * Tells the service manager that has started this cluster how it is, as sd_notify(3) and sd_watchdog_enabled(3) have it.
+ * One more subscriber of the event stream; nothing at all where nobody wants to know.
+ * @param {object} parts
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot'>} parts.supervisor
+ * @param {Pick<import('../config/config.js').Config, 'drain' | 'stop'>} parts.config
+ * @param {{ isKept: boolean }} parts.keeper
+ * @param {object} [options]
+ * @param {Record<string, string | undefined>} [options.env]
+ * @param {(message: string) => void} [options.notify]
+ * @param {NodeJS.EventEmitter} [options.signals]
+ * @param {() => number} [options.now] monotonic, ms
+ * @param {() => Promise<void>} [options.untilDeploying] resolves once the newest deploy that a signal has asked for has begun, or was refused
+ */
+export function tellServiceManager ({ events, supervisor, config: { drain, stop }, keeper }, {
+  env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), signals = process, now = () => performance.now(), untilDeploying = async () => {}
+} = {}) {
+  if (!env.NOTIFY_SOCKET) return
+  let isReady = false
+  let isStopping = false
+  /** Deploys that have been asked for and have not begun. */
+  let preparing = 0
+  let status = { text: '', at: -Infinity }
+  /** @type {NodeJS.Timeout | undefined} */
+  let statusTimer
+  const watchdog = startWatchdog(env, { notify, isKept: keeper.isKept })
+  const unsubscribe = events.subscribe(look)
+  // Before the one that starts the deploy: first the news, then the work.
+  signals.prependListener('SIGHUP', reload)
+
+  /** @param {import('../events/stream.js').DeckEvent} event */
+  function look ({ type, cause }) {
+    if (type === 'keeper.lost') notify(`MAINPID=${process.pid}`)
+    // After an upgrade the next master goes on from here.
+    if (type !== 'master.stopped' || cause !== 'upgrade') tell()
+    if (type === 'master.stopped') leave()
+  }
+
+  /** A change of state carries the status; the status alone is told once a second at the most. */
+  function tell () {
+    const snapshot = supervisor.snapshot()
+    const lines = news(snapshot)
+    const text = oneLine(describeHealth(snapshot).text)
+    const waitMs = lines.length > 0 ? 0 : status.at + STATUS_INTERVAL_MS - now()
+    clearTimeout(statusTimer)
+    if (text !== status.text && waitMs > 0) statusTimer = setTimeout(tell, waitMs).unref()
+    if (text !== status.text && waitMs <= 0) {
+      status = { text, at: now() }
+      lines.push(`STATUS=${text}`)
+    }
+    if (lines.length > 0) notify(lines.join('\n'))
+  }
+
+  /** @param {ReturnType<import('../cluster/supervisor.js').Supervisor['snapshot']>} snapshot @returns {string[]} */
+  function news ({ state, rollout }) {
+    if (state === 'stopping') {
+      if (isStopping) return []
+      isStopping = true
+      const longestMs = drain.deadlineMs + stop.termGraceMs + STOP_SLACK_MS
+      return ['STOPPING=1', `EXTEND_TIMEOUT_USEC=${longestMs * 1000}`]
+    }
+    const isReloading = rollout?.kind === 'deploy' && rollout.actor === 'signal'
+    if (isReady || state !== 'running' || isReloading || preparing > 0) return []
+    isReady = true
+    return ['READY=1']
+  }
+
+  function reload () {
+    if (isStopping) return
+    isReady = false
+    notify(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`)
+    // A deploy that is refused has no event, and whoever asked waits for an answer to this one too.
+    preparing++
+    setImmediate(async () => {
+      await untilDeploying()
+      preparing--
+      tell()
+    })
+  }
+
+  function leave () {
+    unsubscribe()
+    signals.off('SIGHUP', reload)
+    clearTimeout(statusTimer)
+    clearInterval(watchdog)
+  }
+}
+
+/**
+ * A master whose loop no longer turns is silent, and the service manager starts the service anew.
+ * @param {Record<string, string | undefined>} env
+ * @param {{ notify: (message: string) => void, isKept: boolean }} options
+ */
+function startWatchdog ({ WATCHDOG_USEC, WATCHDOG_PID }, { notify, isKept }) {
+  const intervalMs = Number(WATCHDOG_USEC) / 1000 / 2
+  // Meant for the process that was started, which may be the keeper; in another one it has been left in the environment.
+  const isMeant = !WATCHDOG_PID || [process.pid, isKept && process.ppid].includes(Number(WATCHDOG_PID))
+  if (!isMeant || !(intervalMs > 0)) return undefined
+  const tick = () => notify('WATCHDOG=1')
+  tick()
+  return setInterval(tick, Math.min(Math.max(1, intervalMs), MAX_TIMER_MS)).unref()
+}
+
+/** A line break would begin another variable. @param {string} text */
+function oneLine (text) {
+  // eslint-disable-next-line no-control-regex
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+}

@@ -1,0 +1,386 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test from 'node:test'
+import { formatDuration, parseDuration } from '../../../server/cli/duration.js'
+import { clean, table } from '../../../server/cli/output.js'
+import { run } from '../../../server/cli.js'
+import { startAdmin, TOKEN } from '../../support/admin.js'
+
+const NO_PID = 2 ** 30
+
+/**
+ * A data folder, and command lines that are run in it.
+ * @param {import('node:test').TestContext} t
+ * @param {{ adminUrl?: string, token?: string, pid?: number }} [master] what the folder says is running
+ */
+function dataFolder (t, { adminUrl, token = TOKEN, pid = process.pid } = {}) {
+  const cwd = mkdtempSync(join(tmpdir(), 'clusterdeck-cli-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  if (adminUrl) {
+    writeFileSync(join(cwd, 'master.json'), JSON.stringify({ pid, adminUrl, startedAt: '2026-01-01T00:00:00.000Z' }))
+    writeFileSync(join(cwd, 'admin.token'), `${token}\n`)
+  }
+  /** @param {string} line words, separated by spaces @param {Record<string, string>} [env] */
+  return async (line, env = {}) => {
+    const output = { stdout: '', stderr: '' }
+    const stream = (/** @type {'stdout' | 'stderr'} */ name) => /** @type {any} */ ({ isTTY: false, write: (/** @type {string} */ text) => { output[name] += text } })
+    const code = await run(line.split(' ').filter(Boolean), { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd })
+    return { code, ...output }
+  }
+}
+
+/**
+ * A real admin port over a deck without processes.
+ * @param {import('node:test').TestContext} t
+ */
+async function setUp (t) {
+  const admin = await startAdmin(t)
+  return { ...admin, cli: dataFolder(t, { adminUrl: admin.url }) }
+}
+
+/** Ends the running rollout once somebody has asked to wait for it. @param {any} deck @param {string} state @param {string | null} [reason] */
+function endRollout (deck, state, reason = null) {
+  const { rollout } = deck.snapshot()
+  const ended = { ...rollout, state, reason, done: true, finishedAt: new Date(Date.parse(rollout.startedAt) + 1234).toISOString(), progress: { total: 2, replaced: state === 'succeeded' ? 2 : 0 } }
+  deck.set({ rollout: null })
+  deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, detail: ended })
+}
+
+test('status prints the cluster and its workers', async (t) => {
+  const { cli } = await setUp(t)
+  const { code, stdout, stderr } = await cli('status')
+  assert.equal(code, 0)
+  assert.equal(stderr, '')
+  assert.match(stdout, /^state {4}running$/m)
+  assert.match(stdout, /^app {6}\/srv\/app\/app\.js$/m)
+  assert.match(stdout, /^ +http:\/\/localhost:3000$/m)
+  assert.match(stdout, /2 of 2 ready/)
+  assert.match(stdout, /^SLOT {2}WORKER {3}PID {2}STATE {2}RELEASE {2}UPTIME .*MEMORY {2}CPU$/m)
+  assert.match(stdout, /^ {3}2 {7}2 {2}4002 {2}ready {2}r1 /m)
+})
+
+test('status shows a slot that waits out a backoff', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const [first] = deck.snapshot().workers
+  deck.set({ readyWorkers: 1, workers: [first, { ...first, slot: 2, id: null, pid: null, state: 'backoff', crashLooping: true, vitals: null }] })
+  const { stdout } = await cli('status')
+  assert.match(stdout, /^ {3}2 {7}- +- {2}backoff \(crash-looping\) {2}r1 +- /m)
+})
+
+test('--json prints what the API says, and nothing else', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const { stdout } = await cli('status --json')
+  assert.deepEqual(JSON.parse(stdout), deck.snapshot())
+})
+
+test('restart starts a rollout by the command line and returns', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const { code, stdout } = await cli('restart --note because')
+  assert.equal(code, 0)
+  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'restart', note: 'because', actor: 'cli' }])
+  assert.match(stdout, /^rollout 1 \(restart\) rolling: 0 of 2 workers replaced$/m)
+})
+
+test('deploy --wait ends with the rollout: progress on stderr, the result on stdout', async (t) => {
+  const { cli, deck } = await setUp(t)
+  deck.events.subscribe(({ type }) => { if (type === 'rollout.started') setImmediate(endRollout, deck, 'succeeded') })
+  const { code, stdout, stderr } = await cli('deploy --wait')
+  assert.equal(code, 0)
+  assert.equal(stdout, 'rollout 1 (deploy) succeeded in 1.2s: 2 of 2 workers replaced\n')
+  assert.match(stderr, /^rollout 1 \(deploy\) started$/m)
+})
+
+test('deploy --wait fails with the reason when the rollout fails', async (t) => {
+  const { cli, deck } = await setUp(t)
+  deck.events.subscribe(({ type }) => { if (type === 'rollout.started') setImmediate(endRollout, deck, 'failed', 'worker 3 (slot 1) was not ready within 30000 ms') })
+  const { code, stdout, stderr } = await cli('deploy --wait --json')
+  assert.equal(code, 1)
+  assert.equal(JSON.parse(stdout).state, 'failed')
+  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) failed: worker 3 \(slot 1\) was not ready within 30000 ms$/m)
+})
+
+test('deploy --wait does not wait for a person: a rollout that is held is a failure that says what to do', async (t) => {
+  const { cli, deck } = await setUp(t)
+  deck.events.subscribe(({ type }) => {
+    if (type === 'rollout.started') deck.set({ rollout: { ...deck.snapshot().rollout, state: 'paused', isHeld: true, reason: 'worker 3 (slot 1) crashed' } })
+  })
+  const { code, stderr } = await cli('deploy --wait')
+  assert.equal(code, 1)
+  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) is held: worker 3 \(slot 1\) crashed; go on with "clusterdeck retry"/m)
+})
+
+test('abort --wait succeeds once the rollout has gone back', async (t) => {
+  for (const [state, expected] of /** @type {[string, number][]} */ ([['rolled-back', 0], ['failed', 0], ['succeeded', 1]])) {
+    const rollout = { id: 7, kind: 'deploy', state, reason: 'aborted by cli', done: true, startedAt: null, finishedAt: null, progress: { total: 2, replaced: 0 } }
+    const url = await serve(t, (req, res) => json(res, 200, req.method === 'POST' ? { ...rollout, state: 'aborting', done: false } : { rollout, ...rollout }))
+    const { code } = await dataFolder(t, { adminUrl: url })('abort --wait')
+    assert.equal(code, expected, state)
+  }
+})
+
+test('deploy says how it is to be done only where a flag does, and what is wrong with one', async (t) => {
+  const { cli, deck } = await setUp(t)
+  await cli('deploy --path v2 --surge 50% --min-ready 5s --canary 1 --canary-time 2m --on-failure hold')
+  const strategy = { surge: '50%', minReadyMs: 5000, canary: { workers: 1, durationMs: 120_000 }, onFailure: 'hold' }
+  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'deploy', path: 'v2', strategy, actor: 'cli' }])
+  for (const [flag, message] of /** @type {[string, RegExp][]} */ ([
+    ['--surge 0', /strategy\.surge: expected an integer from 1 to 256 or a share such as "25%", received 0/], ['--canary many', /strategy\.canary\.workers: expected .*received "many"/],
+    ['--min-ready long', /--min-ready: expected a duration/], ['--on-failure cry', /strategy\.onFailure: expected .*received "cry"/]
+  ])) {
+    const { code, stderr } = await cli(`deploy ${flag}`)
+    assert.equal(code, 2, flag)
+    assert.match(stderr, message)
+  }
+  assert.equal(deck.dispatched.length, 1)
+})
+
+test('releases lists what can be gone back to, and tells one of them', async (t) => {
+  const { cli } = await setUp(t)
+  assert.equal((await cli('releases')).stdout, [
+    'RELEASE  OUTCOME    RUNS  CREATED                   BY      VERSION  COMMIT                MODE  NOTE',
+    'r1       succeeded  yes   2026-01-01T00:00:00.000Z  system  1.2.3    0123456789 (changed)  live  -\n'
+  ].join('\n'))
+  const { stdout } = await cli('releases r1')
+  assert.match(stdout, /^commit {5}0123456789abcdef0123456789abcdef01234567 on main \(changed\)$/m)
+  assert.match(stdout, /^changed {4}since r0: package.json, variables LEVEL$/m)
+  assert.equal(JSON.parse((await cli('releases r1 --json')).stdout).id, 'r1')
+  assert.deepEqual([(await cli('releases 1')).code, (await cli('releases r9')).stderr], [2, 'clusterdeck: There is no release r9\n'])
+})
+
+test('a rollout while another one runs is a conflict that names it', async (t) => {
+  const { cli } = await setUp(t)
+  await cli('deploy')
+  const { code, stdout, stderr } = await cli('restart')
+  assert.deepEqual([code, stdout, stderr], [4, '', 'clusterdeck: rollout 1 (deploy) is running\n'])
+})
+
+test('--timeout ends the wait with 124', async (t) => {
+  const { cli } = await setUp(t)
+  const { code, stderr } = await cli('deploy --wait --timeout 300ms')
+  assert.equal(code, 124)
+  assert.match(stderr, /^clusterdeck: not done within 300ms \(--timeout\)$/m)
+  assert.equal((await cli('status', { CLUSTERDECK_TIMEOUT: 'soon' })).stderr, 'clusterdeck: CLUSTERDECK_TIMEOUT: expected a duration such as 500ms, 30s, 5m or 1h, received "soon"\n')
+})
+
+test('scale --wait returns once so many workers are ready', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const [first] = deck.snapshot().workers
+  deck.events.subscribe(({ type }) => { if (type === 'scale.changed') setImmediate(() => deck.set({ readyWorkers: 1, workers: [first] })) })
+  const { code, stdout } = await cli('scale 1 --wait')
+  assert.deepEqual([code, stdout], [0, '1 worker is ready\n'])
+  assert.deepEqual(deck.dispatched, [{ type: 'scale', workers: 1, actor: 'cli' }])
+})
+
+test('scale --wait asks again until no worker too many is left', async (t) => {
+  const answers = [{ desiredWorkers: 2 }, { readyWorkers: 1, workers: [1, 2] }, { readyWorkers: 2, workers: [1, 2, 3] }, { readyWorkers: 2, workers: [1, 2] }]
+  let asked = 0
+  const url = await serve(t, (_req, res) => json(res, 200, answers[asked++]))
+  const { code, stdout } = await dataFolder(t, { adminUrl: url })('scale 2 --wait')
+  assert.deepEqual([code, stdout, asked], [0, '2 workers are ready\n', 4])
+})
+
+test('scale refuses what is no count', async (t) => {
+  const { cli, deck } = await setUp(t)
+  for (const count of ['0', '257', 'two', '1.5', '1e2']) {
+    const { code, stderr } = await cli(`scale ${count}`)
+    assert.deepEqual([code, stderr], [2, `clusterdeck: scale: expected an integer from 1 to 256, received "${count}"\n`])
+  }
+  assert.deepEqual(deck.dispatched, [])
+})
+
+test('history prints events that match, newest first', async (t) => {
+  const { cli, deck } = await setUp(t)
+  for (let slot = 1; slot <= 3; slot++) deck.events.publish({ type: 'worker.exited', cause: 'crash', slot, worker: slot, code: 1, message: `worker ${slot} died\u001b[2J\nof old age` })
+  deck.events.publish({ type: 'worker.ready', slot: 1, worker: 4 })
+  const { code, stdout } = await cli('history --type worker.exited --limit 2')
+  assert.equal(code, 0)
+  const lines = stdout.trimEnd().split('\n')
+  assert.equal(lines.length, 3)
+  assert.match(lines[1], /^ 3 {2}\S+Z {2}worker\.exited .*worker 3 died of old age \(crash, code 1\)$/)
+  assert.match(lines[2], /^ 2 /)
+  assert.deepEqual(JSON.parse((await cli('history --json --limit 1')).stdout).items.map((/** @type {any} */ { id }) => id), [4])
+  assert.equal((await cli('history --slot 9')).stdout, 'no events\n')
+})
+
+test('history follows the pages of a search that finds little', async (t) => {
+  const pages = [{ items: [], next: 'a' }, { items: [], next: 'b' }, { items: [{ id: 1, at: 'x', type: 'worker.ready', message: 'found' }], next: null }]
+  const asked = /** @type {string[]} */ ([])
+  const url = await serve(t, (req, res) => {
+    asked.push(String(req.url))
+    json(res, 200, pages[asked.length - 1])
+  })
+  const { stdout } = await dataFolder(t, { adminUrl: url })('history --q found --limit 5')
+  assert.match(stdout, /found/)
+  assert.deepEqual(asked, ['', '&cursor=a', '&cursor=b'].map((cursor) => `/api/v1/events?limit=5&q=found${cursor}`))
+})
+
+test('a filter that the master refuses is a usage error', async (t) => {
+  const { cli } = await setUp(t)
+  const { code, stderr } = await cli('history --slot first')
+  assert.equal(code, 2)
+  assert.match(stderr, /^clusterdeck: slot: expected .*received "first"$/m)
+})
+
+test('open prints a sign-in link that works', async (t) => {
+  const { cli, url } = await setUp(t)
+  const { code, stdout } = await cli('open')
+  assert.equal(code, 0)
+  assert.ok(stdout.startsWith(`${url}/sign-in?code=`))
+  const visit = await fetch(stdout.trim(), { redirect: 'manual' })
+  assert.match(String(visit.headers.get('set-cookie')), /^clusterdeck_\d+=/)
+})
+
+test('stop waits until the master is gone', async (t) => {
+  const server = http.createServer((req, res) => {
+    assert.deepEqual([req.method, req.url], asked++ === 0 ? ['POST', '/api/v1/stop'] : ['GET', '/healthz'])
+    json(res, asked === 1 ? 202 : 200, { state: 'stopping' })
+    if (asked === 4) server.close()
+  })
+  let asked = 0
+  const url = await listen(t, server)
+  const { code, stdout } = await dataFolder(t)(`stop --url ${url} --token any`)
+  assert.deepEqual([code, stdout, asked], [0, 'stopped\n', 4])
+})
+
+test('stop knows by its pid that a master of this machine is gone', async (t) => {
+  const url = await serve(t, (_req, res) => json(res, 202, { state: 'stopping' }))
+  const { code } = await dataFolder(t, { adminUrl: url, pid: NO_PID })('stop')
+  assert.equal(code, 0)
+  const alive = await dataFolder(t, { adminUrl: url, pid: process.pid })('stop --timeout 200ms')
+  assert.equal(alive.code, 124)
+})
+
+test('without a master every command ends with 5', async (t) => {
+  const cli = dataFolder(t)
+  for (const command of ['status', 'restart', 'deploy', 'scale 2', 'history', 'open', 'stop']) {
+    const { code, stdout, stderr } = await cli(command)
+    assert.deepEqual([code, stdout], [5, ''], command)
+    assert.match(stderr, /^clusterdeck: no master is running on .*\n$/)
+  }
+})
+
+test('a master that died without cleaning up is no master', async (t) => {
+  const gone = http.createServer()
+  const { port } = await new Promise((resolve) => gone.listen(0, '127.0.0.1', () => resolve(/** @type {any} */ (gone.address()))))
+  await new Promise((resolve) => gone.close(resolve))
+  const { code, stderr } = await dataFolder(t, { adminUrl: `http://127.0.0.1:${port}` })('status')
+  assert.equal(code, 5)
+  assert.match(stderr, /no master answers at .* \(ECONNREFUSED\)$/m)
+})
+
+test('a wrong token ends with 3', async (t) => {
+  const { url } = await startAdmin(t)
+  const { code, stderr } = await dataFolder(t, { adminUrl: url, token: 'wrong' })('status')
+  assert.equal(code, 3)
+  assert.match(stderr, /^clusterdeck: .+\n$/)
+})
+
+test('the token of this folder is sent to no other address', async (t) => {
+  const seen = /** @type {(string | undefined)[]} */ ([])
+  const url = await serve(t, (req, res) => {
+    seen.push(req.headers.authorization)
+    json(res, 200, { state: 'running' })
+  })
+  const cli = dataFolder(t, { adminUrl: 'http://127.0.0.1:1' })
+  assert.equal((await cli(`status --json --url ${url}`)).code, 3)
+  assert.deepEqual(seen, [])
+  assert.equal((await cli(`status --json --url ${url}`, { CLUSTERDECK_TOKEN: 'given' })).code, 0)
+  assert.equal((await cli(`status --json --url ${url} --token flag`, { CLUSTERDECK_TOKEN: 'given' })).code, 0)
+  assert.deepEqual(seen, ['Bearer given', 'Bearer flag'])
+})
+
+test('something else on the port is no master', async (t) => {
+  const url = await serve(t, (_req, res) => res.writeHead(404, { 'content-type': 'text/html' }).end('<h1>nginx</h1>'))
+  const { code, stderr } = await dataFolder(t, { adminUrl: url })('status')
+  assert.deepEqual([code, stderr], [5, `clusterdeck: ${url} answers, but not as a clusterdeck master does (HTTP 404)\n`])
+})
+
+test('an error of a newer master is told with its text', async (t) => {
+  const url = await serve(t, (_req, res) => json(res, 409, { code: 'from-the-future', detail: 'not now' }, 'application/problem+json'))
+  assert.deepEqual(await dataFolder(t, { adminUrl: url })('restart'), { code: 4, stdout: '', stderr: 'clusterdeck: not now\n' })
+})
+
+for (const [line, message] of /** @type {[string, RegExp][]} */ ([
+  ['statsu', /^clusterdeck: unknown command "statsu" \(did you mean status\?\)\n$/],
+  ['status --jsn', /^clusterdeck: unknown option "--jsn" \(did you mean --json\?\)\n$/],
+  ['start --wokers 3', /^clusterdeck: unknown option "--wokers" \(did you mean --workers\?\)\n$/],
+  ['start app.js extra', /^clusterdeck: too many arguments for "start".* Arguments for the app go after --\.\n$/],
+  ['scale', /^clusterdeck: missing required argument "n"\n$/],
+  ['history --limit 0', /^clusterdeck: --limit: expected an integer from 1 to 1000, received "0"\n$/],
+  ['start --workers none', /^clusterdeck: --workers: expected an integer from 1 to 256 or "max", received "none"\n$/],
+  ['start nix.js', /^clusterdeck: entry: expected a file, received .*nix\.js, which does not exist\n$/],
+  ['status --url ftp://x', /^clusterdeck: --url: expected an address such as http:\/\/127\.0\.0\.1:9777, received "ftp:\/\/x"\n$/],
+  ['', /^Usage: clusterdeck/]
+])) {
+  test(`"clusterdeck ${line}" is a usage error that says what was meant`, async (t) => {
+    const { code, stdout, stderr } = await dataFolder(t, { adminUrl: 'http://127.0.0.1:1' })(line)
+    assert.equal(stdout, '')
+    assert.match(stderr, message)
+    assert.equal(code, 2)
+    assert.doesNotMatch(stderr, /\n +at .*:\d/)
+  })
+}
+
+test('help and version go to stdout and succeed', async (t) => {
+  const cli = dataFolder(t)
+  assert.match((await cli('--version')).stdout, /^\d+\.\d+\.\d+\n$/)
+  for (const line of ['--help', 'help start', 'start --help', 'history -h']) {
+    const { code, stdout, stderr } = await cli(line)
+    assert.deepEqual([code, stderr], [0, ''], line)
+    assert.match(stdout, /^Usage: clusterdeck/)
+  }
+  assert.match((await cli('help start')).stdout, /--ready-timeout-ms <ms> +how long .*default: 30000; env: CLUSTERDECK_READY_TIMEOUT_MS/)
+})
+
+test('durations are read and written in the units of people', () => {
+  assert.deepEqual(['250ms', '30s', '1.5m', '2h', '1d'].map((text) => parseDuration('--timeout', text)), [250, 30_000, 90_000, 7_200_000, 86_400_000])
+  for (const text of ['', '30', 's', '-1s', '0s', '30d', '1 s', '1e3s']) assert.throws(() => parseDuration('--timeout', text), { code: 'invalid-config' }, text)
+  assert.deepEqual([5, 1234, 59_900, 185_000, 7_200_000, 187_200_000].map(formatDuration), ['5ms', '1.2s', '1m', '3m 5s', '2h', '2d 4h'])
+})
+
+test('tables line up, and text cannot move the cursor', () => {
+  assert.equal(table(['A', 'N', 'B'], [['long one', 5, null], ['x', 12345, 'y']], { right: [1] }), 'A             N  B\nlong one      5  -\nx         12345  y')
+  assert.equal(clean('\u001b[31mred\u001b[0m\r\nnext\u0007\u009b2J line\u2028end'), 'red next  line end')
+})
+
+/** @param {import('node:test').TestContext} t @param {http.RequestListener} handler @returns {Promise<string>} its address */
+function serve (t, handler) {
+  return listen(t, http.createServer(handler))
+}
+
+/** @param {import('node:test').TestContext} t @param {http.Server} server @returns {Promise<string>} */
+function listen (t, server) {
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${/** @type {any} */ (server.address()).port}`)))
+}
+
+/** @param {http.ServerResponse} res @param {number} status @param {unknown} body @param {string} [type] */
+function json (res, status, body, type = 'application/json') {
+  res.writeHead(status, { 'content-type': type, connection: 'close' }).end(JSON.stringify(body))
+}
+
+test('logs prints the last lines; on a terminal nothing in them moves its cursor', async (t) => {
+  const { cli, deck, url } = await setUp(t)
+  appendFileSync(join(deck.logs.folder, 'slot-2.stderr.log'), 'one\n\u001b[2J\u001b]0;title\u0007two\rthree\n')
+  assert.equal((await cli('logs --lines 1')).stdout, '2 stderr | \u001b[2J\u001b]0;title\u0007two\rthree\n')
+  assert.equal((await cli('logs --slot 2 --stream stderr')).stdout.split('\n')[0], 'one')
+  assert.deepEqual(JSON.parse((await cli('logs --json --slot 2 --lines 2')).stdout.split('\n')[0]), { slot: 2, stream: 'stderr', text: 'one' })
+  let shown = ''
+  const terminal = /** @type {any} */ ({ isTTY: true, write: (/** @type {string} */ text) => { shown += text } })
+  await run(['logs'], { stdout: terminal, stderr: terminal, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
+  assert.equal(shown, '2 stderr | one\n2 stderr | two three\n')
+})
+
+test('logs says what is wrong with its options', async (t) => {
+  const { cli } = await setUp(t)
+  assert.deepEqual(await cli('logs --lines 0'), { code: 2, stdout: '', stderr: 'clusterdeck: --lines: expected an integer from 1 to 1000, received "0"\n' })
+  assert.deepEqual(await cli('logs --stream stdin'), { code: 2, stdout: '', stderr: 'clusterdeck: stream: expected "stdout" or "stderr", received "stdin"\n' })
+  assert.deepEqual(await cli('logs --slot 9'), { code: 1, stdout: '', stderr: 'clusterdeck: Slot 9 has no logs\n' })
+  assert.deepEqual(await cli('logs -f --slot 9'), { code: 1, stdout: '', stderr: 'clusterdeck: Slot 9 has no logs\n' })
+})

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { createOrphanHandle } from '../../../server/cluster/orphan-handle.js'
+import { identify } from '../../../server/system/process-identity.js'
+import { tempFolder } from '../../support/folder.js'
+import { until } from '../../support/until.js'
+
+/** @param {import('node:test').TestContext} t @param {{ folder?: string, isTold?: boolean }} [options] */
+async function setUp (t, { folder = tempFolder(), isTold = false } = {}) {
+  const child = spawn('sleep', ['600'])
+  t.after(() => child.kill('SIGKILL'))
+  await once(child, 'spawn')
+  const [orderFile, crashFile] = [path.join(folder, 'orders', '1.json'), path.join(folder, 'crash.json')]
+  /** @type {any[]} */
+  const exits = []
+  const handle = createOrphanHandle({ ...identify(Number(child.pid)), orderFile, crashFile }, { deadlineMs: 30_000, isTold, onExit: (exit) => exits.push(exit) })
+  return { child, handle, exits, orderFile, crashFile, order: () => JSON.parse(readFileSync(orderFile, 'utf8')) }
+}
+
+test('an orphan is claimed at once, and told to drain with all that it has to know', async (t) => {
+  const { child, handle, order } = await setUp(t)
+  assert.deepEqual(order(), { pid: child.pid, claimedBy: process.pid, drain: null })
+  handle.tell({ type: 'drain', idleGraceMs: 5000 })
+  assert.deepEqual(order(), { pid: child.pid, claimedBy: process.pid, drain: { idleGraceMs: 5000, deadlineMs: 30_000 } })
+})
+
+test('the end of one that is seen to be gone is told, and its order is removed', async (t) => {
+  const { child, handle, exits, orderFile } = await setUp(t)
+  handle.terminate()
+  await once(child, 'exit')
+  await until(() => exits.length > 0, 'the end to be told')
+  assert.deepEqual(exits, [{ code: null, signal: null, error: null }])
+  assert.equal(existsSync(orderFile), false)
+})
+
+test('the end that its keeper has seen is told as it was, with the error that it left', async (t) => {
+  const { child, handle, exits, crashFile } = await setUp(t)
+  const error = { errorName: 'Error', errorMessage: 'boom', stack: null }
+  writeFileSync(crashFile, JSON.stringify({ at: Date.now(), ...error }))
+  handle.kill()
+  await once(child, 'exit')
+  handle.leave({ code: null, signal: 'SIGKILL' })
+  const [{ error: { errorName, errorMessage, stack }, ...how }] = exits
+  assert.deepEqual(how, { code: null, signal: 'SIGKILL' })
+  assert.deepEqual({ errorName, errorMessage, stack }, error)
+  assert.equal(existsSync(crashFile), false)
+})
+
+test('one that is gone waits for its keeper to tell how it ended, where there is one that does', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { child, handle, exits } = await setUp(t, { isTold: true })
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  for (let polls = 0; polls < 20; polls++) t.mock.timers.tick(100)
+  assert.deepEqual(exits, [])
+  handle.leave({ code: 7, signal: null })
+  assert.deepEqual(exits, [{ code: 7, signal: null, error: null }])
+})
+
+test('one that cannot be written to can still be signalled, and keeps nobody from starting', async (t) => {
+  const folder = tempFolder()
+  writeFileSync(path.join(folder, 'orders'), 'no folder')
+  const { child, handle, exits } = await setUp(t, { folder })
+  handle.tell({ type: 'drain', idleGraceMs: 5000 })
+  handle.terminate()
+  assert.equal((await once(child, 'exit'))[1], 'SIGTERM')
+  await until(() => exits.length > 0, 'the end to be told')
+})

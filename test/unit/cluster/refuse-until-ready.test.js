@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import cluster from 'node:cluster'
+import { EventEmitter, once } from 'node:events'
+import { test } from 'node:test'
+import { turnAway } from '../../../server/cluster/refuse-until-ready.js'
+
+/** A worker's process as node:cluster has it, with what was sent to it and what the primary is answered. */
+function setUp () {
+  /** @type {any[]} */
+  const sent = []
+  /** @type {any[]} */
+  const answers = []
+  const child = /** @type {any} */ (new EventEmitter())
+  Object.assign(child, { connected: true, send: (/** @type {any} */ message) => sent.push(message) })
+  child.on('internalMessage', (/** @type {any} */ { ack, accepted }) => answers.push([ack, accepted]))
+  const offer = (/** @type {number} */ seq, handle = {}) => {
+    child.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, handle)
+    return handle
+  }
+  return { child, sent, answers, offer, open: turnAway(child) }
+}
+
+test('refuses what is offered, a little later, and lets everything else through', async () => {
+  const { child, sent, answers, offer } = setUp()
+  child.send({ cmd: 'NODE_CLUSTER', ack: 1 })
+  offer(2)
+  assert.deepEqual([sent, answers], [[{ cmd: 'NODE_CLUSTER', ack: 1 }], []])
+  await once(child, 'internalMessage')
+  assert.deepEqual([sent.length, answers], [1, [[2, false]]])
+})
+
+test('takes its time with a connection that comes back, so that the master does not spin', async () => {
+  const { child, answers, offer } = setUp()
+  const handle = offer(1)
+  await once(child, 'internalMessage')
+  const since = performance.now()
+  offer(2, handle)
+  await once(child, 'internalMessage')
+  assert.ok(performance.now() - since > 8)
+  assert.deepEqual(answers, [[1, false], [2, false]])
+})
+
+test('lets connections through once it is told to', () => {
+  const { sent, offer, open } = setUp()
+  open()
+  offer(1)
+  assert.equal(sent[0].act, 'newconn')
+})
+
+for (const [others, accepted] of /** @type {const} */ ([[true, false], [false, true]])) {
+  test(`what a worker was offered that dies then ${others ? 'goes to another one' : 'is closed where there is no other'}`, async (t) => {
+    const { child, answers, offer } = setUp()
+    const workers = /** @type {Record<number, any>} */ (cluster.workers)
+    if (others) workers[99] = { process: {}, isConnected: () => true }
+    t.after(() => { delete workers[99] })
+    offer(1)
+    child.connected = false
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+    assert.deepEqual(answers, [], 'until the primary knows, it would offer it to the same one')
+    child.emit('disconnect')
+    assert.deepEqual(answers, [[1, accepted]])
+  })
+}

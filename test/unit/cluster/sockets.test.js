@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { linkSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
+import { constants } from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import { bindSocket, createSockets, describe } from '../../../server/cluster/sockets.js'
+import { socketKey } from '../../../workers/protocol.js'
+import { tempFolder } from '../../support/folder.js'
+
+const query = (/** @type {object} */ fields = {}) => ({ address: '127.0.0.1', port: 80, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields })
+
+function setUp ({ errno = /** @type {number | undefined} */ (undefined), wait = false } = {}) {
+  /** @type {{ isClosed: boolean, close: () => void }[]} */
+  const handles = []
+  /** @type {any[]} */
+  const errors = []
+  const sockets = createSockets({
+    bind () {
+      if (errno !== undefined) return { errno }
+      const handle = { isClosed: false, close () { handle.isClosed = true } }
+      handles.push(handle)
+      return { handle }
+    },
+    unusedGraceMs: 30_000,
+    onBindError (error) {
+      errors.push(error)
+      return wait
+    }
+  })
+  return { sockets, handles, errors }
+}
+
+test('every worker that asks for an address gets the same handle, and the data of the first', () => {
+  const { sockets, handles } = setUp()
+  const first = sockets.request(1, { query: query(), data: 'ticket keys' })
+  const second = sockets.request(2, { query: query(), data: 'other keys' })
+  assert.equal(handles.length, 1)
+  assert.equal(second.handle, first.handle)
+  assert.equal(second.data, 'ticket keys')
+})
+
+test('another address, and a second server of one worker on the same one, are other sockets', () => {
+  const { sockets, handles } = setUp()
+  for (const each of [query(), query({ index: 1 }), query({ port: 81 }), query({ address: '::1', addressType: 6 }), query({ fd: 3 })]) sockets.request(1, { query: each })
+  assert.equal(handles.length, 5)
+})
+
+test('a socket outlives every worker that dies, however many', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { sockets, handles } = setUp()
+  for (const worker of [1, 2]) sockets.request(worker, { query: query() })
+  sockets.forget(1)
+  sockets.forget(2)
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[0].isClosed, false)
+})
+
+test('a socket that the app itself has closed on every worker is closed after a grace period', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { sockets, handles } = setUp()
+  const { key } = sockets.request(1, { query: query() })
+  sockets.request(2, { query: query() })
+  sockets.establish(1)
+  sockets.release(1, key)
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[0].isClosed, false, 'the other worker still has it')
+  sockets.release(2, key)
+  t.mock.timers.tick(29_999)
+  assert.equal(handles[0].isClosed, false)
+  t.mock.timers.tick(1)
+  assert.equal(handles[0].isClosed, true)
+  sockets.request(3, { query: query() })
+  assert.equal(handles.length, 2, 'it is bound anew for who asks later')
+})
+
+test('a worker that asks within the grace period keeps the socket open', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { sockets, handles } = setUp()
+  const { key } = sockets.request(1, { query: query() })
+  sockets.establish(1)
+  sockets.release(1, key)
+  t.mock.timers.tick(20_000)
+  sockets.request(2, { query: query() })
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[0].isClosed, false)
+})
+
+test('whoever looks for a free port before it is ready leaves it free, for itself and for every other worker', () => {
+  const { sockets, handles } = setUp()
+  const { key } = sockets.request(1, { query: query({ address: null }) })
+  sockets.request(2, { query: query({ address: null }) })
+  sockets.release(1, key)
+  assert.equal(handles[0].isClosed, false, 'the other one looks too')
+  assert.equal(sockets.isContended(1, query()), true, 'and has what covers the next address')
+  sockets.release(2, key)
+  assert.equal(handles[0].isClosed, true)
+  assert.equal(sockets.isContended(1, query()), false)
+  assert.ok(sockets.request(1, { query: query() }).handle)
+  assert.equal(handles.length, 2)
+})
+
+test('what a worker that died while it looked has left behind is in nobody\'s way', () => {
+  const { sockets, handles } = setUp()
+  sockets.request(1, { query: query({ address: null }) })
+  sockets.forget(1)
+  assert.equal(sockets.isContended(2, query()), false)
+  assert.ok(sockets.request(2, { query: query() }).handle)
+  assert.equal(handles[0].isClosed, true)
+})
+
+test('an address that the workers of now cover looks free to the next ones, which get none that listens', () => {
+  const { sockets, handles } = setUp()
+  const { key } = sockets.request(1, { query: query({ address: '0.0.0.0' }) })
+  sockets.establish(1)
+  assert.equal(sockets.isContended(2, query()), false)
+  for (const address of ['127.0.0.1', '::', null]) assert.equal(sockets.request(2, { query: query({ address }) }).isStandIn, true, String(address))
+  assert.ok(sockets.request(2, { query: query({ address: '::1' }) }).handle, 'that one is not covered')
+  const shared = sockets.request(2, { query: query({ address: '0.0.0.0' }) })
+  assert.deepEqual([shared.key, shared.handle], [key, handles[0]], 'the very same address is shared')
+  assert.ok(sockets.request(1, { query: query() }).handle, 'the kernel answers the one that has it itself')
+})
+
+test('what nobody has any more is closed at once where that is wanted', () => {
+  const { sockets, handles } = setUp()
+  sockets.request(1, { query: query() })
+  sockets.request(2, { query: query({ port: 81 }) })
+  for (const worker of [1, 2]) sockets.establish(worker)
+  sockets.forget(1)
+  sockets.closeUnused()
+  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [true, false])
+})
+
+test('once closed it closes every socket and gives out no more', () => {
+  const { sockets, handles } = setUp()
+  sockets.request(1, { query: query() })
+  sockets.close()
+  assert.equal(handles[0].isClosed, true)
+  assert.equal(sockets.request(2, { query: query() }).errno, -constants.errno.ECANCELED)
+})
+
+test('a bind that fails is told with the errno, and nothing is kept', () => {
+  const { sockets, errors } = setUp({ errno: -constants.errno.EADDRINUSE, wait: true })
+  assert.deepEqual(sockets.request(1, { query: query() }), { key: '127.0.0.1:80:4:undefined:0', errno: -constants.errno.EADDRINUSE, awaitMaster: true })
+  assert.equal(errors.length, 1)
+  assert.equal(describe(query(), -constants.errno.EADDRINUSE).message, '127.0.0.1:80 is in use (EADDRINUSE)')
+  assert.equal(describe(query({ address: null }), -constants.errno.EACCES).message, 'port 80 is not permitted (EACCES)')
+})
+
+test('a real bind to a port in use says so at once, though the kernel would only at listen()', async () => {
+  const server = net.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = /** @type {net.AddressInfo} */ (server.address())
+  assert.deepEqual(bindSocket(query({ port })), { errno: -constants.errno.EADDRINUSE })
+  server.close()
+  await once(server, 'close')
+  const { handle } = bindSocket(query({ port }))
+  assert.ok(handle)
+  handle.close()
+})
+
+const unixQuery = (/** @type {string} */ file) => query({ address: file, port: -1, addressType: -1 })
+
+test('a Unix socket has its own name and no other, and that goes with the socket', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const folder = tempFolder()
+  const file = path.join(folder, 'app.sock')
+  const sockets = createSockets({ onBindError: () => false })
+  const { handle } = sockets.request(1, { query: unixQuery(file) })
+  assert.ok(handle)
+  assert.deepEqual(readdirSync(folder), ['app.sock'])
+  sockets.close()
+  assert.deepEqual(readdirSync(folder), [])
+})
+
+test('a Unix socket that a killed server has left behind is bound anew; one that is served, and what is no socket, are in use', async () => {
+  const folder = tempFolder()
+  const [served, left, file] = ['served', 'left', 'file'].map((name) => path.join(folder, name))
+  const server = net.createServer().listen(served)
+  await once(server, 'listening')
+  assert.deepEqual(bindSocket(unixQuery(served)), { errno: -constants.errno.EADDRINUSE })
+
+  linkSync(served, left)
+  server.close()
+  await once(server, 'close')
+  const { handle } = bindSocket(unixQuery(left))
+  const next = net.createServer((socket) => socket.end('new')).listen(handle)
+  const [answer] = await once(net.connect(left).setEncoding('utf8'), 'data')
+  assert.equal(answer, 'new')
+  next.close()
+
+  writeFileSync(file, 'kept')
+  assert.deepEqual(bindSocket(unixQuery(file)), { errno: -constants.errno.EADDRINUSE })
+  assert.equal(statSync(file).size, 4)
+})
+
+test('what another master leaves to a keeper is there for the next one, and dropped with the address that nobody asks for', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  /** @type {string[]} */
+  const told = []
+  const handles = [80, 81].map(() => ({ isClosed: false, close () { this.isClosed = true } }))
+  const [app, unused] = [query(), query({ port: 81 })].map((each) => `app ${socketKey(each)}`)
+  const keeper = {
+    held: new Map([
+      [app, { handle: handles[0], data: { data: 'ticket keys' } }],
+      [unused, { handle: handles[1], data: {} }],
+      ['admin 127.0.0.1:9777', { handle: { close () { throw new Error('it is not the app\'s') } }, data: undefined }]
+    ]),
+    send () {},
+    hold: (/** @type {string} */ key) => { told.push(`hold ${key}`) },
+    drop: (/** @type {string} */ key) => { told.push(`drop ${key}`) }
+  }
+  const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: { close () {} } }) })
+  assert.deepEqual(sockets.request(1, { query: query(), data: 'other keys' }), { key: socketKey(query()), handle: handles[0], data: 'ticket keys' })
+  sockets.request(1, { query: query({ port: 82 }) })
+  assert.deepEqual(told, [], 'it may only be looking whether the port is free')
+  sockets.establish(1)
+  assert.deepEqual(told, [`hold app ${socketKey(query({ port: 82 }))}`])
+
+  t.mock.timers.tick(1_000_000)
+  assert.equal(handles[1].isClosed, false, 'its workers may still be starting')
+  sockets.expireUnused()
+  t.mock.timers.tick(5_000)
+  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false, true])
+  assert.deepEqual(told.slice(1), [`drop ${unused}`])
+  sockets.close()
+})

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSupervisor } from '../../../server/cluster/supervisor.js'
+import { createState } from '../../../server/lifecycle/state.js'
+import { NEW_RELEASE, OPTIONS } from '../../support/simulation.js'
+
+/** A supervisor of one worker, whose processes are none; it ends with its test. */
+function supervised (/** @type {import('node:test').TestContext} */ t, /** @type {Record<string, any>} */ release = {}, { options = OPTIONS, changed = /** @type {Record<string, any>} */ ({}) } = {}) {
+  /** @type {any[]} */
+  const calls = []
+  /** @type {any[]} */
+  const events = []
+  /** @type {any[]} */
+  const processes = []
+  const time = Date.now()
+  const supervisor = createSupervisor(createState({ options, release: { entry: '/srv/app.js', path: '/srv', ...release }, time }), {
+    fork: /** @type {any} */ (/** @type {any} */ order, /** @type {any} */ hooks) => {
+      processes.push({ order, hooks })
+      const exit = () => hooks.onExit({ code: 0, signal: null, error: null })
+      return { identity: { pid: 1000 + order.worker }, tell: (/** @type {any} */ { type }) => type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: exit }
+    },
+    events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } },
+    time: () => time,
+    drift: {
+      noteLoaded: (...given) => calls.push(['noteLoaded', ...given]),
+      renew: (...given) => calls.push(['renew', ...given]),
+      look: (ids) => { calls.push(['look', ...ids]); return Object.fromEntries(Object.entries(changed).filter(([id]) => [...ids].includes(id))) }
+    },
+    onLoaded: (files) => calls.push(['loaded', files]),
+    prepare: async ({ release }) => {
+      if (release === undefined) throw new Error('the configuration is wrong')
+      return { ...NEW_RELEASE, id: String(release), createdAt: '' }
+    }
+  })
+  t.after(async () => {
+    supervisor.dispatch({ type: 'stop', actor: 'api' })
+    await supervisor.finished
+  })
+  supervisor.start({ workers: 1 })
+  calls.length = 0
+  return { supervisor, calls, events, processes, changed, time, last: () => processes.at(-1).hooks }
+}
+
+test('what workers load goes to the fingerprints of their release; a message that is none goes nowhere', (t) => {
+  const { calls, time, last } = supervised(t)
+  last().onMessage({ type: 'files', files: ['/srv/app.js'] })
+  for (const files of [undefined, null, 'app.js', { length: 1 }]) last().onMessage({ type: 'files', files })
+  assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { forkedAt: time }], ['loaded', ['/srv/app.js']]])
+})
+
+test('no fingerprints are taken where nobody edits', (t) => {
+  const { calls, last } = supervised(t, { mode: 'snapshot' })
+  last().onMessage({ type: 'files', files: ['/srv/app.js'] })
+  assert.deepEqual(calls, [['loaded', ['/srv/app.js']]])
+})
+
+test('a deploy takes fingerprints anew and does not ask for drift; what is about to fork asks, and nothing else', (t) => {
+  const { supervisor, calls, time, last } = supervised(t)
+  last().onMessage({ type: 'ready' })
+  supervisor.dispatch({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
+  assert.deepEqual(calls, [['renew', 'r2', time]])
+  last().onExit({ code: 1, signal: null, error: null })
+  assert.equal(calls.length, 1, 'the deploy has failed, and the old worker serves on')
+  supervisor.dispatch({ type: 'scale', workers: 1, actor: 'api' })
+  assert.equal(calls.length, 1)
+  supervisor.dispatch({ type: 'scale', workers: 2, actor: 'api' })
+  assert.deepEqual(calls.slice(1), [['look', 'r1']])
+})
+
+test('what is gone back to is looked at before its first worker starts', async (t) => {
+  const { supervisor, calls, last } = supervised(t)
+  last().onMessage({ type: 'ready' })
+  supervisor.dispatch({ type: 'rollout', kind: 'rollback', source: { release: 'r7' }, actor: 'api' })
+  await new Promise(setImmediate)
+  assert.deepEqual(calls.at(-1), ['look', 'r7'])
+})
+
+const CHANGED = { r1: { count: 1, files: ['/srv/app.js'] } }
+const HOLDING = { ...OPTIONS, releases: /** @type {const} */ ({ onDrift: 'hold' }) }
+
+test('a deploy that cannot be prepared while a worker is due for recycling forks nothing on changed files', async (t) => {
+  const { supervisor, changed, events, processes, last } = supervised(t, {}, { options: HOLDING })
+  last().onMessage({ type: 'ready' })
+  Object.assign(changed, CHANGED)
+  supervisor.dispatch({ type: 'rollout', kind: 'deploy', source: {}, actor: 'api' })
+  last().onMessage({ type: 'max-requests' })
+  await new Promise(setImmediate)
+  assert.deepEqual(events.findLast(({ type }) => type === 'rollout.failed').message, 'the configuration is wrong')
+  assert.equal(processes.length, 1)
+  assert.match(events.at(-1).message, /^worker 1 \(slot 1\) goes on: files of r1 have changed since it was deployed/)
+})
+
+test('what an operator starts is refused where it would fork on changed files, an upgrade too', (t) => {
+  const { supervisor, changed, processes, last } = supervised(t, {}, { options: HOLDING })
+  last().onMessage({ type: 'ready' })
+  Object.assign(changed, CHANGED)
+  for (const command of [{ type: 'restart-worker', worker: 1 }, { type: 'rollout', kind: 'restart' }, { type: 'upgrade', execPath: null }]) {
+    assert.throws(() => supervisor.dispatch({ ...command, actor: 'api' }), { code: 'drifted' }, command.type)
+  }
+  assert.equal(processes.length, 1)
+})

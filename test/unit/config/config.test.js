@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test from 'node:test'
+import { loadConfig } from '../../../server/config/config.js'
+import { OPTIONS } from '../../../server/config/options.js'
+
+/**
+ * A working folder with these files in it, and a `load` that reads the configuration there.
+ * @param {import('node:test').TestContext} t
+ * @param {Record<string, string>} [files]
+ */
+function workingFolder (t, files = {}) {
+  const cwd = mkdtempSync(join(tmpdir(), 'clusterdeck-config-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  for (const [name, text] of Object.entries({ 'app.js': '', ...files })) {
+    mkdirSync(join(cwd, name, '..'), { recursive: true })
+    writeFileSync(join(cwd, name), text)
+  }
+  return {
+    cwd,
+    load: (/** @type {Record<string, unknown>} */ flags = {}, /** @type {Record<string, string>} */ env = {}) =>
+      loadConfig({ flags: { entry: 'app.js', ...flags }, env, cwd, countCpus: () => 6 })
+  }
+}
+
+test('without anything set the defaults hold', async (t) => {
+  const { cwd, load } = workingFolder(t)
+  assert.deepEqual(await load(), {
+    entry: join(cwd, 'app.js'),
+    args: [],
+    env: {},
+    execArgv: [],
+    cwd,
+    workers: 6,
+    dispatch: 'shared',
+    dataDir: join(cwd, '.clusterdeck'),
+    admin: { host: '127.0.0.1', port: 9777, allowedHosts: [], sessionTtlMs: 12 * 60 * 60 * 1000 },
+    ready: { signal: 'listening', timeoutMs: 30_000, addresses: 'same', status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
+    drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
+    stop: { termGraceMs: 5000, message: 'object' },
+    crash: { graceMs: 1000 },
+    releases: { mode: 'auto', keep: 10, onDrift: 'mark' },
+    orphanMs: 60_000,
+    keeper: { giveUpAfter: 0 },
+    restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
+    rollout: {
+      surge: 1,
+      minReadyMs: 0,
+      canary: { workers: 0, durationMs: 30_000 },
+      limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3, minRequests: 50, readyTimeoutMs: 0 },
+      progressDeadlineMs: 600_000,
+      onFailure: 'rollback',
+      guardMs: 300_000
+    },
+    watchdog: { timeoutMs: 10_000, stack: 'on' },
+    recycle: { maxRssBytes: 0, maxAgeMs: 0, maxRequests: 0 },
+    watch: false,
+    diagnostics: { maxFiles: 20, maxBytes: 1024 ** 3 },
+    notify: [],
+    logs: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, mirror: 'auto' },
+    history: { maxAgeMs: 30 * 24 * 60 * 60 * 1000, maxEvents: 1_000_000 }
+  })
+})
+
+test('flags come before the environment, that before the file, that before the defaults', async (t) => {
+  const { load } = workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ workers: 2, dispatch: 'round-robin', admin: { port: 1111, host: '::1' } }) })
+  const config = await load({ workers: '4' }, { CLUSTERDECK_WORKERS: '3', CLUSTERDECK_ADMIN_PORT: '2222' })
+  assert.deepEqual([config.workers, config.admin.port, config.admin.host, config.dispatch, config.ready.signal], [4, 2222, '::1', 'round-robin', 'listening'])
+})
+
+test('every option can be set by flag, by environment and in the file', async (t) => {
+  /** @type {Record<string, [string, unknown]>} */
+  const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'] })
+  for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
+    const { cwd, load } = workingFolder(t)
+    const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]
+    const inFile = option.path.reduceRight((inner, key) => ({ [key]: inner }), /** @type {any} */ (option.kind === 'path' ? 'app.js' : value))
+    writeFileSync(join(cwd, 'other.json'), JSON.stringify(inFile))
+    const read = (/** @type {any} */ config) => option.path.reduce((object, key) => object[key], config)
+    assert.deepEqual(read(await load({ [option.key]: text })), value, option.flag)
+    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? {} : { entry: 'app.js' }, env: { [option.env]: text }, cwd })), value, option.env)
+    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? { config: 'other.json' } : { config: 'other.json', entry: 'app.js' }, env: {}, cwd })), value, `${option.name} in a file`)
+  }
+})
+
+test('the names of flags and variables follow from the place in the file', () => {
+  const named = Object.fromEntries(OPTIONS.map(({ name, flag, env }) => [name, [flag, env]]))
+  assert.deepEqual(named['ready.timeoutMs'], ['--ready-timeout-ms', 'CLUSTERDECK_READY_TIMEOUT_MS'])
+  assert.deepEqual(named['admin.port'], ['--admin-port', 'CLUSTERDECK_ADMIN_PORT'])
+  assert.deepEqual(named.dataDir, ['--data-dir', 'CLUSTERDECK_DATA_DIR'])
+})
+
+test('config files are found as .js, .mjs and .json, in this order', async (t) => {
+  const { cwd, load } = workingFolder(t, { 'clusterdeck.config.json': '{"workers": 3}' })
+  assert.equal((await load()).workers, 3)
+  writeFileSync(join(cwd, 'clusterdeck.config.mjs'), 'export default { workers: 2 }')
+  assert.equal((await load()).workers, 2)
+  writeFileSync(join(cwd, 'clusterdeck.config.js'), 'module.exports = { workers: 1 }')
+  assert.equal((await load()).workers, 1)
+})
+
+test('webhooks are set in the file alone, and a wrong one is refused without showing its secret', async (t) => {
+  const secret = 'a secret of its own'
+  const hook = { url: 'https://example.com/hook', events: ['worker.*', 'worker.exited:hung'], secret }
+  const write = (/** @type {unknown} */ notify) => workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ notify }) })
+  assert.deepEqual((await write([hook]).load()).notify, [hook])
+  assert.deepEqual((await workingFolder(t).load({}, { CLUSTERDECK_NOTIFY: '[]' })).notify, [])
+  for (const [wrong, place] of /** @type {[any, RegExp][]} */ ([
+    [[{ ...hook, url: 'ftp://example.com' }], /wrong is notify\[0\]\.url$/],
+    [[hook, { ...hook, secret: 'short' }], /wrong is notify\[1\]\.secret$/],
+    [[{ ...hook, events: ['Worker exited'] }], /wrong is notify\[0\]\.events\[0\]$/],
+    [[{ ...hook, evnts: ['*'] }], /wrong is notify\[0\]: unknown "evnts"$/],
+    [{ ...hook }, /wrong is notify$/]
+  ])) {
+    await assert.rejects(write(wrong).load(), (/** @type {any} */ error) => {
+      assert.equal(error.code, 'invalid-config')
+      assert.match(error.message, place)
+      assert.match(error.message, /expected a list of \{ url/)
+      assert.doesNotMatch(error.message, /a secret|short/)
+      return true
+    })
+  }
+})
+
+test('paths in a config file start from its folder', async (t) => {
+  const { cwd, load } = workingFolder(t, { 'deploy/clusterdeck.json': '{"dataDir": "data", "entry": "server.js"}', 'deploy/server.js': '' })
+  const config = await load({ config: 'deploy/clusterdeck.json', entry: undefined })
+  assert.deepEqual([config.dataDir, config.entry], [join(cwd, 'deploy/data'), join(cwd, 'deploy/server.js')])
+})
+
+test('statuses may be written as one, as a range, and as a list of both', async (t) => {
+  const { cwd, load } = workingFolder(t)
+  for (const [status, expected] of /** @type {[any, string[]][]} */ ([[204, ['204']], ['200-299', ['200-299']], ['200, 301-308', ['200', '301-308']], [[200, '404'], ['200', '404']]])) {
+    writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ ready: { status } }))
+    assert.deepEqual((await load()).ready.status, expected)
+  }
+  for (const status of ['299-200', '20', '600', [], [[200]], { from: 200 }, '200-', '']) {
+    writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ ready: { status } }))
+    await assert.rejects(load(), { code: 'invalid-config', message: `ready.status in ${join(cwd, 'clusterdeck.config.json')}: expected HTTP statuses such as 200, "200-399" or a list of them, received ${JSON.stringify(status)}` })
+  }
+})
+
+test('a path of the app is one that a request can have', async (t) => {
+  const { load } = workingFolder(t)
+  for (const wrong of ['health', 'http://app/health', '/with space', '/line\r\nX-Header: 1', '/#part', '/über']) {
+    await assert.rejects(load({ readyPath: wrong }), { code: 'invalid-config', message: `--ready-path: expected a path such as "/health", received ${JSON.stringify(wrong)}` })
+  }
+  await assert.rejects(load({ readyWarmup: '/a b' }), { message: '--ready-warmup: expected a list of paths such as "/health", received ["/a","b"]' })
+})
+
+test('a variable that is empty is not set', async (t) => {
+  assert.equal((await workingFolder(t).load({}, { CLUSTERDECK_WORKERS: '', CLUSTERDECK_CONFIG: '' })).workers, 6)
+})
+
+test('lists are separated by commas or, for arguments, by spaces', async (t) => {
+  const config = await workingFolder(t).load({ adminAllowedHosts: 'a.example, b.example', execArgv: '--max-old-space-size=64  --no-warnings', args: ['with space', ''] })
+  assert.deepEqual([config.admin.allowedHosts, config.execArgv, config.args], [['a.example', 'b.example'], ['--max-old-space-size=64', '--no-warnings'], ['with space', '']])
+})
+
+test('the configuration cannot be changed', async (t) => {
+  const config = await workingFolder(t).load()
+  assert.throws(() => { /** @type {any} */ (config).restart.intensity.restarts = 99 }, TypeError)
+})
+
+for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?: Record<string, string>, env?: Record<string, string>, file?: any }, RegExp][]} */ ([
+  ['a flag of the wrong type', { flags: { workers: 'many' } }, /^--workers: expected an integer from 1 to 256 or "max", received "many"$/],
+  ['a flag out of range', { flags: { adminPort: '65536' } }, /^--admin-port: expected an integer from 0 to 65535, received 65536$/],
+  ['a flag that is no whole number', { flags: { readyTimeoutMs: '1.5' } }, /^--ready-timeout-ms: expected an integer from 0 to 2147483647, received 1.5$/],
+  ['watching what nobody edits', { flags: { watch: 'true', releasesMode: 'snapshot' } }, /^--watch: expected another releases\.mode than "snapshot", .*--releases-mode live/],
+  ['no workers at all', { flags: { workers: '0' } }, /^--workers: expected an integer from 1 /],
+  ['a variable of the wrong type', { env: { CLUSTERDECK_ADMIN_PORT: 'http' } }, /^CLUSTERDECK_ADMIN_PORT: expected an integer from 0 to 65535, received "http"$/],
+  ['a choice that is none', { env: { CLUSTERDECK_DISPATCH: 'random' } }, /^CLUSTERDECK_DISPATCH: expected one of "shared", "round-robin", received "random"$/],
+  ['an option of the wrong type in the file', { file: { restart: { intensity: { restarts: 'x' } } } }, /^restart\.intensity\.restarts in .*clusterdeck\.config\.json: expected an integer from 1 to 10000, received "x"$/],
+  ['an argument that is none, and may be a secret', { file: { args: '--password hush' } }, /^args in .*: expected a list of texts; wrong is args$/],
+  ['null in the file', { file: { workers: null } }, /^workers in .*: expected .*, received null$/],
+  ['a value where a group belongs', { file: { admin: 9777 } }, /^admin in .*: expected an object, received 9777$/],
+  ['a group where a value belongs', { file: { workers: { n: 3 } } }, /^workers in .*: expected .*, received {"n":3}$/],
+  ['a list in place of the options', { file: [] }, /clusterdeck\.config\.json: expected an object of options, received a list$/]
+])) {
+  test(`${name} is refused with option, expected and received`, async (t) => {
+    const { load } = workingFolder(t, file ? { 'clusterdeck.config.json': JSON.stringify(file) } : {})
+    await assert.rejects(load(flags, env), { name: 'DeckError', code: 'invalid-config', message })
+  })
+}
+
+for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?: Record<string, string>, env?: Record<string, string>, file?: any }, RegExp][]} */ ([
+  ['flag', { flags: { wrokers: '3' } }, /^unknown option "wrokers" \(did you mean "workers"\?\)$/],
+  ['variable', { env: { CLUSTERDECK_WORKRES: '3' } }, /^unknown option "CLUSTERDECK_WORKRES" in the environment \(did you mean "CLUSTERDECK_WORKERS"\?\)$/],
+  ['key', { file: { dispach: 'shared' } }, /^unknown option "dispach" in .*\.json \(did you mean "dispatch"\?\)$/],
+  ['key of a group', { file: { admin: { prot: 1 } } }, /^unknown option "admin\.prot" in .*\.json \(did you mean "admin\.port"\?\)$/],
+  ['group', { file: { redy: { timeoutMs: 1 } } }, /^unknown option "redy" in .*\.json \(did you mean "ready"\?\)$/],
+  ['flat key', { file: { adminPort: 1 } }, /^unknown option "adminPort" in .*\.json \(did you mean "admin\.port"\?\)$/]
+])) {
+  test(`an unknown ${name} is refused with the nearest right name`, async (t) => {
+    const { load } = workingFolder(t, file ? { 'clusterdeck.config.json': JSON.stringify(file) } : {})
+    await assert.rejects(load(flags, env), { name: 'DeckError', code: 'unknown-option', message })
+  })
+}
+
+test('variables of workers, of the commands and of others are no mistake', async (t) => {
+  await workingFolder(t).load({}, { CLUSTERDECK_SLOT: '1', CLUSTERDECK_RELEASE: 'r1', CLUSTERDECK_TOKEN: 'x', CLUSTERDECK_URL: 'x', CLUSTERDECK_SOMETHING_ELSE: '1' })
+})
+
+test('a config file that does not load says why, without a stack', async (t) => {
+  const { load } = workingFolder(t, { 'broken.json': '{"workers": ', 'secret.json': '{"env":{"PW":hunter2}}', 'throws.mjs': 'throw new Error("no database\\nat line 2")' })
+  await assert.rejects(load({ config: 'broken.json' }), { code: 'invalid-config', message: /broken\.json: expected a config file that loads, received: .*JSON/ })
+  await assert.rejects(load({ config: 'secret.json' }), ({ message }) => /received: no JSON/.test(message) && !message.includes('hunter2'))
+  await assert.rejects(load({ config: 'throws.mjs' }), { code: 'invalid-config', message: /throws\.mjs: expected a config file that loads, received: no database$/ })
+  await assert.rejects(load({ config: 'absent.json' }), { code: 'invalid-config', message: /^config: expected a file, received .*absent\.json, which does not exist$/ })
+})
+
+test('the entry defaults to "main" of the package.json', async (t) => {
+  const { cwd, load } = workingFolder(t, { 'package.json': '{"main": "lib/server.mjs"}', 'lib/server.mjs': '' })
+  assert.equal((await load({ entry: undefined })).entry, join(cwd, 'lib/server.mjs'))
+})
+
+test('the entry is found as node would find it, and symbolic links stay', async (t) => {
+  const { cwd, load } = workingFolder(t, { 'lib/index.js': '', 'pkg/package.json': '{"main": "main.cjs"}', 'pkg/main.cjs': '' })
+  symlinkSync('lib', join(cwd, 'current'))
+  assert.equal((await load({ entry: 'app' })).entry, join(cwd, 'app.js'))
+  assert.equal((await load({ entry: 'lib' })).entry, join(cwd, 'lib/index.js'))
+  assert.equal((await load({ entry: 'pkg' })).entry, join(cwd, 'pkg/main.cjs'))
+  assert.equal((await load({ entry: 'current/index.js' })).entry, join(cwd, 'current/index.js'))
+})
+
+test('an entry that does not exist, or is no file, is one clear error', async (t) => {
+  const { cwd, load } = workingFolder(t, { 'empty/readme': '' })
+  await assert.rejects(load({ entry: 'nix.js' }), { code: 'entry-not-found', message: `entry: expected a file, received ${join(cwd, 'nix.js')}, which does not exist` })
+  await assert.rejects(load({ entry: 'empty' }), { code: 'entry-not-found', message: /which is none$/ })
+  await assert.rejects(load({ entry: undefined }), { code: 'entry-not-found', message: /expected a file, or a package\.json with "main"/ })
+})
+
+test('variables for workers are texts or null, and what is wrong with one is told without its value', async (t) => {
+  const files = { 'clusterdeck.config.json': JSON.stringify({ env: { LEVEL: 'info', DEBUG: null }, envFile: 'app.env' }) }
+  const { cwd, load } = workingFolder(t, files)
+  const { env, envFile } = await load()
+  assert.deepEqual([env, envFile], [{ LEVEL: 'info', DEBUG: null }, join(cwd, 'app.env')])
+  for (const wrong of [{ PORT: 31337 }, { 'A=B': 'hunter2' }, { '': 'hunter2' }, { A: 'hunter2\0' }, ['hunter2'], 'hunter2']) {
+    writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ env: wrong }))
+    await assert.rejects(load(), ({ code, message }) => code === 'invalid-config' && /^env in .*expected an object of texts/.test(message) && !/hunter2|31337/.test(message), JSON.stringify(wrong))
+  }
+})

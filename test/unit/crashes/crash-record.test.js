@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { fingerprintOf, normalise } from '../../../server/crashes/fingerprint.js'
+import { takeCrashNote } from '../../../server/crashes/note.js'
+import { createOutOfMemory } from '../../../server/crashes/oom.js'
+import { createSourceMaps } from '../../../server/crashes/source-maps.js'
+import { parseStack } from '../../../server/crashes/stack-frames.js'
+import { describeCrash } from '../../../workers/crash-note.js'
+import { tempFolder } from '../../support/folder.js'
+
+const STACK = `TypeError: at first (not:a:frame)
+    at Shop.total [as sum] (/srv/r1/src/shop.js:12:34)
+    at async handle (file:///srv/r1/app%20one.mjs:3:5)
+    at /srv/r1/anonymous.js:1:2
+    at new Layer (/srv/r1/node_modules/express/lib/layer.js:5:6)
+    at process.processTicksAndRejections (node:internal/process/task_queues:95:5)
+    at eval (eval at <anonymous> (/srv/r1/x.js:1:1), <anonymous>:1:7)
+    at Array.map (<anonymous>)`
+
+test('a stack is read frame by frame, relative to the release', () => {
+  const frames = parseStack(STACK, { root: '/srv/r1' }).map(({ function: name, file, line, column, isInApp }) => [name, file, line, column, isInApp])
+  assert.deepEqual(frames.slice(0, 5), [
+    ['Shop.total', 'src/shop.js', 12, 34, true],
+    ['handle', 'app one.mjs', 3, 5, true],
+    [null, 'anonymous.js', 1, 2, true],
+    ['new Layer', 'node_modules/express/lib/layer.js', 5, 6, false],
+    ['process.processTicksAndRejections', 'node:internal/process/task_queues', 95, 5, false]
+  ])
+  assert.ok(frames.slice(5).every(([, , , , isInApp]) => isInApp === false))
+  for (const hostile of ['', '    at (', `    at ${'('.repeat(5000)}`, '    at x (file://%zz:1:1)', 'at '.repeat(10_000), '\n'.repeat(100_000)]) parseStack(hostile, { root: '/srv' })
+})
+
+test('the fingerprint ignores lines, releases, packages and what varies in messages, and nothing else', () => {
+  const crash = (/** @type {string} */ stack, changes = {}) => fingerprintOf({ kind: 'exception', errorName: 'TypeError', errorMessage: 'm', code: 1, signal: null, frames: parseStack(stack, { root: /\/srv\/r\d/.exec(stack)?.[0] ?? null }), ...changes })
+  const one = crash(STACK)
+  assert.match(one, /^v1:[0-9a-f]{32}$/)
+  assert.equal(crash(STACK.replaceAll('r1', 'r2').replaceAll(':12:34', ':99:1').replace('layer.js', 'other.js'), { errorMessage: 'other', code: 7, kind: 'unhandled-rejection' }), one)
+  assert.notEqual(crash(STACK.replace('Shop.total', 'Shop.count')), one)
+  assert.notEqual(crash(STACK, { errorName: 'Error' }), one)
+  const text = (/** @type {string} */ errorMessage) => crash('', { errorMessage })
+  assert.equal(text('order 17 of "Ann" at /srv/a/b.js:3 not found'), text('order 182 of "Bob" at /srv/c/d.js:77 not found'))
+  assert.notEqual(text('order 17 not found'), text('user 17 not found'))
+  assert.equal(normalise('id 123e4567-e89b-12d3-a456-426614174000 hash deadbeef01 0xFF in 1.5s'), 'id <uuid> hash <hex> <hex> in <n>s')
+  const bare = (/** @type {any} */ changes) => fingerprintOf({ kind: 'signal', errorName: null, errorMessage: 'worker 5 was ended', code: null, signal: 'SIGSEGV', frames: [], ...changes })
+  assert.equal(bare({ errorMessage: 'worker 6' }), bare({}))
+  assert.notEqual(bare({ signal: 'SIGBUS' }), bare({}))
+})
+
+test('source maps of the release are applied, inline or beside the file; broken ones and those outside are not', () => {
+  const root = tempFolder()
+  const outside = tempFolder()
+  const map = JSON.stringify({ version: 3, sources: ['src/shop.ts'], names: [], mappings: 'AAAA;AASA' })
+  const inline = `data:application/json;base64,${Buffer.from(map).toString('base64')}`
+  mkdirSync(path.join(root, 'maps'))
+  writeFileSync(path.join(outside, 'secret.map'), map)
+  writeFileSync(path.join(root, 'maps', 'b.js.map'), map)
+  writeFileSync(path.join(root, 'bad.map'), '{"version":3,"mappings":"@@@@"}')
+  symlinkSync(path.join(outside, 'secret.map'), path.join(root, 'link.map'))
+  const urls = { 'a.js': inline, 'b.js': 'maps/b.js.map', 'c.js': 'bad.map', 'd.js': '../../../etc/passwd', 'e.js': 'link.map', 'f.js': 'https://host/x.map' }
+  for (const [file, url] of Object.entries(urls)) writeFileSync(path.join(root, file), `one()\ntwo()\n//# sourceMappingURL=${url}\n`)
+  const original = createSourceMaps()
+  const places = [...Object.keys(urls), 'gone.js'].map((file) => original(parseStack(`E\n    at f (${path.join(root, file)}:2:1)`, { root }), root)[0])
+  assert.deepEqual(places.map(({ file, line }) => `${file}:${line}`), ['src/shop.ts:10', 'src/shop.ts:10', 'c.js:2', 'd.js:2', 'e.js:2', 'f.js:2', 'gone.js:2'])
+})
+
+test('lack of memory is told by V8\'s words or the kernel\'s count, and by nothing else', () => {
+  let [group, system] = [3, 10]
+  const lacked = createOutOfMemory({
+    read: (file) => ({ '/proc/self/cgroup': '0::/box\n', '/sys/fs/cgroup/box/memory.events': `oom 9\noom_kill ${group}\n`, '/proc/vmstat': `pgfault 1\noom_kill ${system}\n` })[file] ?? '',
+    killedByKernel: (pid) => pid === 7
+  })
+  const V8 = 'FATAL ERROR: Ineffective mark-compacts near heap limit Allocation failed - JavaScript heap out of memory'
+  const exit = { pid: 7, code: null, signal: 'SIGABRT', stderr: [] }
+  assert.equal(lacked(exit), null)
+  assert.equal(lacked({ ...exit, stderr: ['x', V8] }), 'heap-out-of-memory')
+  assert.equal(lacked({ ...exit, code: 134, signal: null, stderr: [V8] }), 'heap-out-of-memory')
+  assert.equal(lacked({ ...exit, signal: 'SIGSEGV', stderr: [V8] }), null)
+  const killed = { ...exit, signal: 'SIGKILL' }
+  assert.equal(lacked(killed), null)
+  group++
+  assert.equal(lacked(killed), 'kernel-out-of-memory')
+  assert.equal(lacked(killed), null)
+  system++
+  assert.equal(lacked({ ...killed, pid: 8 }), null)
+  system++
+  assert.equal(lacked(killed), 'kernel-out-of-memory')
+})
+
+test('whatever is thrown is described, within bounds', () => {
+  const hostile = new Error('x')
+  Object.defineProperty(hostile, 'message', { get () { throw new Error('no') } })
+  const loop = new Error('loop')
+  loop.cause = new AggregateError([loop, ...Array(100).fill(0).map((_, n) => new Error(`e${n}`, { cause: n }))], 'many')
+  const thrown = [hostile, loop, null, undefined, 'text', Symbol('s'), 5n, { a: 1 }, () => {}, new Proxy({}, { get () { throw new Error('no') } }), new Error('y'.repeat(1e6))]
+  for (const each of thrown) {
+    const note = describeCrash(each, 'uncaughtException', Array(500).fill({ method: 'GET', path: '/'.repeat(9999), ageMs: 1 }))
+    assert.ok(JSON.stringify(note).length < 200_000)
+    assert.equal(note.requests.length, 100)
+    assert.ok(note.causes.length <= 8)
+  }
+  const { causes } = describeCrash(loop, 'uncaughtException', [])
+  assert.deepEqual(causes.slice(0, 2).map(({ depth, errorName }) => [depth, errorName]), [[1, 'AggregateError'], [2, 'Error']])
+})
+
+test('a note that an app has forged is taken for what it is', () => {
+  const file = path.join(tempFolder(), 'note.json')
+  const taken = (/** @type {unknown} */ content) => {
+    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+    return takeCrashNote(file, 1)
+  }
+  for (const content of ['', '{', 'null', '[]', '3', { at: 1 }, 'x'.repeat(600_000)]) assert.equal(taken(content), null)
+  const note = taken({ at: Date.now(), kind: {}, errorName: ['x'], stack: 7, causes: [null, 3, { depth: 'x' }], requests: { length: 9 }, memory: 'much', more: 1 })
+  assert.deepEqual([note?.kind, note?.errorName, note?.stack, note?.causes.length, note?.requests, note?.memory.rssBytes], ['exception', '', null, 3, [], 0])
+})

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { createBacklog } from '../../../public/log-backlog.js'
+import { createTail } from '../../../public/log-tail.js'
+import { MAX_SHOWN_CHARS, formatCount, isMatch, shownLine } from '../../../public/log-text.js'
+import { formatPlaces, parsePlaces } from '../../../server/api/log-lines.js'
+
+const ESC = '\u001b'
+
+describe('what is shown of a line', () => {
+  for (const [what, written, shown] of [
+    ['plain text, with its tabs', 'GET /\t200 ✓ 日本', 'GET /\t200 ✓ 日本'],
+    ['colours', `${ESC}[1;32mGET${ESC}[0m / ${ESC}[38;2;1;2;3m200`, 'GET / 200'],
+    ['a cursor that moves and a screen that is cleared', `a${ESC}[2J${ESC}[1;1Hb\u009b3Ac`, 'abc'],
+    ['a title and a link', `${ESC}]0;title\u0007a${ESC}]8;;http://evil/${ESC}\\link${ESC}]8;;${ESC}\\`, 'alink'],
+    ['a string without an end, which would hide what comes', `a${ESC}P1;2|rest\u0090rest`, 'a1;2|rest rest'],
+    ['a change of the character set, and a reset', `${ESC}(0a${ESC}cb`, 'ab'],
+    ['an escape that is none', `a${ESC}`, 'a '],
+    ['other control characters', 'a\rb\u0000c\u0008d\u007fe\u2028f', 'a b c d e f'],
+    ['text that would be read from right to left', 'user\u202enimda\u2066', 'user nimda ']
+  ]) test(what, () => assert.deepEqual(shownLine(written), { text: shown, cutChars: 0 }))
+
+  test('of a line without an end the beginning, and how much is left out, without half a character', () => {
+    const { text, cutChars } = shownLine('x'.repeat(MAX_SHOWN_CHARS - 1) + '😀'.repeat(1000))
+    assert.deepEqual([text, cutChars], ['x'.repeat(MAX_SHOWN_CHARS - 1), 2000])
+  })
+
+  test('is never a control character but a tab, whatever is written', () => {
+    const nasty = fc.string({ unit: fc.constantFrom(ESC, '[', ']', '0', ';', 'm', '\\', '\u0007', '\u009b', '\u0090', '\r', 'a', ' ', '\u202e'), maxLength: 60 })
+    // eslint-disable-next-line no-control-regex
+    fc.assert(fc.property(nasty, (text) => !/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u202e]/.test(shownLine(text).text)))
+  })
+
+  test('a line of nothing but beginnings takes no longer than others', () => {
+    for (const part of ['\u0090', `${ESC}[`, `${ESC}]`, `${ESC}[0;`, `${ESC}${ESC}[ `]) {
+      const startedAt = performance.now()
+      for (let count = 0; count < 50; count++) shownLine(part.repeat(1e6))
+      assert.ok(performance.now() - startedAt < 1000, JSON.stringify(part))
+    }
+  })
+
+  test('is found in upper and lower case', () => {
+    assert.deepEqual(['', 'error', 'ERR', 'warn', '.*'].map((wanted) => isMatch('An Error', wanted)), [true, true, true, false, false])
+    assert.deepEqual([0, 999, 1000, 1234567].map(formatCount), ['0', '999', '1,000', '1,234,567'])
+  })
+})
+
+describe('what waits to be shown', () => {
+  test('is what came, in order', () => {
+    const backlog = createBacklog(3)
+    backlog.push([1])
+    backlog.push([2, 3])
+    assert.deepEqual([backlog.count, backlog.take(), backlog.count, backlog.take()], [3, { items: [1, 2, 3], leftOut: 0 }, 0, { items: [], leftOut: 0 }])
+  })
+
+  test('is the newest of it, and how many came before, in whatever pieces it came', () => {
+    fc.assert(fc.property(fc.array(fc.nat({ max: 12 }), { maxLength: 30 }), (sizes) => {
+      const backlog = createBacklog(5)
+      let last = 0
+      for (const size of sizes) backlog.push(Array.from({ length: size }, () => ++last))
+      const { items, leftOut } = backlog.take()
+      assert.deepEqual(items, Array.from({ length: Math.min(5, last) }, (_, index) => last - Math.min(5, last) + 1 + index))
+      assert.equal(leftOut, last - items.length)
+    }))
+  })
+})
+
+describe('the tail', () => {
+  test('shows a batch once it is whole, and begins the next time where it ended', () => {
+    const { tail, sources, shown } = aTail()
+    tail.start()
+    say(sources[0], 'a', '')
+    assert.deepEqual(shown, [])
+    say(sources[0], 'b', '1o20')
+    say(sources[0], 'c', '1o20')
+    assert.deepEqual(shown, ['a', 'b'])
+    tail.stop()
+    tail.start()
+    assert.deepEqual(sources.map(({ url }) => url), ['/stream?from=1o0', '/stream?from=1o20'])
+    say(sources[1], 'c', '')
+    say(sources[1], 'd', '1o40')
+    assert.deepEqual(shown, ['a', 'b', 'c', 'd'], 'what had come of the second batch came again')
+  })
+
+  test('forgets what a broken connection has left, as the browser asks for it anew', () => {
+    const { tail, sources, shown, states } = aTail()
+    tail.start()
+    sources[0].emit('open')
+    say(sources[0], 'a', '1o20')
+    say(sources[0], 'b', '1o20')
+    sources[0].emit('error')
+    sources[0].emit('open')
+    say(sources[0], 'b', '1o20')
+    say(sources[0], 'c', '1o40')
+    assert.deepEqual([shown, states, sources.length], [['a', 'b', 'c'], ['live', 'lost', 'live'], 1])
+  })
+
+  test('asks again where the browser gives up, and not once it is stopped', () => {
+    const { tail, sources, retry, states } = aTail()
+    tail.start()
+    sources[0].readyState = 2
+    sources[0].emit('error')
+    retry()
+    assert.deepEqual([sources.length, sources[0].isClosed, states], [2, true, ['lost']])
+    sources[1].readyState = 2
+    sources[1].emit('error')
+    tail.stop()
+    retry()
+    assert.equal(sources.length, 2)
+  })
+})
+
+describe('places in the logs', () => {
+  const places = [{ log: { slot: 1, stream: 'stdout' }, position: 4096 }, { log: { slot: 256, stream: 'stderr' }, position: 0 }]
+
+  test('are a text and back', () => {
+    assert.equal(formatPlaces(/** @type {any} */ (places)), '1o4096-256e0')
+    assert.deepEqual(parsePlaces('1o4096-256e0', 'from'), places)
+  })
+
+  for (const bad of ['', 'x', '1o', '1o1-', '-1o1', '1x1', '1o1,2o2', '1o-1', '1o1e5 ', '1o1\n', '9999o1', `1o${'1'.repeat(16)}`, Array(513).fill('1o1').join('-')]) {
+    test(`are nothing else: ${JSON.stringify(bad.slice(0, 20))}`, () => assert.throws(() => parsePlaces(bad, 'from'), { code: 'invalid-query', message: /^from: expected .*, received "/ }))
+  }
+})
+
+/** A tail over connections that do what the test says. */
+function aTail () {
+  const sources = /** @type {any[]} */ ([])
+  const shown = /** @type {(string | undefined)[]} */ ([])
+  const states = /** @type {string[]} */ ([])
+  let pending = /** @type {(() => void) | null} */ (null)
+  const tail = createTail({
+    url: '/stream?',
+    places: '1o0',
+    onEntries: (entries) => shown.push(...entries.map(({ text }) => text)),
+    onState: (state) => states.push(state),
+    open (url) {
+      const source = Object.assign(new EventEmitter(), { url, readyState: 1, isClosed: false, close () { this.isClosed = true }, addEventListener: (/** @type {string} */ type, /** @type {any} */ handler) => source.on(type, handler) })
+      // An emitter without a listener would throw.
+      sources.push(source.on('error', () => {}))
+      return /** @type {any} */ (source)
+    },
+    timers: /** @type {any} */ ({ setTimeout: (/** @type {() => void} */ task) => { pending = task }, clearTimeout: () => { pending = null } })
+  })
+  return { tail, sources, shown, states, retry: () => pending?.() }
+}
+
+/** @param {EventEmitter} source @param {string} text @param {string} lastEventId */
+function say (source, text, lastEventId) {
+  source.emit('message', { data: JSON.stringify({ slot: 1, stream: 'stdout', text }), lastEventId })
+}

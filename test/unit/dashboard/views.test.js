@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import { kindOf } from '../../../server/events/kinds.js'
+import { sentenceOf } from '../../../server/dashboard/event-sentences.js'
+import { describeHealth } from '../../../server/health.js'
+import { parseFilters, toEventQuery, urlOf } from '../../../server/dashboard/history-filters.js'
+import { eventModel, historyModel } from '../../../server/dashboard/history-page.js'
+import { overviewModel } from '../../../server/dashboard/overview.js'
+import { createViews, withoutTicking } from '../../../server/dashboard/views.js'
+import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatPercent, formatTime } from '../../../public/format.js'
+
+const NOW = Date.parse('2026-01-02T03:04:05.678Z')
+const views = createViews()
+
+/** @param {any} [fields] */
+const anEvent = (fields) => ({
+  id: 1, at: '2026-01-02T03:04:00.000Z', type: 'worker.exited', cause: null, slot: 1, worker: 7, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null, message: null, detail: null, ...fields
+})
+
+/** @param {any} [fields] */
+const aWorker = (fields) => ({
+  id: 1, slot: 1, pid: 4001, state: 'ready', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', readyAt: '2026-01-01T00:00:00.300Z', restarts: 0, crashLooping: false, retryAt: null, vitals: null, ...fields
+})
+
+/** @param {any} [fields] */
+const aSnapshot = (fields) => ({
+  state: 'running',
+  master: { pid: 1, version: '0.1.0', nodeVersion: 'v20', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 1 },
+  app: { entry: '/app.js', cwd: '/', addresses: [] },
+  dispatch: 'shared',
+  desiredWorkers: 2,
+  readyWorkers: 2,
+  release: { id: 'r1', createdAt: '2026-01-01T00:00:00.000Z' },
+  rollout: null,
+  workers: [aWorker(), aWorker({ id: 2, slot: 2 })],
+  ...fields
+})
+
+/** @param {any} [fields] */
+const aRollout = (fields) => ({
+  id: 3, kind: 'deploy', state: 'rolling', from: 'r1', to: 'r2', actor: 'cli', note: null, startedAt: '2026-01-02T03:04:00.000Z', finishedAt: null, done: false, reason: null, progress: { total: 2, replaced: 1 }, steps: [], ...fields
+})
+
+const aHistory = (/** @type {any[]} */ items = [], /** @type {any[]} */ rollouts = []) => /** @type {any} */ ({
+  page: () => ({ items, next: null }),
+  rollouts: () => ({ items: rollouts, next: null }),
+  event: (/** @type {number} */ id) => items.find((item) => item.id === id) ?? null
+})
+
+test('durations have at most two units and never a negative one', () => {
+  assert.deepEqual([0, 999, 12_000, 192_000, 7_500_000, 273_600_000, -5].map(formatDuration), ['0s', '0s', '12s', '3m 12s', '2h 05m', '3d 04h', '0s'])
+  assert.deepEqual([formatDuration(null), formatDuration(NaN)], ['–', '–'])
+  assert.deepEqual([0, 340, 9999, 10_000, -1].map(formatExactDuration), ['0.0s', '0.3s', '10.0s', '10s', '0s'])
+  assert.deepEqual([-1, 0, 5000, 200_000].map(formatAgo), ['now', 'now', '5s ago', '3m ago'])
+})
+
+test('sizes, shares and times read alike everywhere', () => {
+  assert.deepEqual([2048, 64 * 2 ** 20, 200 * 2 ** 20, 1.5 * 2 ** 30, null].map(formatBytes), ['2 KB', '64.0 MB', '200 MB', '1.50 GB', '–'])
+  assert.deepEqual([0, 12.53, 100, 153.4, undefined].map(formatPercent), ['0.0%', '12.5%', '100%', '153%', '–'])
+  assert.equal(formatTime('2026-01-02T03:04:05.678Z', { timeZone: 'UTC' }), '02 Jan 03:04:05')
+  assert.equal(formatTime('2026-01-02T03:04:05.678Z', { timeZone: 'UTC', isLong: true }), 'Fri 02 Jan 2026, 03:04:05.678')
+  assert.equal(formatTime('no time'), 'no time')
+})
+
+test('the health sentence says the most urgent thing', () => {
+  const say = (/** @type {any} */ fields) => { const { tone, text } = describeHealth(aSnapshot(fields)); return `${tone}: ${text}` }
+  const [ready, other] = [aWorker(), aWorker({ id: 2, slot: 2 })]
+  const backoff = aWorker({ id: null, pid: null, slot: 2, state: 'backoff', restarts: 1 })
+
+  assert.equal(say({}), 'ok: All 2 workers are ready')
+  assert.equal(say({ desiredWorkers: 1, readyWorkers: 1, workers: [ready] }), 'ok: The worker is ready')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, backoff] }), 'warn: 1 of 2 workers is restarting')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, aWorker({ id: 9, slot: 2, state: 'starting', restarts: 1 })] }), 'warn: 1 of 2 workers is restarting')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, aWorker({ id: 9, slot: 2, state: 'starting' })] }), 'info: 1 of 2 workers ready')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, crashLooping: true }] }), 'bad: Slot 2 is crash-looping')
+  assert.equal(say({ readyWorkers: 0, workers: [{ ...ready, crashLooping: true }, { ...backoff, crashLooping: true }] }), 'bad: All 2 slots are crash-looping')
+  assert.equal(say({ readyWorkers: 0, workers: [{ ...backoff, slot: 1 }, backoff] }), 'bad: No worker is ready')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...other, state: 'unresponsive' }] }), 'bad: 1 of 2 workers is not answering')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, state: 'held', drifted: true, crashLooping: true }] }), 'bad: Slot 2 waits for you')
+  assert.equal(say({ readyWorkers: 0, workers: [1, 2].map((slot) => ({ ...backoff, slot, state: 'held' })) }), 'bad: Slots 1 and 2 wait for you')
+  assert.equal(say({ workers: [ready, { ...other, drifted: true }] }), 'warn: 1 of 2 workers runs changed files')
+  assert.equal(say({ rollout: aRollout() }), 'info: Deploying r2')
+  assert.equal(say({ rollout: aRollout({ state: 'aborting' }) }), 'info: Going back to r1')
+  assert.equal(say({ rollout: aRollout({ state: 'paused' }) }), 'warn: Deploy of r2 paused')
+  assert.equal(say({ rollout: aRollout({ state: 'paused', isHeld: true, reason: 'worker 3 crashed' }) }), 'bad: Deploy of r2 waits for you')
+  assert.deepEqual([0, 1, 2].map((openCrashes) => describeHealth(aSnapshot(), { openCrashes }).hint), ['Nothing needs your attention.', 'One kind of crash waits to be looked into.', '2 kinds of crashes wait to be looked into.'])
+  assert.equal(say({ rollout: aRollout({ kind: 'restart', steps: [{}, {}] }) }), 'info: Restarting all workers')
+  assert.equal(say({ state: 'starting', readyWorkers: 0, workers: [] }), 'info: Starting 2 workers')
+  assert.equal(say({ state: 'stopping', rollout: aRollout(), readyWorkers: 0 }), 'drain: The master is stopping')
+})
+
+test('a row says that its worker runs changed files, or that its slot waits for a person', () => {
+  const [drifted, held, plain] = [{ drifted: true }, { id: null, pid: null, slot: 2, state: 'held', drifted: true, retryAt: '2026-01-02T03:04:07.678Z' }, { slot: 3 }].map((fields) => {
+    const snapshot = aSnapshot({ workers: [aWorker(fields)] })
+    return views.render('partials/workers', overviewModel({ deck: { snapshot: () => snapshot }, history: aHistory(), now: NOW }))
+  })
+  assert.match(drifted, /Ready.*Drifted/s)
+  assert.match(held, /tone-bad.*Held.*2s.*Drifted/s)
+  assert.doesNotMatch(plain, /Drifted|Held/)
+})
+
+test('every event has a sentence and a tone, also of a type that is not known here', () => {
+  const say = (/** @type {any} */ fields) => sentenceOf(anEvent(fields))
+  assert.equal(say({ signal: 'SIGKILL', uptimeMs: 4200 }), 'Worker 7 (slot 1) was ended by SIGKILL after 4.2s')
+  assert.equal(say({ code: 1, message: 'boom' }), 'Boom')
+  assert.equal(say({ type: 'rollout.failed', message: 'too slow', detail: aRollout() }), 'Deploy of r2 failed: too slow')
+  assert.equal(say({ type: 'rollout.started', detail: null, rollout: 3 }), 'Rollout 3 started')
+  assert.equal(say({ type: 'worker.restarted', detail: { delayMs: 130 } }), 'Slot 1 gets a new worker in 0.1s')
+  assert.equal(say({ type: 'future.thing' }), 'Future.thing')
+  assert.equal(say({ type: 'constructor' }), 'Constructor')
+  assert.deepEqual(['crash', 'killed', 'deploy', null].map((cause) => kindOf({ type: 'worker.exited', cause }).tone), ['bad', 'bad', 'idle', 'idle'])
+})
+
+test('filters that are equal have equal addresses, and the empty ones are not in them', () => {
+  const filters = parseFilters(new URLSearchParams('worker=&slot=2&junk=1&q=+boom+&type=worker.*'))
+  assert.deepEqual(filters, { q: 'boom', type: 'worker.*', slot: '2' })
+  assert.equal(urlOf('/history', filters), '/history?q=boom&type=worker.*&slot=2')
+  assert.equal(urlOf('/history', filters, { q: undefined, type: undefined, slot: undefined }), '/history')
+  assert.deepEqual(toEventQuery({ type: 'worker.exited', slot: '2', range: '1h' }, NOW), { type: 'worker.exited', slot: 2, since: '2026-01-02T02:04:05.678Z' })
+  assert.deepEqual(toEventQuery({ since: '2026-01-01', range: '1h' }, NOW), { since: '2026-01-01' })
+  assert.equal(Array.isArray(toEventQuery({ type: 'problems' }, NOW).type), true)
+  for (const bad of ['slot=0', 'slot=1.5', 'worker=x', 'range=1y', 'since=tomorrow', 'type=a b', `q=${'x'.repeat(101)}`]) {
+    assert.throws(() => parseFilters(new URLSearchParams(bad)), { code: 'invalid-query', message: new RegExp(`^${bad.split('=')[0]}: expected .+, received `) })
+  }
+})
+
+test('a page of the history survives any query, and says what it cannot read', () => {
+  fc.assert(fc.property(fc.dictionary(fc.constantFrom('q', 'type', 'slot', 'range', 'since', 'cursor', 'trail'), fc.string()), (query) => {
+    const model = historyModel({ history: aHistory([anEvent()]), params: new URLSearchParams(query), now: NOW })
+    const html = views.render('pages/history', model)
+    assert.match(html, /<\/html>/)
+    assert.equal(html.includes('id="event-1"'), model.problem === null)
+  }))
+})
+
+test('no text from outside becomes markup', () => {
+  const hostile = '<x-evil onload="1">\'"&</title></textarea>'
+  fc.assert(fc.property(fc.constantFrom('worker.exited', 'rollout.failed', hostile), fc.constantFrom(...['cause', 'release', 'actor', 'signal', 'message', 'type']), (type, field) => {
+    const event = anEvent({ type, [field]: hostile, detail: { errorName: hostile, stack: hostile, [hostile]: hostile, ...aRollout({ to: hostile }) } })
+    const rollout = aRollout({ note: hostile, reason: hostile, actor: hostile, to: hostile, state: 'failed', kind: 'deploy', finishedAt: '2026-01-02T03:04:01.000Z', steps: [{ slot: 1, state: hostile, oldWorker: hostile, newWorker: hostile }] })
+    const history = aHistory([event], [rollout])
+    const snapshot = aSnapshot({ app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] }, dispatch: hostile, release: { id: hostile, createdAt: hostile }, workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })] })
+    const pages = [
+      views.render('pages/overview', overviewModel({ deck: { snapshot: () => snapshot }, history, now: NOW })),
+      views.render('pages/overview', overviewModel({ deck: { snapshot: () => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } }) }, history, now: NOW })),
+      views.render('pages/history', historyModel({ history, params: new URLSearchParams({ q: hostile }), now: NOW })),
+      views.render('pages/history', historyModel({ history, params: new URLSearchParams({ slot: hostile }), now: NOW })),
+      views.render('pages/event', eventModel({ history, id: '1', now: NOW })),
+      views.render('pages/error', { status: 404, title: hostile, message: hostile }),
+      views.render('pages/sign-in', { notice: { kind: 'error', text: hostile }, next: hostile })
+    ]
+    for (const html of pages) assert.doesNotMatch(html, /<x-evil|" onload="|<\/textarea>/)
+  }))
+})
+
+test('the strict CSP has nothing to refuse: no inline script, no inline style, no evaluated attribute', () => {
+  const folder = fileURLToPath(new URL('../../../views', import.meta.url))
+  for (const name of readdirSync(folder, { recursive: true }).map(String).filter((name) => name.endsWith('.eta'))) {
+    const template = readFileSync(`${folder}/${name}`, 'utf8')
+    assert.doesNotMatch(template, /\sstyle=|<style|\son[a-z]+=|hx-on|js:|<script>/, name)
+  }
+})
+
+test('a broken history leaves the overview standing', () => {
+  const broken = /** @type {any} */ ({ page () { throw new Error('disk I/O error') }, rollouts () { throw new Error('disk I/O error') } })
+  const html = views.render('pages/overview', overviewModel({ deck: { snapshot: aSnapshot }, history: broken, now: NOW }))
+  assert.match(html, /All 2 workers are ready/)
+  assert.match(html, /The history database cannot be read/)
+})
+
+test('two renderings differ in nothing but time that goes on', () => {
+  const at = (/** @type {number} */ now) => views.render('partials/workers', overviewModel({ deck: { snapshot: aSnapshot }, history: aHistory(), now }))
+  assert.notEqual(at(NOW), at(NOW + 3_600_000))
+  assert.equal(withoutTicking(at(NOW)), withoutTicking(at(NOW + 3_600_000)))
+})
+
+test('an event that is not there is told so', () => {
+  for (const id of ['2', 'abc', '-1', '1e3', '9'.repeat(30)]) {
+    assert.throws(() => eventModel({ history: aHistory([anEvent()]), id, now: NOW }), { code: 'not-found' })
+  }
+})

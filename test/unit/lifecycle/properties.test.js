@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { NEW_RELEASE, OPTIONS, orphan, simulate, verdict } from '../../support/simulation.js'
+
+/** @typedef {ReturnType<typeof simulate>} Pool */
+
+/** @template T @param {T[]} list @param {number} n */
+const pick = (list, n) => list[n % list.length]
+
+/** Anything that may happen to a cluster at any time; `n` chooses to whom. */
+const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} */ ({
+  ready: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-ready', worker })),
+  drained: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-drained', worker })),
+  crashing: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'boom' })),
+  crash: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 1 })),
+  exit: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 0 })),
+  kill: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { signal: 'SIGKILL' })),
+  deadline: (pool) => { pool.passNextDeadline() },
+  wait: (pool, n) => { pool.wait(n * 100) },
+  deploy: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' }),
+  restart: (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' }),
+  restartOne: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'restart-worker', worker, actor: 'api' })),
+  silent: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-silent', worker, message: 'silent' })),
+  answered: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-answered', worker })),
+  captured: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'stack-captured', worker })),
+  due: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-due', worker, cause: 'memory-limit', message: 'large' })),
+  killOne: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'kill-worker', worker, actor: 'api' })),
+  deployUnprepared: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: 2, minReadyMs: 500, onFailure: 'hold', limits: { crashes: 1 } } }),
+  deployCanary: (pool, n) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: '50%', canary: { workers: 1 + n % 3, durationMs: 1000 }, onFailure: n % 2 ? 'hold' : 'rollback' } }),
+  rollback: (pool, n) => pool.feed({ type: 'rollout', kind: 'rollback', release: pick(Object.values(pool.state.releases), n), actor: 'api' }),
+  prepared: (pool) => pool.feed({ type: 'release-prepared', rollout: pool.preparing ?? 1, release: { ...NEW_RELEASE, id: 'r9' } }),
+  notPrepared: (pool) => pool.feed({ type: 'release-not-prepared', rollout: pool.preparing ?? 1, reason: 'no room on the disk' }),
+  pause: (pool) => steer(pool, 'pause'),
+  resume: (pool) => steer(pool, 'resume'),
+  abort: (pool) => steer(pool, 'abort'),
+  promote: (pool) => steer(pool, 'promote'),
+  retry: (pool) => steer(pool, 'retry'),
+  judged: (pool, n) => pool.feed({ type: 'judged', rollout: pool.state.rollout?.id ?? 1, verdict: verdict([true, false, null][n % 3], n % 2 === 0) }),
+  scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' }),
+  edit (pool, n) { pool.drift = { [pick(Object.keys(pool.state.releases), n)]: { count: 1, files: ['/srv/app.js'] } } },
+  restore (pool) { pool.drift = {} }
+})
+
+/** @param {Pool} pool @param {string} type */
+function steer (pool, type) {
+  return pool.feed({ type, rollout: pool.state.rollout?.id ?? 1, actor: 'api' })
+}
+
+const options = fc.constantFrom(OPTIONS, /** @type {any} */ ({
+  ...OPTIONS, rollout: { guardMs: 300_000, progressDeadlineMs: 20_000, minReadyMs: 500, limits: { crashes: 1 } }, releases: { onDrift: 'hold' }
+}))
+const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS), 'ready', 'ready', 'deadline'), fc.nat(1000)), { maxLength: 120, size: 'max' })
+const size = fc.integer({ min: 1, max: 5 })
+
+const intent = fc.constantFrom('deploy', 'restart', 'scale-down', 'shutdown', 'boot-failure').map((cause) => ({ cause, actor: 'api', rollout: null }))
+const NO_EXIT = { code: null, signal: null }
+/** What a dead master may leave behind of one worker: serving or booting, on its way out for a reason, or gone. */
+const leftBehind = fc.oneof(
+  fc.record({ state: fc.constantFrom('ready', 'starting'), intent: fc.constant(null) }),
+  fc.record({ state: fc.constantFrom('draining', 'stopping'), intent })
+).chain((fields) => fc.record({
+  slot: fc.integer({ min: 1, max: 6 }),
+  exit: fc.option(fc.constantFrom(NO_EXIT, { ...NO_EXIT, code: 1 }, { ...NO_EXIT, signal: 'SIGKILL' }), { freq: 3 })
+}).map((rest) => ({ ...fields, ...rest })))
+const orphans = fc.array(leftBehind, { maxLength: 8 }).map((all) => all.map((fields, n) => orphan(/** @type {any} */ ({ id: n + 1, ...fields }))))
+
+function withProcess (/** @type {Pool} */ pool, /** @type {number} */ n, /** @type {(worker: number) => void} */ act) {
+  if (pool.processes.size > 0) act(pick([...pool.processes.keys()], n))
+}
+
+function run (/** @type {Pool} */ pool, /** @type {[string, number][]} */ schedule, /** @type {(pool: Pool) => void} */ check) {
+  for (const [name, n] of schedule) {
+    HAPPENINGS[name](pool, n)
+    check(pool)
+  }
+}
+
+function assertConsistent (/** @type {Pool} */ pool) {
+  const { slots, workers, rollout, recycling, releases } = pool.state
+  assert.deepEqual(Object.keys(workers).map(Number), [...pool.processes.keys()], 'the state knows exactly the processes that live')
+  for (const slot of slots) {
+    assert.ok(slot.serving !== null || slot.retryAt !== null, `slot ${slot.number} is never given up`)
+    assert.equal(slot.retryAt !== null, pool.deadlines.has(`retry:${slot.number}`), `slot ${slot.number} waits exactly when a retry is due`)
+    assert.ok(slot.candidate === null || rollout || recycling?.slot === slot.number, `slot ${slot.number} has a candidate only in a rollout, or to be recycled`)
+    assert.ok(releases[slot.release])
+  }
+  assert.ok(!recycling || !rollout, 'nothing is recycled during a rollout')
+  if (recycling) assert.ok(workers[recycling.worker], 'what is being recycled lives')
+  for (const worker of Object.values(workers)) {
+    const watch = { starting: 'ready', unresponsive: 'stack', ready: 'steady', draining: 'drain', stopping: 'term' }[/** @type {string} */ (worker.state)]
+    const isWatched = pool.deadlines.has(`${watch}:${worker.id}`) || pool.processes.get(worker.id)?.isKilled || worker.state === 'ready'
+    assert.ok(isWatched, `worker ${worker.id} (${worker.state}) ends ready, exited or timed out`)
+  }
+  // One that has answered again serves until its replacement is ready.
+  const isHeld = (/** @type {any} */ { id, slot }) => slots.some(({ number, serving, candidate }) => number === slot && (serving === id || candidate === id))
+  const holding = Object.values(workers).filter((worker) => ['starting', 'ready'].includes(worker.state) && isHeld(worker)).length
+  for (const worker of Object.values(workers)) {
+    const own = slots.find(({ number }) => number === worker.slot)
+    if (worker.state === 'ready' && !worker.orphan && !isHeld(worker)) assert.ok(own && (own.serving === null || workers[own.serving].state !== 'ready'), `worker ${worker.id} goes once it is replaced`)
+  }
+  for (const { number, serving, release } of slots) {
+    if (!rollout && serving !== null) assert.equal(workers[serving].release, release, `slot ${number} is served by its own release`)
+  }
+  if (rollout && ['rolling', 'canary', 'aborting'].includes(rollout.state)) {
+    const isAtTheJudge = pool.judgements.some((order) => order.isFinal && order.rollout === rollout.id)
+    assert.ok(pool.deadlines.has('progress:0') || pool.deadlines.has('canary:0') || isAtTheJudge, `a rollout that is ${rollout.state} ends, or is ended`)
+    if (rollout.kind === 'deploy' && rollout.state !== 'aborting') assert.ok(pool.deadlines.has('judge:0'), 'a deploy is judged')
+  }
+  const surge = rollout ? Math.max(rollout.strategy.surge, rollout.strategy.canary?.workers ?? 0, 1) : recycling ? 1 : 0
+  assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
+  assertOrphansServeUntilReplaced(pool)
+}
+
+/** An orphan that served and lives is told to go when its slot has a ready worker, neither before nor later. */
+function assertOrphansServeUntilReplaced (/** @type {Pool} */ pool) {
+  const { slots, workers, phase } = pool.state
+  const isReplaced = (/** @type {number} */ number) => slots.some(({ number: own, serving }) => own === number && serving !== null && workers[serving].state === 'ready')
+  for (const { id, slot, orphan, state, readyAt } of Object.values(workers)) {
+    if (!orphan || readyAt === null) continue
+    if (state === 'ready') assert.ok(!isReplaced(slot), `orphan ${id} goes on although slot ${slot} has a ready worker`)
+    if (state === 'ready') assert.notEqual(phase, 'running', `orphan ${id} goes on although the cluster is whole`)
+  }
+}
+
+/** Every orphan that is gone has ended once, every other not yet. */
+function assertEndedOnce (/** @type {Pool} */ pool, /** @type {{ id: number }[]} */ left) {
+  const ended = pool.events.filter(({ type }) => type === 'worker.exited').map(({ worker }) => worker)
+  assert.equal(new Set(ended).size, ended.length, 'no worker ends twice')
+  for (const { id } of left) assert.notEqual(ended.includes(id), pool.processes.has(id), `orphan ${id} ends once`)
+}
+
+/** Everything that is left to happen does, on processes that work. */
+function becomeHealthy (/** @type {Pool} */ pool) {
+  pool.drift = {}
+  for (let round = 0; round < 1000; round++) {
+    pool.settle()
+    const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length
+    if (isQuiet) return
+    if (pool.state.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.state.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
+    if (pool.state.rollout?.state === 'paused') steer(pool, 'resume')
+    const order = pool.judgements.pop()
+    if (order) pool.feed({ type: 'judged', rollout: order.rollout, verdict: verdict(null, order.isFinal) })
+    pool.passNextDeadline()
+  }
+  assert.fail(`not healthy after 1000 rounds: ${JSON.stringify(pool.state)}`)
+}
+
+test('whatever happens, every slot is held or waits for its next worker, every worker is watched, and no more live than allowed', () => {
+  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
+    run(simulate({ workers, orphans: left, options: configured }), /** @type {any} */ (schedule), (pool) => {
+      assertConsistent(pool)
+      assertEndedOnce(pool, left)
+    })
+  }), { numRuns: 400 })
+})
+
+test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
+  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
+    const pool = simulate({ workers, orphans: left, options: configured })
+    run(pool, /** @type {any} */ (schedule), () => {})
+    becomeHealthy(pool)
+    assertConsistent(pool)
+    assertEndedOnce(pool, left)
+    const started = pool.types().filter((type) => type === 'rollout.started').length
+    const ended = pool.types().filter((type) => ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'].includes(type)).length
+    assert.equal(ended, started)
+  }), { numRuns: 250 })
+})
+
+test('in a healthy rollout the ready workers never fall below the wanted number', () => {
+  const order = fc.array(fc.nat(1000), { maxLength: 200 })
+  fc.assert(fc.property(size, fc.constantFrom('deploy', 'restart'), order, (workers, kind, choices) => {
+    const pool = simulate({ workers })
+    pool.settle()
+    HAPPENINGS[kind](pool, 0)
+    for (const choice of choices) {
+      stepOne(pool, choice)
+      assert.ok(pool.ready() >= workers, `${pool.ready()} of ${workers} are ready`)
+    }
+    becomeHealthy(pool)
+    assert.ok(pool.last('rollout.succeeded'))
+  }), { numRuns: 500 })
+})
+
+test('while healthy workers take over from orphans, the slots that are served never become fewer', () => {
+  const order = fc.array(fc.nat(1000), { maxLength: 200 })
+  fc.assert(fc.property(size, fc.array(fc.integer({ min: 1, max: 6 }), { maxLength: 8 }), fc.constantFrom('none', 'restart', 'deploy'), order, (workers, slots, rollout, choices) => {
+    const pool = simulate({ workers, orphans: slots.map((slot, n) => orphan({ id: n + 1, slot })) })
+    if (rollout !== 'none') HAPPENINGS[rollout](pool, 0)
+    let floor = new Set(slots.filter((slot) => slot <= workers)).size
+    assert.equal(snapshot(pool.state).readyWorkers, floor)
+    for (const choice of choices) {
+      stepOne(pool, choice)
+      const { readyWorkers } = snapshot(pool.state)
+      assert.ok(readyWorkers >= floor, `${readyWorkers} slots are served, after ${floor}`)
+      assertOrphansServeUntilReplaced(pool)
+      floor = readyWorkers
+    }
+    becomeHealthy(pool)
+  }), { numRuns: 500 })
+})
+
+/** One process does what is next for it. */
+function stepOne (/** @type {Pool} */ pool, /** @type {number} */ n) {
+  withProcess(pool, n, (id) => {
+    const process = pool.processes.get(id)
+    if (process?.isTerminated) pool.exit(id, { code: 0 })
+    else if (process?.isDraining) pool.feed({ type: 'worker-drained', worker: id })
+    else if (pool.state.workers[id].state === 'starting') pool.feed({ type: 'worker-ready', worker: id })
+  })
+}
+
+test('no slot ever runs a release that was not deployed to it', () => {
+  fc.assert(fc.property(size, happenings, (workers, schedule) => {
+    const pool = simulate({ workers })
+    run(pool, /** @type {any} */ (schedule), ({ state }) => {
+      for (const slot of state.slots) {
+        const serving = slot.serving === null ? null : state.workers[slot.serving]
+        const isGoingBack = state.rollout?.state === 'aborting'
+        if (serving && !isGoingBack) assert.equal(serving.release, slot.release, `slot ${slot.number}`)
+      }
+    })
+  }), { numRuns: 250 })
+})
+
+test('a stop ends with no process left, whatever was going on', () => {
+  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
+    const pool = simulate({ workers, orphans: left, options: configured })
+    run(pool, /** @type {any} */ (schedule), () => {})
+    pool.feed({ type: 'stop', actor: 'signal' })
+    pool.settle()
+    assertEndedOnce(pool, left)
+    assert.equal(pool.isFinished, true)
+    assert.equal(pool.processes.size, 0)
+    assert.equal(pool.state.rollout, null)
+  }), { numRuns: 500 })
+})

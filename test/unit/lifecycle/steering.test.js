@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { strategyOf } from '../../../server/lifecycle/rollout/strategy.js'
+import { NEW_RELEASE, OPTIONS, simulate, verdict } from '../../support/simulation.js'
+
+const GUARDED = /** @type {any} */ ({ ...OPTIONS, rollout: { guardMs: 300_000 } })
+const HOLD_DRIFT = /** @type {any} */ ({ ...OPTIONS, releases: { onDrift: 'hold' } })
+const DRIFT = { r1: { count: 1, files: ['/srv/r1/app.js'] } }
+const CANARY = { canary: { workers: 1, durationMs: 60_000 } }
+
+/** Slots that serve, and a rollout of r2 among them. */
+function deploying ({ size = 3, strategy = {}, options = OPTIONS } = {}) {
+  const pool = simulate({ workers: size, options })
+  pool.settle()
+  pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api', strategy })
+  return pool
+}
+
+/** @typedef {ReturnType<typeof simulate>} Pool */
+const steer = (/** @type {Pool} */ pool, /** @type {string} */ type) => pool.feed({ type, rollout: 1, actor: 'api' })
+const steps = (/** @type {Pool} */ pool) => pool.state.rollout?.steps.map(({ state }) => state)
+const slots = (/** @type {Pool} */ pool) => pool.state.slots.map(({ release }) => release)
+
+/** The clocks pass until this one has. */
+function passUntil (/** @type {Pool} */ pool, /** @type {string} */ clock) {
+  while (pool.deadlines.has(clock)) pool.passNextDeadline()
+}
+
+describe('a trial', () => {
+  test('that was held begins anew when it is resumed, and is judged', () => {
+    const pool = deploying({ strategy: { ...CANARY, onFailure: 'hold' } })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    pool.wait(10_000)
+    pool.feed({ type: 'judged', rollout: 1, verdict: verdict(false, false) })
+    assert.deepEqual([pool.state.rollout?.isHeld, pool.deadlines.has('canary:0')], [true, false])
+    assert.match(pool.last('rollout.held').message, /^passed: false; it waits for a person/)
+    pool.wait(90_000)
+    steer(pool, 'resume')
+    assert.equal(pool.state.rollout?.canaryEndsAt, new Date(pool.at + 60_000).toISOString())
+    assert.ok(pool.deadlines.has('judge:0'))
+    passUntil(pool, 'canary:0')
+    assert.equal(pool.judgements.at(-1).isFinal, true)
+  })
+
+  test('of a canary that was killed while it was paused begins anew', () => {
+    const pool = deploying({ strategy: CANARY })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    steer(pool, 'pause')
+    pool.exit(4, { signal: 'SIGKILL' })
+    pool.wait(120_000)
+    steer(pool, 'resume')
+    assert.deepEqual([steps(pool), pool.judgements], [['starting', 'pending', 'pending'], []])
+    pool.feed({ type: 'worker-ready', worker: 5 })
+    assert.equal(pool.state.rollout?.canaryEndsAt, new Date(pool.at + 60_000).toISOString())
+  })
+
+  test('may last longer than a rollout may stand still, also when a canary was killed in it', () => {
+    const pool = deploying({ strategy: { canary: { workers: 1, durationMs: 900_000 }, progressDeadlineMs: 10_000 } })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    pool.exit(4, { signal: 'SIGKILL' })
+    pool.feed({ type: 'worker-ready', worker: 5 })
+    passUntil(pool, 'canary:0')
+    assert.equal(pool.judgements.at(-1).isFinal, true)
+    assert.equal(pool.state.rollout?.state, 'canary')
+  })
+
+  test('is no soak: what is left of that comes after it', () => {
+    const pool = deploying({ strategy: { canary: { workers: 1, durationMs: 1000 }, minReadyMs: 60_000 } })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    passUntil(pool, 'canary:0')
+    pool.feed({ type: 'judged', rollout: 1, verdict: verdict(true) })
+    assert.deepEqual([steps(pool)?.[0], pool.processes.get(1)?.isDraining], ['soaking', false])
+    assert.equal(Number(pool.deadlines.get('soak:4')?.dueAt) - pool.at, 59_000)
+  })
+
+  test('is meant by whoever names its duration', () => {
+    assert.deepEqual(strategyOf('deploy', 4, { canary: { workers: 0, durationMs: 30_000 } }, { canary: { durationMs: 1000 } }).canary, { workers: 1, durationMs: 1000 })
+    assert.equal(strategyOf('deploy', 4, { canary: { workers: 2, durationMs: 30_000 } }, { canary: { workers: 0 } }).canary, null)
+    assert.equal(strategyOf('deploy', 4, { canary: { workers: 0, durationMs: 30_000 } }).canary, null)
+  })
+})
+
+describe('a rollout that comes no further', () => {
+  test('does not count the time that it waits on purpose', () => {
+    const pool = deploying({ strategy: { minReadyMs: 60_000, progressDeadlineMs: 30_000 } })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    passUntil(pool, 'soak:4')
+    assert.deepEqual([pool.state.rollout?.state, steps(pool)?.[0]], ['rolling', 'draining'])
+  })
+
+  test('while it goes back leaves what serves, and nothing behind', () => {
+    const pool = deploying({ strategy: { progressDeadlineMs: 20_000 } })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    pool.exit(5, { code: 1 })
+    const late = pool.state.slots[0].candidate ?? 0
+    assert.equal(pool.state.rollout?.state, 'aborting')
+    passUntil(pool, 'progress:0')
+    assert.match(pool.last('rollout.failed').message, /exited with code 1/)
+    assert.deepEqual([pool.state.slots[0].candidate, slots(pool), pool.processes.get(late)?.isDraining], [null, ['r2', 'r1', 'r1'], true])
+    pool.settle()
+    assert.deepEqual([pool.ready(), pool.processes.size], [3, 3])
+    pool.feed({ type: 'stop', actor: 'signal' })
+    pool.settle()
+    assert.equal(pool.isFinished, true)
+  })
+})
+
+describe('files of the old release that have changed, where that is to hold', () => {
+  test('are not gone back to: what serves goes on', () => {
+    const pool = deploying({ options: HOLD_DRIFT })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    pool.drift = DRIFT
+    pool.exit(5, { code: 1 })
+    assert.deepEqual([pool.state.rollout, slots(pool), pool.last('worker.drifted')], [null, ['r2', 'r1', 'r1'], undefined])
+    assert.equal(pool.last('rollout.failed').detail.steps[0].state, 'failed')
+  })
+
+  test('end a rollback to them, and say which', () => {
+    const pool = deploying({ options: HOLD_DRIFT })
+    pool.settle()
+    pool.drift = DRIFT
+    for (const [rollout, release] of /** @type {[number, any][]} */ ([[2, undefined], [3, { ...NEW_RELEASE, id: 'r1' }]])) {
+      pool.feed({ type: 'rollout', kind: 'rollback', release, source: { release: 'r1' }, actor: 'api' })
+      pool.feed({ type: 'release-prepared', rollout, release: { ...NEW_RELEASE, id: 'r1' } })
+      assert.match(pool.last('rollout.failed').message, /^files of r1 have changed since it was deployed \(option releases\.onDrift: hold\): \/srv\/r1\/app\.js$/)
+      assert.deepEqual([pool.last('rollout.failed').rollout, pool.state.rollout, slots(pool), pool.processes.size], [rollout, null, ['r2', 'r2', 'r2'], 3])
+    }
+  })
+
+  test('stop a deploy on the way, if they are its own', () => {
+    const pool = deploying({ options: HOLD_DRIFT, strategy: { onFailure: 'hold' } })
+    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'] } }
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    assert.deepEqual([pool.state.rollout?.isHeld, steps(pool)], [true, ['draining', 'pending', 'pending']])
+    pool.drift = {}
+    steer(pool, 'retry')
+    pool.settle()
+    assert.equal(pool.last('rollout.succeeded').release, 'r2')
+  })
+})
+
+describe('files of the new release that change during its trial, where that is to hold', () => {
+  test('end it, as no canary that died may come back on them', () => {
+    const pool = deploying({ options: HOLD_DRIFT, strategy: CANARY })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    steer(pool, 'pause')
+    pool.exit(4, { signal: 'SIGKILL' })
+    assert.equal(steps(pool)?.[0], 'pending')
+    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'] } }
+    steer(pool, 'resume')
+    assert.deepEqual([pool.state.rollout, pool.processes.size], [null, 3])
+    assert.match(pool.last('rollout.failed').message, /^files of r2 have changed/)
+  })
+})
+
+describe('the guard of a deploy', () => {
+  /** One slot crashes until something is done about it. */
+  function loop (/** @type {Pool} */ pool) {
+    for (let step = 0; step < 100 && !pool.state.rollout; step++) {
+      const { serving } = pool.state.slots[0]
+      if (serving === null) pool.passNextDeadline()
+      else {
+        pool.feed({ type: 'worker-ready', worker: serving })
+        pool.exit(serving, { code: 1 })
+      }
+    }
+  }
+
+  for (const [name, act] of /** @type {[string, (pool: Pool) => void][]} */ ([
+    ['nothing else', () => {}],
+    ['a restart', (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' })],
+    ['the restart of one worker', (pool) => pool.feed({ type: 'restart-worker', worker: pool.serving()[0], actor: 'api' })],
+    ['a deploy that fails', (pool) => {
+      pool.feed({ type: 'rollout', kind: 'deploy', release: { entry: '/srv/r3/app.js', path: '/srv/r3' }, actor: 'api' })
+      pool.exit(Math.max(...pool.processes.keys()), { code: 1 })
+    }]
+  ])) {
+    test(`goes back from a crash loop, after ${name}`, () => {
+      const pool = deploying({ size: 2, options: GUARDED })
+      pool.settle()
+      act(pool)
+      pool.settle()
+      loop(pool)
+      assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.actor, pool.prepared, pool.state.guard], ['rollback', 'guard', { release: 'r1' }, null])
+    })
+  }
+
+  test('goes on under the next master, for what is left of its time and for the same release alone', () => {
+    const guard = { release: 'r1', from: 'r7', rollout: 4, isTripped: false, endsAt: new Date(61_000).toISOString() }
+    const next = simulate({ workers: 1, guard })
+    assert.equal(Number(next.deadlines.get('guard:0')?.dueAt) - next.at, 60_000)
+    next.settle()
+    loop(next)
+    assert.deepEqual([next.state.rollout?.actor, next.prepared], ['guard', { release: 'r7' }])
+    for (const other of [{ ...guard, release: 'r2' }, { ...guard, endsAt: new Date(0).toISOString() }]) assert.equal(simulate({ guard: other }).state.guard, null)
+    const upgraded = simulate()
+    upgraded.settle()
+    upgraded.feed({ type: 'take-over', orphans: [], nextWorker: 9, guard })
+    assert.deepEqual(upgraded.state.guard, guard)
+  })
+
+  test('that has seen a crash loop during another rollout waits for its end', () => {
+    const pool = deploying({ size: 2, options: GUARDED })
+    pool.settle()
+    pool.feed({ type: 'rollout', kind: 'deploy', source: {}, actor: 'api' })
+    for (let death = 0; death < 8; death++) {
+      while (pool.state.slots[0].serving === null) pool.passNextDeadline()
+      pool.feed({ type: 'worker-ready', worker: pool.serving()[0] })
+      pool.exit(pool.serving()[0], { code: 1 })
+    }
+    assert.equal(pool.state.guard?.isTripped, true)
+    passUntil(pool, 'guard:0')
+    pool.feed({ type: 'release-not-prepared', rollout: 2, reason: 'no room' })
+    assert.deepEqual([pool.state.rollout?.kind, pool.prepared], ['rollback', { release: 'r1' }])
+  })
+
+  test('has nothing more to say once another release has been rolled out', () => {
+    const pool = deploying({ size: 2, options: GUARDED })
+    pool.settle()
+    pool.feed({ type: 'rollout', kind: 'rollback', release: { ...NEW_RELEASE, id: 'r1' }, actor: 'api' })
+    pool.settle()
+    assert.deepEqual([slots(pool), pool.state.guard, pool.deadlines.has('guard:0')], [['r1', 'r1'], null, false])
+  })
+})

@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import path from 'node:path'
+import { Writable } from 'node:stream'
+import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { listParts, liveFile } from '../../../server/logs/log-files.js'
+import { createLogs } from '../../../server/logs/logs.js'
+import { tempFolder } from '../../support/folder.js'
+
+const ARCHIVER = fileURLToPath(new URL('../../../server/logs/archiver.js', import.meta.url))
+const MAX_BYTES = 64 * 1024
+const LOG = /** @type {const} */ ({ slot: 1, stream: 'stdout' })
+
+test('keeps every line through rotation, in files that end with a line, for a writer that never hears of it', async (t) => {
+  const { folder, say, rotate, all } = setUp(t)
+  const written = []
+  for (let round = 0; round < 6; round++) {
+    written.push(...say(900, `round ${round} ${'x'.repeat(60)}`))
+    await rotate({ maxFiles: 100 })
+  }
+  assert.deepEqual(all(), written)
+  const parts = listParts(folder, LOG)
+  assert.ok(parts.length >= 4, `${parts.length} files`)
+  for (const { file, from, to } of parts) {
+    assert.ok(to - from <= MAX_BYTES && to - from > MAX_BYTES - 100)
+    assert.equal(readFileSync(file).at(-1), 10)
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+  }
+  assert.equal(statSync(liveFile(folder, LOG)).mode & 0o777, 0o600)
+  assert.ok(statSync(liveFile(folder, LOG)).blocks * 512 < 2 * MAX_BYTES, 'what was moved out takes no room in the live file')
+})
+
+test('keeps no more files than it may, and what is left is the newest', async (t) => {
+  for (const maxFiles of [1, 3]) {
+    const { folder, logs, say, rotate } = setUp(t)
+    const written = say(9000, 'y'.repeat(60))
+    await rotate({ maxFiles })
+    assert.equal(listParts(folder, LOG).length, maxFiles - 1)
+    written.push(...say(5, 'after'))
+    assert.deepEqual(logs.tail({ ...LOG, lines: 20 }), written.slice(-20))
+  }
+})
+
+test('reads the last lines over the border between two files', async (t) => {
+  const { folder, logs, say, rotate } = setUp(t)
+  const written = say(1100, 'z'.repeat(60))
+  await rotate()
+  written.push(...say(3, 'after'))
+  const inLive = statSync(liveFile(folder, LOG)).size - Number(listParts(folder, LOG).at(-1)?.to)
+  assert.ok(inLive < 20_000)
+  const tail = logs.tail({ ...LOG, lines: 500 })
+  assert.deepEqual(tail, written.slice(-500))
+  const page = await logs.page({ ...LOG, lines: 1000, maxBytes: 1e6 })
+  assert.deepEqual(page.lines, written.slice(-1000))
+  assert.ok(logs.tail({ ...LOG, lines: 1e6 }).join('\n').length <= 64 * 1024, 'and no more than 64 KiB')
+})
+
+test('an archiver that ends in the middle of its work is gone on with: nothing is lost and nothing is there twice', async (t) => {
+  const { folder, say, rotate, all } = setUp(t)
+  const written = say(3000, 'a'.repeat(60))
+  // It had finished a part, and not freed what it holds.
+  const first = readFileSync(liveFile(folder, LOG)).subarray(0, MAX_BYTES)
+  writeFileSync(path.join(folder, `slot-1.stdout.${'0'.repeat(15)}.log`), first.subarray(0, first.lastIndexOf(10) + 1))
+  // Another one was still copying.
+  writeFileSync(path.join(folder, `slot-1.stdout.000000000065000.log.${2 ** 22 + 1}.new`), 'half a li')
+  await rotate({ maxFiles: 100 })
+  assert.deepEqual(all(), written)
+  assert.ok(listParts(folder, LOG).length > 1, 'it goes on')
+  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith('.new')), [])
+})
+
+test('archivers that are killed at any time, several at once, while somebody writes: every line once', async (t) => {
+  const { folder, say, rotate, all } = setUp(t)
+  const written = []
+  for (let round = 0; round < 6; round++) {
+    written.push(...say(2000, `${round} ${'k'.repeat(60)}`))
+    const children = [1, 2].map(() => spawn(process.execPath, [ARCHIVER, JSON.stringify({ folder, maxBytes: MAX_BYTES, maxFiles: 1000, logs: [LOG] })], { stdio: ['ignore', 'pipe', 'inherit'] }))
+    const exits = children.map((child) => once(child, 'exit'))
+    const timer = setTimeout(() => children[0].kill('SIGKILL'), 40 + round * 10)
+    written.push(...say(500, `meanwhile ${round}`))
+    await Promise.all(exits)
+    clearTimeout(timer)
+  }
+  await rotate({ maxFiles: 1000 })
+  assert.deepEqual(all(), written)
+})
+
+test('a line that is larger than a file stays whole; one without an end is waited for', async (t) => {
+  const { folder, fd, say, rotate, all } = setUp(t)
+  const large = 'L'.repeat(3 * MAX_BYTES)
+  writeSync(fd, large)
+  await rotate()
+  assert.deepEqual(listParts(folder, LOG), [])
+  writeSync(fd, '\n')
+  const written = [large, ...say(10, 'small')]
+  await rotate()
+  assert.equal(listParts(folder, LOG).length, 1)
+  assert.deepEqual(all(), written)
+})
+
+test('begins anew when somebody empties the file by hand', async (t) => {
+  const { folder, logs, say, rotate } = setUp(t)
+  say(3000, 'b'.repeat(60))
+  await rotate()
+  truncateSync(liveFile(folder, LOG))
+  const written = say(3, 'new')
+  assert.deepEqual(logs.tail({ ...LOG, lines: 10 }), written)
+  await rotate()
+  assert.deepEqual(logs.tail({ ...LOG, lines: 10 }), written)
+  assert.deepEqual(listParts(folder, LOG), [])
+})
+
+test('tells the last lines of the worker that died, not those of its successor', (t) => {
+  const { logs, fd, say } = setUp(t)
+  say(2, 'first worker')
+  writeSync(fd, 'its last word')
+  logs.ended(1)
+  logs.open({ worker: 2, slot: 1 }).close()
+  say(3, 'second worker')
+  assert.deepEqual(logs.tail({ ...LOG, lines: 50, worker: 1 }), ['0 first worker', '1 first worker', 'its last word'])
+  assert.deepEqual(logs.tail({ ...LOG, lines: 50, worker: 2 }), ['0 second worker', '1 second worker', '2 second worker'])
+  assert.deepEqual(logs.tail({ ...LOG, lines: 1 }), ['2 second worker'])
+  assert.deepEqual(logs.tail({ slot: 1, stream: 'stderr', lines: 5, worker: 1 }), [])
+  assert.deepEqual(logs.tail({ slot: 7, stream: 'stderr', lines: 5 }), [])
+})
+
+test('an end of line is not put into the middle of what an old worker writes beside the new one', (t) => {
+  const { logs, fd } = setUp(t)
+  writeSync(fd, 'half ')
+  logs.open({ worker: 2, slot: 1 }).close()
+  writeSync(fd, 'and half\n')
+  assert.deepEqual(logs.tail({ ...LOG, lines: 5 }), ['half and half'])
+})
+
+test('follows a log over the borders of its files, and says what was removed before it was read', async (t) => {
+  const { logs, say, rotate } = setUp(t)
+  const cursor = logs.cursor(1, 'stdout', 0)
+  const written = say(2000, 'c'.repeat(60))
+  await rotate({ maxFiles: 100 })
+  written.push(...say(3, 'after'))
+  const read = []
+  while (cursor.lag() > 0) {
+    const { lines, lost } = await cursor.read(10_000)
+    assert.equal(lost, 0)
+    read.push(...lines)
+  }
+  assert.deepEqual(read, written)
+
+  const late = logs.cursor(1, 'stdout', 0)
+  await rotate({ maxFiles: 2 })
+  say(2000, 'd'.repeat(60))
+  await rotate({ maxFiles: 2 })
+  const { lines, lost } = await late.read(MAX_BYTES)
+  assert.ok(lost > 0 && lines.every((line) => /^\d+ [cd]+$/.test(line)))
+  const [skipping] = [logs.cursor(1, 'stdout', 0)]
+  const skipped = skipping.skipTo(1000)
+  const rest = await skipping.read(2000)
+  assert.ok(skipped > 0)
+  assert.ok(rest.lines.length > 10 && rest.lines.every((line) => /^\d+ d{60}$/.test(line)), 'no half line after what was left out')
+})
+
+test('mirrors whole lines on a terminal, with the slot in front and nothing that moves the cursor', async (t) => {
+  const terminal = createScreen({ isTTY: true })
+  const { logs, fd } = setUp(t, { mirror: 'auto', streams: { stdout: terminal, stderr: terminal } })
+  logs.start()
+  writeSync(fd, 'half ')
+  writeSync(fd, '\u001b[2J\u001b]0;title\u0007\u001b[31mred\u001b[0m\rover\nand \u009b1mmore\n')
+  await terminal.until((text) => text.includes('more'))
+  writeSync(fd, 'no end')
+  await logs.close()
+  const lines = terminal.text().split('\n')
+  assert.equal(lines.length, 4)
+  // eslint-disable-next-line no-control-regex
+  assert.deepEqual(lines.slice(0, 3).map((line) => line.replace(/\u001b\[3\dm|\u001b\[39m/g, '')), ['1 │ half red over', '1 │ and more', '1 │ no end'])
+})
+
+test('elsewhere it mirrors nothing unless asked to, and then the lines as they are', async (t) => {
+  for (const [mirror, expected] of /** @type {const} */ ([['auto', ''], ['off', ''], ['on', '{"level":30}\n']])) {
+    const pipe = createScreen({ isTTY: false })
+    const { logs, fd } = setUp(t, { mirror, streams: { stdout: pipe, stderr: pipe } })
+    logs.start()
+    writeSync(fd, '{"level":30}\n')
+    await logs.close()
+    assert.equal(pipe.text(), expected)
+  }
+})
+
+test('the next master mirrors on from where the one before has handed over', async (t) => {
+  const pipe = createScreen({ isTTY: false })
+  const options = /** @type {const} */ ({ mirror: 'on', streams: { stdout: pipe, stderr: pipe } })
+  const before = setUp(t, options)
+  before.logs.start()
+  const written = before.say(3, 'before')
+  await before.logs.close({ handsOver: true })
+  written.push(...before.say(3, 'between'))
+  const next = createLogs({ folder: before.folder, options: { maxBytes: MAX_BYTES, maxFiles: 5, mirror: 'on' }, streams: options.streams })
+  next.start()
+  await next.close()
+  assert.deepEqual(pipe.text().split('\n').slice(0, -1), written)
+})
+
+test('a master hands over no line that has not left it, and leaves what a slow reader has not taken to the next one', async (t) => {
+  const screens = [createScreen({ isTTY: false, takesMs: 20 }), createScreen({ isTTY: false })]
+  const { folder, logs, say } = setUp(t, { mirror: 'on', streams: { stdout: screens[0], stderr: screens[0] } })
+  logs.start()
+  const written = say(4000, 'm'.repeat(60))
+  await screens[0].until((text) => text.length > 0)
+  await logs.close({ handsOver: true })
+  const shown = screens[0].text()
+  assert.ok(shown.endsWith('\n') && shown.split('\n').length < written.length, 'it ends in the middle')
+  const next = createLogs({ folder, options: { maxBytes: MAX_BYTES, maxFiles: 5, mirror: 'on' }, streams: { stdout: screens[1], stderr: screens[1] } })
+  next.start()
+  await next.close()
+  assert.equal(screens[0].text(), shown, 'nothing comes late')
+  assert.deepEqual(`${shown}${screens[1].text()}`.split('\n').slice(0, -1), written)
+})
+
+test('a reader of the mirror that has stopped reading does not keep the master from ending', async (t) => {
+  const stuck = new Writable({ highWaterMark: 1, write () {} })
+  const { logs, say } = setUp(t, { mirror: 'on', streams: { stdout: stuck, stderr: stuck } })
+  logs.start()
+  say(10, 'nobody reads')
+  await logs.close()
+})
+
+test('without holes in files it copies and empties', async (t) => {
+  const { folder, logs, say } = setUp(t)
+  const written = say(3000, 'e'.repeat(60))
+  const child = spawn(process.execPath, ['--import', 'data:text/javascript,Object.defineProperty(process,"platform",{value:"other"})', ARCHIVER,
+    JSON.stringify({ folder, maxBytes: MAX_BYTES, maxFiles: 5, logs: [LOG] })], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child, 'close')
+  assert.equal(statSync(liveFile(folder, LOG)).size, 0)
+  assert.deepEqual(readFileSync(path.join(folder, 'slot-1.stdout.previous.log'), 'utf8').split('\n').slice(0, -1), written)
+  say(2, 'after')
+  assert.deepEqual(logs.tail({ ...LOG, lines: 5 }), ['0 after', '1 after'])
+})
+
+test('does not write through a link that somebody has put there', (t) => {
+  const { folder, logs } = setUp(t)
+  const target = path.join(tempFolder(), 'target')
+  writeFileSync(target, 'not to be touched')
+  symlinkSync(target, liveFile(folder, { slot: 5, stream: 'stderr' }))
+  assert.throws(() => logs.open({ worker: 5, slot: 5 }), { code: 'ELOOP' })
+  assert.equal(readFileSync(target, 'utf8'), 'not to be touched')
+})
+
+/**
+ * The logs of a slot with one worker, which this process plays.
+ * @param {import('node:test').TestContext} t
+ * @param {{ mirror?: 'auto' | 'on' | 'off', streams?: any }} [options]
+ */
+function setUp (t, { mirror = 'off', streams = { stdout: process.stdout, stderr: process.stderr } } = {}) {
+  const folder = tempFolder()
+  const options = { maxBytes: MAX_BYTES, maxFiles: 5, mirror }
+  const logs = createLogs({ folder, options, streams, onError: (reason) => assert.fail(reason) })
+  logs.open({ worker: 1, slot: 1 }).close()
+  const fd = openSync(liveFile(folder, LOG), 'a')
+  t.after(() => closeSync(fd))
+
+  return {
+    folder,
+    logs,
+    fd,
+
+    /** @param {number} count @param {string} text @returns {string[]} */
+    say (count, text) {
+      const lines = Array.from({ length: count }, (_, index) => `${index} ${text}`)
+      for (const line of lines) writeSync(fd, `${line}\n`)
+      return lines
+    },
+
+    /** Has what is too large moved out, as a master does that begins. @param {{ maxFiles?: number }} [how] */
+    async rotate ({ maxFiles = 5 } = {}) {
+      const other = createLogs({ folder, options: { ...options, maxFiles, mirror: 'off' }, streams, onError: (reason) => assert.fail(reason) })
+      other.start()
+      await other.close()
+    },
+
+    /** Every line of all files. */
+    all () {
+      const parts = listParts(folder, LOG)
+      const live = readFileSync(liveFile(folder, LOG)).subarray(parts.at(-1)?.to ?? 0)
+      return [...parts.map(({ file }) => readFileSync(file, 'utf8')), live.toString()].join('').split('\n').slice(0, -1)
+    }
+  }
+}
+
+/** A stream that keeps what is written. @param {{ isTTY: boolean, takesMs?: number }} kind `takesMs`: how long each write takes */
+function createScreen ({ isTTY, takesMs = 0 }) {
+  let text = ''
+  const screen = new Writable({
+    async write (chunk, _encoding, done) {
+      if (takesMs > 0) await wait(takesMs)
+      text += chunk
+      done()
+      screen.emit('shown')
+    }
+  })
+  return Object.assign(screen, {
+    isTTY,
+    text: () => text,
+    /** @param {(text: string) => boolean} isSo */
+    async until (isSo) { while (!isSo(text)) await once(screen, 'shown') }
+  })
+}

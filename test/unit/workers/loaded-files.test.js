@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { tempFolder } from '../../support/folder.js'
+
+const MODULE = new URL('../../../workers/loaded-files.js', import.meta.url).href
+const PRELUDE = `
+import { createRequire } from 'node:module'
+import { listLoadedFiles, tellLoadedFiles } from ${JSON.stringify(MODULE)}
+const require = createRequire(import.meta.url)
+const say = (value) => console.log(JSON.stringify(value))
+`
+
+/**
+ * Runs an app of these files in a process of its own.
+ * @param {Record<string, string>} files `app.js` is its entry @param {string[]} [execArgv]
+ * @returns {{ folder: string, said: any[] }} each line that it has said, without the folder
+ */
+function run (files, execArgv = []) {
+  const folder = tempFolder()
+  for (const [name, text] of Object.entries({ 'package.json': '{ "type": "module" }', ...files, 'app.js': PRELUDE + files['app.js'] })) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
+    writeFileSync(path.join(folder, name), text)
+  }
+  const output = execFileSync(process.execPath, [...execArgv, path.join(folder, 'app.js')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  return { folder, said: output.trim().split('\n').map((line) => JSON.parse(line.replaceAll(`${folder}${path.sep}`, ''))) }
+}
+
+describe('the files that a process has loaded', () => {
+  test('are its CommonJS and ES modules, JSON and what its packages are made of', () => {
+    const { said: [files] } = run({
+      'app.js': `
+        await import('./lazy.js')
+        import './imports.js'
+        require('./required.cjs')
+        say(listLoadedFiles().sort())
+      `,
+      'imports.js': 'import "./deep/constant.js"\nimport "./imported.json" with { type: "json" }\nimport "pkg"\nexport function one () {}',
+      'deep/constant.js': 'export const one = 1',
+      'lazy.js': 'export default 1',
+      'required.cjs': 'require("./required.json"); exports.one = 1',
+      'imported.json': '{}',
+      'required.json': '{}',
+      'not-loaded.js': '',
+      'node_modules/pkg/package.json': '{ "main": "index.js" }',
+      'node_modules/pkg/index.js': 'exports.one = 1'
+    })
+    assert.deepEqual(files, ['app.js', 'deep/constant.js', 'imported.json', 'imports.js', 'lazy.js', 'node_modules/pkg/index.js', 'required.cjs', 'required.json'])
+  })
+
+  test('stay known when what they have defined is gone', () => {
+    const { said: [files] } = run({
+      'app.js': `
+        import './gone.js'
+        for (let n = 0; n < 6; n++) {
+          globalThis.gc()
+          await new Promise((resolve) => setTimeout(resolve, 5))
+        }
+        say(listLoadedFiles())
+      `,
+      'gone.js': 'export {}'
+    }, ['--expose-gc'])
+    assert.ok(files.includes('gone.js'))
+  })
+
+  test('are not what code calls itself, nor code without a file', () => {
+    const { said: [files] } = run({
+      'app.js': `
+        eval('1 //# sourceURL=/etc/passwd')
+        new Function('//# sourceURL=file:///%00')()
+        require('node:vm').runInThisContext('1', { filename: 'relative.js' })
+        await import('data:text/javascript,export default 1')
+        debugger
+        say(listLoadedFiles())
+      `
+    })
+    assert.deepEqual(files, ['app.js'])
+  })
+
+  test('are those of require alone where a process may not look into itself', () => {
+    const flag = ['--permission', '--experimental-permission'].find((each) => process.allowedNodeEnvironmentFlags.has(each))
+    const { said: [files] } = run({ 'app.js': 'require("./required.cjs"); say(listLoadedFiles())', 'required.cjs': '' }, [String(flag), '--allow-fs-read=*'])
+    assert.deepEqual(files.sort().filter((/** @type {string} */ file) => !path.isAbsolute(file)), ['app.js', 'required.cjs'])
+  })
+
+  test('are told in the turn after the app has begun, and what comes later alone', () => {
+    const { said } = run({
+      'app.js': `
+        const { begin } = tellLoadedFiles({ send: say }, 'often')
+        begin()
+        begin()
+        setTimeout(() => import('./later.js'), 100)
+        setTimeout(() => {}, 2300)
+      `,
+      'later.js': ''
+    })
+    assert.deepEqual(said, [{ type: 'files', files: ['app.js'] }, { type: 'files', files: ['later.js'] }])
+  })
+
+  test('are told by nobody who need not', () => {
+    const { said } = run({ 'app.js': "tellLoadedFiles({ send: say }, 'off').begin(); setImmediate(() => say('end'))" })
+    assert.deepEqual(said, ['end'])
+  })
+
+  test('are at most 10,000, those of the app first', () => {
+    const { said: [all] } = run({
+      'app.js': `
+        for (let n = 0; n < 10_000; n++) require.cache['/srv/node_modules/pkg/' + n + '.js'] = { exports: {} }
+        require.cache['/srv/own.js'] = { exports: {} }
+        tellLoadedFiles({ send: ({ files }) => say([files.length, files.includes('/srv/own.js')]) }, 'rarely').begin()
+      `
+    })
+    assert.deepEqual(all, [10_000, true])
+  })
+})
