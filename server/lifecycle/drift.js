@@ -2,7 +2,7 @@
 /** @typedef {import('./state.js').Slot} Slot */
 /** @typedef {import('./state.js').Drift} Drift */
 
-/** How often a slot that is held looks whether its files are back. */
+/** How often a slot that is blocked looks whether its files are back. */
 const LOOK_AGAIN_MS = 2000
 
 /**
@@ -10,20 +10,20 @@ const LOOK_AGAIN_MS = 2000
  * than the old one under the same name: it is marked, or, if so configured, not started.
  * @param {Turn} turn @param {string} release @returns {boolean} whether nothing is to be started on it
  */
-export function isHeld (turn, release) {
+export function isBlocked (turn, release) {
   return turn.state.options.releases?.onDrift === 'hold' && release in turn.drift
 }
 
-/** @param {Turn} turn @param {string} release one that is held */
-export function whyHeld (turn, release) {
+/** @param {Turn} turn @param {string} release one that is blocked */
+export function whyBlocked (turn, release) {
   return `files of ${release} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(turn.drift[release])}`
 }
 
 /** @param {Turn} turn @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
-export function hold (turn, slot) {
-  const isNews = slot.held === null
+export function block (turn, slot) {
+  const isNews = slot.blocked === null
   const ms = Math.min(LOOK_AGAIN_MS, turn.state.options.restart.maxDelayMs)
-  slot.held = turn.drift[slot.release]
+  slot.blocked = turn.drift[slot.release]
   slot.retryAt = turn.isoTime(ms)
   turn.order({ type: 'set-deadline', deadline: 'retry', id: slot.number, ms })
   if (!isNews) return
@@ -31,15 +31,15 @@ export function hold (turn, slot) {
     slot: slot.number,
     release: slot.release,
     actor: 'system',
-    message: `slot ${slot.number} waits without a worker: ${whyHeld(turn, slot.release)}; deploy, or restore them`,
-    detail: slot.held
+    message: `slot ${slot.number} waits without a worker: ${whyBlocked(turn, slot.release)}; deploy, or restore them`,
+    detail: slot.blocked
   })
 }
 
 /** @param {Turn} turn @param {Slot} slot is given a worker now */
-export function release (turn, slot) {
-  if (slot.held === null) return
-  slot.held = null
+export function unblock (turn, slot) {
+  if (slot.blocked === null) return
+  slot.blocked = null
   turn.tell('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} goes on: the files of ${slot.release} are again what was deployed` })
 }
 

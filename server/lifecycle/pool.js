@@ -6,9 +6,11 @@ import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
-import { askJudge, candidateLost, candidateReady, cutShort, judged, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
+import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { createSlot, shownRelease } from './state.js'
+import { phaseOf } from './rollout/stages.js'
 import { refuseSteering, STEERING } from './rollout/steering.js'
+import { askJudge, judged } from './rollout/trial.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { becomeReady, bury, cancelRetry, clearDeadlines, drain, forgive, forkServing, killLate, leaveSlot, replace, terminate } from './worker.js'
@@ -274,7 +276,7 @@ function resize (turn, size, actor) {
   }
   while (state.slots.length < size) {
     // What a rollback leaves is not to be started once more; a new release first has to show that it works.
-    const isGoingTo = rollout?.kind === 'rollback' && rollout.state !== 'aborting'
+    const isGoingTo = rollout?.kind === 'rollback' && phaseOf(rollout) !== 'aborting'
     const slot = createSlot(state.slots.length + 1, (isGoingTo && rollout.to) || state.release.id)
     state.slots.push(slot)
     added.push(slot.number)
@@ -329,6 +331,7 @@ function retry (turn, number) {
 /** @param {Turn} turn what follows from the state, whatever the input was */
 function settle (turn) {
   const { state } = turn
+  advance(turn)
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'
   }

@@ -1,4 +1,4 @@
-import { isHeld, namesOf } from './drift.js'
+import { isBlocked, namesOf } from './drift.js'
 import { drain, fork } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -42,7 +42,7 @@ export function recycleNext (turn) {
     if (worker?.state !== 'ready' || !worker.due) continue
     const { cause, message } = worker.due
     state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
-    if (isHeld(turn, slot.release)) return postpone(turn, worker)
+    if (isBlocked(turn, slot.release)) return postpone(turn, worker)
     turn.tellOf('worker.recycling', worker, { cause, actor: 'system', message })
     slot.candidate = fork(turn, slot, slot.release)
     return
@@ -55,8 +55,8 @@ function postpone (turn, worker) {
   const due = /** @type {NonNullable<Worker['due']>} */ (worker.due)
   recycling.state = 'waiting'
   turn.order({ type: 'set-deadline', deadline: 'recycle', id: 0, ms: turn.state.options.restart.maxDelayMs })
-  if (due.isHeld) return
-  due.isHeld = true
+  if (due.isBlocked) return
+  due.isBlocked = true
   turn.tellOf('worker.recycle-failed', worker, {
     cause: due.cause,
     actor: 'system',

@@ -46,6 +46,6 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt,
 }
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
-function waitingRow ({ number, release, restarts, record, retryAt, held }) {
-  return { id: null, slot: number, pid: null, state: held ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: held !== null, restarts, crashLooping: record.crashLooping, retryAt }
+function waitingRow ({ number, release, restarts, record, retryAt, blocked }) {
+  return { id: null, slot: number, pid: null, state: blocked ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, restarts, crashLooping: record.crashLooping, retryAt }
 }

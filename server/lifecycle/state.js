@@ -54,7 +54,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
  * @property {number} readyTimeoutMs
- * @property {{ cause: string, message: string, isHeld?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isHeld`: it has been told that it is not, see drift.js
+ * @property {{ cause: string, message: string, isBlocked?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isBlocked`: it has been told that it is not, see drift.js
  * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
  * @property {import('./addresses.js').Address[]} addresses  where it listens
  * @property {{ probe?: string, warmupFailed?: string | null }} [report]  it is ready, but does not listen yet where it has to
@@ -85,7 +85,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {number | null} serving
  * @property {number | null} candidate
  * @property {string | null} retryAt  wall time of the next try while it waits out a backoff
- * @property {Drift | null} held  why it waits for a person: its release has drifted; it is looked at again at `retryAt`
+ * @property {Drift | null} blocked  why it waits for a person: its release has drifted; it is looked at again at `retryAt`
  * @property {number} restarts  replacements of dead workers since the master started
  * @property {import('./restart-policy.js').RestartRecord} record
  */
@@ -114,11 +114,8 @@ import { blankRecord } from './restart-policy.js'
  * @typedef {object} Rollout
  * @property {number} id
  * @property {'restart' | 'deploy' | 'rollback'} kind
- * @property {'preparing' | 'canary' | 'rolling' | 'paused' | 'aborting' | 'succeeded' | 'rolled-back' | 'failed'} state
- *   `rolled-back`: what it had put into service was taken back; `failed`: it did not come so far, or could not go back everywhere
- * @property {'preparing' | 'canary' | 'rolling' | null} pausedIn  what it does once it is resumed
- * @property {boolean} isHeld  it has failed and waits for a person (rollout.onFailure)
- * @property {boolean} isAborted
+ * @property {import('./rollout/stages.js').Stage} stage  `rolled-back`: what it had put into service was taken back;
+ *   `failed`: it did not come so far, or could not go back everywhere
  * @property {string} from
  * @property {string | null} to  null: not prepared yet
  * @property {string} actor
@@ -129,10 +126,8 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} canaryEndsAt  wall time, ISO 8601
  * @property {number | null} progressDueAt  monotonic ms
  * @property {number | null} progressLeftMs  while it is paused
- * @property {boolean} hasReplaced  anything, ever
  * @property {string} startedAt
  * @property {string | null} finishedAt
- * @property {boolean} done
  * @property {string | null} reason
  * @property {string[]} warnings  what went wrong without making it fail, the first 20
  * @property {{ total: number, replaced: number }} progress
@@ -269,5 +264,5 @@ export function shownRelease ({ args: _, execArgv: __, ...release }) {
 
 /** @param {number} number @param {string} release @returns {Slot} */
 export function createSlot (number, release) {
-  return { number, release, serving: null, candidate: null, retryAt: null, held: null, restarts: 0, record: blankRecord() }
+  return { number, release, serving: null, candidate: null, retryAt: null, blocked: null, restarts: 0, record: blankRecord() }
 }

@@ -1,4 +1,4 @@
-import { hold, isHeld, release as letGo, tellDrift } from './drift.js'
+import { block, isBlocked, tellDrift, unblock } from './drift.js'
 import { tripGuard } from './rollout/guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
 import { canMove, causeOfExit } from './worker-state.js'
@@ -26,8 +26,8 @@ export function fork (turn, slot, release, { readyTimeoutMs = turn.state.options
 
 /** @param {Turn} turn @param {Slot} slot fills it with a worker of its own release, unless that has to wait */
 export function forkServing (turn, slot) {
-  if (isHeld(turn, slot.release)) return hold(turn, slot)
-  letGo(turn, slot)
+  if (isBlocked(turn, slot.release)) return block(turn, slot)
+  unblock(turn, slot)
   slot.retryAt = null
   slot.serving = fork(turn, slot, slot.release)
 }
@@ -146,7 +146,7 @@ export function forgive (turn, slot) {
 export function cancelRetry (turn, slot) {
   if (slot.retryAt === null) return
   slot.retryAt = null
-  slot.held = null
+  slot.blocked = null
   turn.order({ type: 'clear-deadline', deadline: 'retry', id: slot.number })
 }
 

@@ -1,7 +1,7 @@
-import { isHeld } from '../drift.js'
-import { clearClocks, countReplaced, finish, mustFind, running, stageOf, tellRollout } from './record.js'
-import { begin, UNDER_WAY } from './steps.js'
-import { drain } from '../worker.js'
+import { isBlocked, whyBlocked } from '../drift.js'
+import { clearClocks, countReplaced, finish, running, tellRollout } from './record.js'
+import { canMove, move } from './stages.js'
+import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -9,86 +9,56 @@ import { drain } from '../worker.js'
 
 /**
  * Something speaks against the new release.
- * @param {Turn} turn @param {string} reason
+ * @param {Turn} turn @param {string} reason @param {{ hasReplaced?: boolean }} [how]
  */
-export function giveUp (turn, reason) {
+export function giveUp (turn, reason, { hasReplaced } = {}) {
   const rollout = running(turn)
-  if (rollout.strategy.onFailure === 'hold') hold(turn, rollout, reason)
-  else goBack(turn, { reason })
+  if (rollout.strategy.onFailure === 'hold') awaitOperator(turn, rollout, reason)
+  else goBack(turn, { reason, hasReplaced })
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @returns {boolean} whether nothing may start on its release, as files of it have changed since it began */
+export function giveUpIfBlocked (turn, { to }) {
+  if (to === null || !isBlocked(turn, to)) return false
+  giveUp(turn, whyBlocked(turn, to))
+  return true
 }
 
 /** @param {Turn} turn @param {Rollout} rollout @param {string} reason */
-function hold (turn, rollout, reason) {
+function awaitOperator (turn, rollout, reason) {
   clearClocks(turn)
-  rollout.pausedIn = /** @type {'canary' | 'rolling'} */ (stageOf(rollout))
-  rollout.state = 'paused'
-  rollout.isHeld = true
+  move(rollout, 'hold')
   rollout.reason = reason
   tellRollout(turn, 'rollout.held', { message: `${reason}; it waits for a person: retry, resume or abort it` })
 }
 
 /**
  * Whatever was already replaced gets its old release back, new before old again.
- * @param {Turn} turn @param {{ reason: string, actor?: string }} why
+ * @param {Turn} turn
+ * @param {{ reason: string, actor?: string, hasReplaced?: boolean }} why `actor`: an operator has aborted it;
+ *   `hasReplaced`: it has put something into service, also where its steps tell no more
  */
-export function goBack (turn, { reason, actor }) {
+export function goBack (turn, { reason, actor, hasReplaced = false }) {
   const rollout = running(turn)
   clearClocks(turn)
-  rollout.state = 'aborting'
-  rollout.pausedIn = null
-  rollout.isHeld = false
+  move(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
   rollout.reason = reason
-  for (const step of rollout.steps) undo(turn, rollout, step)
+  for (const step of rollout.steps) undoStep(turn, rollout, step)
   countReplaced(rollout)
   tellRollout(turn, 'rollout.aborting', { actor, message: reason })
-  revert(turn)
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step */
-function undo (turn, rollout, step) {
-  const slot = mustFind(turn.slot(step.slot))
-  if (UNDER_WAY.includes(step.state)) {
-    const candidate = slot.candidate === null ? undefined : turn.state.workers[slot.candidate]
-    drain(turn, candidate, { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: String(rollout.reason) })
-    step.state = 'reverted'
-    step.finishedAt = turn.isoTime()
-  } else if ((step.state === 'draining' || step.state === 'done') && step.from !== rollout.to) {
-    slot.release = step.from
-    const serving = slot.serving === null ? undefined : turn.state.workers[slot.serving]
-    // A slot without a worker comes back on its old release by itself, as does one whose worker runs that already.
-    step.state = serving && serving.release !== step.from ? 'reverting' : 'reverted'
-  }
-}
-
-/** @param {Turn} turn what is left to go back goes on; the rollout ends with the last of it */
-export function revert (turn) {
-  const rollout = running(turn)
+/** @param {Turn} turn @param {Rollout} rollout what is left to go back goes on; the rollout ends with the last of it */
+export function revert (turn, rollout) {
   const isUnderWay = (/** @type {RolloutStep} */ { slot }) => turn.slot(slot)?.candidate != null
-  for (const step of rollout.steps) if (step.state === 'reverting' && !isUnderWay(step) && isHeld(turn, step.from)) leave(turn, rollout, step)
+  for (const step of rollout.steps) if (step.state === 'reverting' && !isUnderWay(step) && isBlocked(turn, step.from)) leaveStep(turn, rollout, step)
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length
-  for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, room))) begin(turn, rollout, step, step.from, 'reverting')
-  if (steps.length === 0) finish(turn, isWhole(turn, rollout) ? 'rolled-back' : 'failed')
+  for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, room))) beginStep(turn, rollout, step, step.from, 'reverting')
+  if (steps.length === 0) finish(turn, isBack(turn, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step goes no further back: what serves in its slot is better than nothing */
-export function leave (turn, rollout, step) {
-  const slot = mustFind(turn.slot(step.slot))
-  const candidate = slot.candidate === null ? undefined : turn.state.workers[slot.candidate]
-  drain(turn, candidate, { cause: 'rollback', actor: rollout.actor, rollout: rollout.id })
-  const serving = slot.serving === null ? undefined : turn.state.workers[slot.serving]
-  slot.release = serving?.release ?? slot.release
-  step.state = 'failed'
-  step.finishedAt = turn.isoTime()
-  tellRollout(turn, 'rollout.step', { step })
-}
-
-/**
- * Whether it has put something into service and taken it back. One that never came so far has failed, and one that
- * could not go back everywhere has too.
- * @param {Turn} turn @param {Rollout} rollout
- */
-function isWhole (turn, rollout) {
-  const isBack = rollout.steps.every(({ slot, from }) => turn.slot(slot)?.release === from)
-  return isBack && (rollout.hasReplaced || rollout.isAborted)
+/** @param {Turn} turn @param {Rollout} rollout one that could not go back everywhere has failed */
+function isBack (turn, rollout) {
+  return rollout.steps.every(({ slot, from }) => turn.slot(slot)?.release === from)
 }

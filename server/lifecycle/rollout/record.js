@@ -1,8 +1,10 @@
 import { guardDeploy } from './guard.js'
+import { move, phaseOf, shownStage } from './stages.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
+/** @typedef {Omit<Rollout, 'stage' | 'progressDueAt' | 'progressLeftMs'> & import('./stages.js').Shown} ShownRollout */
 
 const MAX_VERDICTS = 50
 const MAX_WARNINGS = 20
@@ -16,11 +18,6 @@ export function find (turn, worker) {
 /** @param {Turn} turn @returns {Rollout} */
 export function running (turn) {
   return mustFind(turn.state.rollout)
-}
-
-/** @param {Rollout} rollout one that runs @returns {'preparing' | 'canary' | 'rolling' | 'aborting'} what it does when it is not paused */
-export function stageOf (rollout) {
-  return rollout.pausedIn ?? /** @type {'preparing' | 'canary' | 'rolling' | 'aborting'} */ (rollout.state)
 }
 
 /** @param {Rollout} rollout */
@@ -57,29 +54,29 @@ export function tellRollout (turn, type, { step, actor, message } = {}) {
 }
 
 /** @param {Rollout} rollout */
-function messageOf ({ reason, note, done, warnings }) {
-  return reason ?? (done && warnings.length > 0 ? [note, ...warnings].filter(Boolean).join('; ') : note)
+function messageOf (rollout) {
+  const { reason, note, warnings } = rollout
+  return reason ?? (shownStage(rollout).done && warnings.length > 0 ? [note, ...warnings].filter(Boolean).join('; ') : note)
 }
 
-/** @param {Rollout} rollout @returns {Omit<Rollout, 'progressDueAt' | 'progressLeftMs' | 'hasReplaced' | 'isAborted'>} as others see it */
-export function describe ({ progressDueAt, progressLeftMs, hasReplaced, isAborted, ...rest }) {
-  return structuredClone(rest)
+/** @param {Rollout} rollout @returns {ShownRollout} as others see it */
+export function describe (rollout) {
+  const { stage, progressDueAt, progressLeftMs, ...rest } = rollout
+  const { id, kind, ...more } = structuredClone(rest)
+  return { id, kind, ...shownStage(rollout), ...more }
 }
 
-/** @param {Turn} turn @param {'succeeded' | 'failed' | 'rolled-back'} outcome */
-export function finish (turn, outcome) {
+/** @param {Turn} turn @param {'succeed' | 'fail' | 'roll-back'} how */
+export function finish (turn, how) {
   const rollout = running(turn)
-  rollout.state = outcome
-  rollout.pausedIn = null
-  rollout.isHeld = false
-  rollout.done = true
+  move(rollout, how)
   rollout.finishedAt = turn.isoTime()
   clearClocks(turn)
-  if (outcome === 'succeeded') {
+  if (how === 'succeed') {
     turn.state.release = turn.state.releases[mustFind(rollout.to)]
     guardDeploy(turn, rollout)
   }
-  tellRollout(turn, `rollout.${outcome}`)
+  tellRollout(turn, `rollout.${shownStage(rollout).state}`)
   turn.state.rollout = null
 }
 
@@ -92,11 +89,15 @@ export function clearClocks (turn) {
 /** @param {Turn} turn it has come further, or begins to: from now on its time counts anew */
 export function noteProgress (turn) {
   const rollout = running(turn)
-  if (rollout.state !== 'rolling' && rollout.state !== 'canary' && rollout.state !== 'aborting') return
+  if (shownStage(rollout).state === 'paused' || phaseOf(rollout) === 'preparing') return
   const { progressDeadlineMs, minReadyMs } = rollout.strategy
   // A soak is waited for on purpose.
-  const ms = progressDeadlineMs + minReadyMs
-  rollout.progressDueAt = turn.at + ms
+  countDown(turn, progressDeadlineMs + minReadyMs)
+}
+
+/** @param {Turn} turn @param {number} ms how long it may take to come further */
+export function countDown (turn, ms) {
+  running(turn).progressDueAt = turn.at + ms
   turn.order({ type: 'set-deadline', deadline: 'progress', id: 0, ms })
 }
 

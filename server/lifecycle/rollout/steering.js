@@ -1,5 +1,7 @@
-import { advance, abort, askJudge, beginTrialAnew, endTrial, watch } from './rollout.js'
-import { noteProgress, running, stageOf, tellRollout } from './record.js'
+import { goBack } from './going-back.js'
+import { countDown, noteProgress, running, tellRollout } from './record.js'
+import { canMove, move, phaseOf, shownStage } from './stages.js'
+import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {{ rollout: number, actor: string }} Steer */
@@ -11,19 +13,18 @@ import { noteProgress, running, stageOf, tellRollout } from './record.js'
 export const STEERING = {
   pause (turn, /** @type {Steer} */ { actor }) {
     const rollout = running(turn)
-    rollout.pausedIn = /** @type {'preparing' | 'canary' | 'rolling'} */ (rollout.state)
-    rollout.state = 'paused'
+    move(rollout, 'pause')
     rollout.progressLeftMs = rollout.progressDueAt === null ? null : Math.max(1, rollout.progressDueAt - turn.at)
     turn.order({ type: 'clear-deadline', deadline: 'progress', id: 0 })
     tellRollout(turn, 'rollout.paused', { actor, message: `paused by ${actor}` })
   },
 
   resume (turn, /** @type {Steer} */ { actor }) {
-    resume(turn, actor, 'resumed')
+    goOn(turn, 'resume', { actor, message: `resumed by ${actor}` })
   },
 
-  abort (turn, /** @type {Steer} */ { actor }) {
-    abort(turn, { reason: `aborted by ${actor}`, actor })
+  retry (turn, /** @type {Steer} */ { actor }) {
+    goOn(turn, 'retry', { actor, message: `tried again by ${actor}` })
   },
 
   promote (turn, /** @type {Steer} */ { actor }) {
@@ -31,49 +32,49 @@ export const STEERING = {
     endTrial(turn)
   },
 
-  retry (turn, /** @type {Steer} */ { actor }) {
-    resume(turn, actor, 'tried again')
+  abort (turn, /** @type {Steer} */ { actor }) {
+    goBack(turn, { reason: `aborted by ${actor}`, actor })
   }
 }
 
-/** @param {Turn} turn @param {string} actor @param {string} how */
-function resume (turn, actor, how) {
+/** @param {Turn} turn @param {'resume' | 'retry'} verb @param {{ actor: string, message: string }} by */
+function goOn (turn, verb, by) {
   const rollout = running(turn)
-  const wasHeld = rollout.isHeld
-  if (wasHeld) {
+  const hadFailed = shownStage(rollout).isHeld
+  if (hadFailed) {
     rollout.crashes = 0
     for (const step of rollout.steps) if (step.state === 'failed') step.state = 'pending'
   }
-  rollout.state = stageOf(rollout)
-  rollout.pausedIn = null
-  rollout.isHeld = false
+  move(rollout, verb)
   rollout.reason = null
-  tellRollout(turn, 'rollout.resumed', { actor, message: `${how} by ${actor}` })
-  if (rollout.progressLeftMs != null) {
-    rollout.progressDueAt = turn.at + rollout.progressLeftMs
-    turn.order({ type: 'set-deadline', deadline: 'progress', id: 0, ms: rollout.progressLeftMs })
-  } else noteProgress(turn)
+  tellRollout(turn, 'rollout.resumed', by)
+  if (rollout.progressLeftMs === null) noteProgress(turn)
+  else countDown(turn, rollout.progressLeftMs)
   rollout.progressLeftMs = null
-  // What held it has stopped its clocks, and what was counted until then does not count any more.
-  if (wasHeld) watch(turn)
-  if (rollout.state === 'canary') beginTrialAnew(turn, { isForced: wasHeld })
+  // What stopped it has stopped its clocks, and what was counted until then does not count any more.
+  if (hadFailed) beginJudging(turn)
+  if (phaseOf(rollout) !== 'canary') return
+  beginTrialAnew(turn, { isForced: hadFailed })
   // The trial's time may have passed meanwhile.
-  if (rollout.state === 'canary' && rollout.canaryEndsAt !== null && rollout.canaryEndsAt <= turn.isoTime()) askJudge(turn, 'canary')
-  advance(turn)
+  if (rollout.canaryEndsAt !== null && rollout.canaryEndsAt <= turn.isoTime()) askJudge(turn, 'canary')
 }
 
 /**
- * @param {import('../state.js').PoolState} state @param {{ type: string, rollout: number }} input
+ * @param {import('../state.js').PoolState} state @param {import('../state.js').Input & { type: keyof typeof CONFLICTS, rollout: number }} input
  * @returns {import('../state.js').Refusal | null} why it comes too late, or too early
  */
 export function refuseSteering ({ rollout }, { type, rollout: id }) {
   if (rollout?.id !== id) return { code: 'rollout-ended', message: `rollout ${id} does not run any more`, details: { rollout: id } }
-  const conflict = (/** @type {string} */ what) => /** @type {const} */ ({ code: 'rollout-state', message: `rollout ${id} ${what}`, details: { rollout: id, state: rollout.state } })
-  const isPaused = rollout.state === 'paused'
-  if (rollout.state === 'aborting') return conflict('is going back already')
-  if (type === 'pause' && isPaused) return conflict('is paused already')
-  if (type === 'resume' && !isPaused) return conflict(`is not paused but ${rollout.state}`)
-  if (type === 'retry' && !rollout.isHeld) return conflict('is not held after a failure')
-  if (type === 'promote' && stageOf(rollout) !== 'canary') return conflict('has no trial that could be ended')
-  return null
+  if (canMove(rollout, type)) return null
+  const { state } = shownStage(rollout)
+  const why = state === 'aborting' ? 'is going back already' : CONFLICTS[type](state)
+  return { code: 'rollout-state', message: `rollout ${id} ${why}`, details: { rollout: id, state } }
+}
+
+const CONFLICTS = {
+  pause: () => 'is paused already',
+  resume: (/** @type {string} */ state) => `is not paused but ${state}`,
+  retry: () => 'is not held after a failure',
+  promote: () => 'has no trial that could be ended',
+  abort: () => 'is going back already'
 }

@@ -93,7 +93,7 @@ describe('releases.onDrift: hold', () => {
       assert.equal(pool.last('slot.resumed').slot, 1)
       pool.settle()
       assert.deepEqual(rows(pool), [[3, 'ready', false], [2, 'ready', false]])
-      assert.equal(pool.state.slots[0].held, null)
+      assert.equal(pool.state.slots[0].blocked, null)
     })
   }
 
@@ -103,7 +103,7 @@ describe('releases.onDrift: hold', () => {
     pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
     pool.settle()
     assert.deepEqual(rows(pool), [[3, 'ready', false], [4, 'ready', false]])
-    assert.deepEqual([pool.state.slots[0].held, pool.state.release.id], [null, 'r2'])
+    assert.deepEqual([pool.state.slots[0].blocked, pool.state.release.id], [null, 'r2'])
     assert.equal(pool.deadlines.has('retry:1'), false)
     assert.equal(pool.last('rollout.succeeded').release, 'r2')
   })
@@ -188,7 +188,7 @@ describe('releases.onDrift: hold', () => {
         assert.ok(pool.passNextDeadline())
       }
       assert.equal(pool.ready(), pool.state.slots.length)
-      assert.ok(pool.state.slots.every(({ held }) => held === null))
+      assert.ok(pool.state.slots.every(({ blocked }) => blocked === null))
     }), { numRuns: 300 })
   })
 })

@@ -78,7 +78,8 @@ function run (/** @type {Pool} */ pool, /** @type {[string, number][]} */ schedu
 }
 
 function assertConsistent (/** @type {Pool} */ pool) {
-  const { slots, workers, rollout, recycling, releases } = pool.state
+  const { slots, workers, recycling, releases } = pool.state
+  const { rollout } = pool
   assert.deepEqual(Object.keys(workers).map(Number), [...pool.processes.keys()], 'the state knows exactly the processes that live')
   for (const slot of slots) {
     assert.ok(slot.serving !== null || slot.retryAt !== null, `slot ${slot.number} is never given up`)
@@ -138,8 +139,8 @@ function becomeHealthy (/** @type {Pool} */ pool) {
     pool.settle()
     const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length
     if (isQuiet) return
-    if (pool.state.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.state.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
-    if (pool.state.rollout?.state === 'paused') steer(pool, 'resume')
+    if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
+    if (pool.rollout?.state === 'paused') steer(pool, 'resume')
     const order = pool.judgements.pop()
     if (order) pool.feed({ type: 'judged', rollout: order.rollout, verdict: verdict(null, order.isFinal) })
     pool.passNextDeadline()
@@ -218,7 +219,7 @@ test('no slot ever runs a release that was not deployed to it', () => {
     run(pool, /** @type {any} */ (schedule), ({ state }) => {
       for (const slot of state.slots) {
         const serving = slot.serving === null ? null : state.workers[slot.serving]
-        const isGoingBack = state.rollout?.state === 'aborting'
+        const isGoingBack = pool.rollout?.state === 'aborting'
         if (serving && !isGoingBack) assert.equal(serving.release, slot.release, `slot ${slot.number}`)
       }
     })

@@ -72,7 +72,8 @@ function newest (pool) {
 
 /** @param {Pool} pool */
 function assertBounds (pool) {
-  const { slots, workers, rollout } = pool.state
+  const { slots, workers } = pool.state
+  const { rollout } = pool
   const holding = Object.values(workers).filter(({ state }) => state === 'starting' || state === 'ready').length
   assert.ok(holding <= slots.length + 1, `${holding} workers for ${slots.length} slots`)
   const served = slots.filter(({ number }) => Object.values(workers).some(({ slot, state }) => slot === number && state === 'ready'))
@@ -87,7 +88,7 @@ function finish (pool) {
   for (let round = 0; round < 100; round++) {
     pool.settle()
     if (pool.isFinished || (!pool.state.rollout && pool.processes.size === pool.state.slots.length)) return
-    const { rollout } = pool.state
+    const { rollout } = pool
     if (rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: 1, release: NEXT })
     if (rollout?.state === 'paused') steer(pool, 'resume')
     const order = pool.judgements.pop()

@@ -32,7 +32,7 @@ describe('a trial', () => {
     pool.feed({ type: 'worker-ready', worker: 4 })
     pool.wait(10_000)
     pool.feed({ type: 'judged', rollout: 1, verdict: verdict(false, false) })
-    assert.deepEqual([pool.state.rollout?.isHeld, pool.deadlines.has('canary:0')], [true, false])
+    assert.deepEqual([pool.rollout?.isHeld, pool.deadlines.has('canary:0')], [true, false])
     assert.match(pool.last('rollout.held').message, /^passed: false; it waits for a person/)
     pool.wait(90_000)
     steer(pool, 'resume')
@@ -61,7 +61,7 @@ describe('a trial', () => {
     pool.feed({ type: 'worker-ready', worker: 5 })
     passUntil(pool, 'canary:0')
     assert.equal(pool.judgements.at(-1).isFinal, true)
-    assert.equal(pool.state.rollout?.state, 'canary')
+    assert.equal(pool.rollout?.state, 'canary')
   })
 
   test('is no soak: what is left of that comes after it', () => {
@@ -85,7 +85,7 @@ describe('a rollout that comes no further', () => {
     const pool = deploying({ strategy: { minReadyMs: 60_000, progressDeadlineMs: 30_000 } })
     pool.feed({ type: 'worker-ready', worker: 4 })
     passUntil(pool, 'soak:4')
-    assert.deepEqual([pool.state.rollout?.state, steps(pool)?.[0]], ['rolling', 'draining'])
+    assert.deepEqual([pool.rollout?.state, steps(pool)?.[0]], ['rolling', 'draining'])
   })
 
   test('while it goes back leaves what serves, and nothing behind', () => {
@@ -93,7 +93,7 @@ describe('a rollout that comes no further', () => {
     pool.feed({ type: 'worker-ready', worker: 4 })
     pool.exit(5, { code: 1 })
     const late = pool.state.slots[0].candidate ?? 0
-    assert.equal(pool.state.rollout?.state, 'aborting')
+    assert.equal(pool.rollout?.state, 'aborting')
     passUntil(pool, 'progress:0')
     assert.match(pool.last('rollout.failed').message, /exited with code 1/)
     assert.deepEqual([pool.state.slots[0].candidate, slots(pool), pool.processes.get(late)?.isDraining], [null, ['r2', 'r1', 'r1'], true])
@@ -131,7 +131,7 @@ describe('files of the old release that have changed, where that is to hold', ()
     const pool = deploying({ options: HOLD_DRIFT, strategy: { onFailure: 'hold' } })
     pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'] } }
     pool.feed({ type: 'worker-ready', worker: 4 })
-    assert.deepEqual([pool.state.rollout?.isHeld, steps(pool)], [true, ['draining', 'pending', 'pending']])
+    assert.deepEqual([pool.rollout?.isHeld, steps(pool)], [true, ['draining', 'pending', 'pending']])
     pool.drift = {}
     steer(pool, 'retry')
     pool.settle()

@@ -1,0 +1,60 @@
+/** @typedef {keyof typeof STAGES} Stage */
+/** @typedef {'pause' | 'resume' | 'retry' | 'promote' | 'abort' | 'try' | 'roll' | 'hold' | 'roll-back' | 'withdraw' | 'succeed' | 'fail'} Move */
+/** @typedef {{ state: 'preparing' | 'canary' | 'rolling' | 'paused' | 'aborting' | 'succeeded' | 'rolled-back' | 'failed', pausedIn: 'preparing' | 'canary' | 'rolling' | null, isHeld: boolean, done: boolean }} Shown */
+
+/** From wherever it still goes forward. `roll-back`: something was put into service; `withdraw`: nothing came so far. */
+const BACK = Object.freeze({ abort: 'rolling-back', 'roll-back': 'rolling-back', withdraw: 'withdrawing', fail: 'failed' })
+const HELD = Object.freeze({ ...BACK, hold: 'rolling-awaiting-operator' })
+
+/**
+ * The one table of a rollout: what others see of each stage, and where each move leads. A move that is not in a row is
+ * refused when an operator asks for it, and a fault when the lifecycle does.
+ */
+export const STAGES = Object.freeze({
+  preparing: { shown: show('preparing'), moves: { ...BACK, pause: 'preparing-paused', try: 'canary', roll: 'rolling' } },
+  'preparing-paused': { shown: show('paused', 'preparing'), moves: { ...BACK, resume: 'preparing', try: 'canary-paused', roll: 'rolling-paused' } },
+
+  canary: { shown: show('canary'), moves: { ...HELD, pause: 'canary-paused', promote: 'rolling', hold: 'canary-awaiting-operator' } },
+  'canary-paused': { shown: show('paused', 'canary'), moves: { ...HELD, resume: 'canary', promote: 'rolling-paused', hold: 'canary-awaiting-operator' } },
+  'canary-awaiting-operator': { shown: show('paused', 'canary', true), moves: { ...HELD, resume: 'canary', retry: 'canary', promote: 'rolling-awaiting-operator', hold: 'canary-awaiting-operator' } },
+
+  rolling: { shown: show('rolling'), moves: { ...HELD, pause: 'rolling-paused', succeed: 'succeeded' } },
+  'rolling-paused': { shown: show('paused', 'rolling'), moves: { ...HELD, resume: 'rolling' } },
+  'rolling-awaiting-operator': { shown: show('paused', 'rolling', true), moves: { ...HELD, resume: 'rolling', retry: 'rolling' } },
+
+  'rolling-back': { shown: show('aborting'), moves: { 'roll-back': 'rolled-back', fail: 'failed' } },
+  withdrawing: { shown: show('aborting'), moves: { fail: 'failed' } },
+
+  succeeded: { shown: show('succeeded'), moves: {} },
+  'rolled-back': { shown: show('rolled-back'), moves: {} },
+  failed: { shown: show('failed'), moves: {} }
+})
+
+/** @param {{ stage: Stage }} rollout @returns {Shown} what the contract names `state`, `pausedIn`, `isHeld` and `done` */
+export function shownStage ({ stage }) {
+  return STAGES[stage].shown
+}
+
+/** @param {{ stage: Stage }} rollout @returns {'preparing' | 'canary' | 'rolling' | 'aborting' | 'succeeded' | 'rolled-back' | 'failed'} what it does, or did before it was stopped */
+export function phaseOf ({ stage }) {
+  const { state, pausedIn } = STAGES[stage].shown
+  return pausedIn ?? /** @type {Exclude<Shown['state'], 'paused'>} */ (state)
+}
+
+/** @param {{ stage: Stage }} rollout @param {Move} move */
+export function canMove ({ stage }, move) {
+  return move in STAGES[stage].moves
+}
+
+/** @param {{ stage: Stage }} rollout @param {Move} move one of its stage's row */
+export function move (rollout, move) {
+  const { moves } = /** @type {{ moves: Partial<Record<Move, Stage>> }} */ (STAGES[rollout.stage])
+  const next = moves[move]
+  if (!next) throw new Error(`a rollout that is ${rollout.stage} cannot ${move}: the reducer is broken`)
+  rollout.stage = next
+}
+
+/** @param {Shown['state']} state @param {Shown['pausedIn']} [pausedIn] @param {boolean} [isHeld] @returns {Readonly<Shown>} */
+function show (state, pausedIn = null, isHeld = false) {
+  return Object.freeze({ state, pausedIn, isHeld, done: ['succeeded', 'rolled-back', 'failed'].includes(state) })
+}

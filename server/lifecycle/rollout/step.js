@@ -1,0 +1,115 @@
+import { countReplaced, mustFind, noteProgress, tellRollout } from './record.js'
+import { phaseOf } from './stages.js'
+import { cancelRetry, drain, forgive, fork } from '../worker.js'
+
+/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../state.js').Rollout} Rollout */
+/** @typedef {import('../state.js').RolloutStep} RolloutStep */
+
+/** A step whose new worker is there, or on its way, and has not taken its slot over. */
+export const UNDER_WAY = Object.freeze(['starting', 'soaking', 'ready'])
+
+/** @param {Turn} turn @param {number[]} numbers @param {import('./strategy.js').Strategy} strategy @returns {RolloutStep[]} */
+export function toSteps ({ state }, numbers, { canary }) {
+  return state.slots.filter(({ number }) => numbers.includes(number)).map(({ number, release }, index) => ({
+    slot: number, state: 'pending', oldWorker: null, newWorker: null, from: release, isCanary: index < (canary?.workers ?? 0), startedAt: null, finishedAt: null
+  }))
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step @param {string} release @param {'starting' | 'reverting'} state */
+export function beginStep (turn, rollout, step, release, state) {
+  const slot = mustFind(turn.slot(step.slot))
+  step.state = state
+  step.startedAt ??= turn.isoTime()
+  step.oldWorker = slot.serving
+  slot.candidate = fork(turn, slot, release, { readyTimeoutMs: state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined })
+  step.newWorker = slot.candidate
+  noteProgress(turn)
+  tellRollout(turn, 'rollout.step', { step })
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step its new worker is ready, and perhaps has to stay so for a while first */
+export function becomeReadyOrSoak (turn, rollout, step) {
+  const { minReadyMs } = rollout.strategy
+  const soaks = minReadyMs > 0 && phaseOf(rollout) !== 'canary'
+  if (soaks) soak(turn, step, minReadyMs)
+  else step.state = 'ready'
+  noteProgress(turn)
+  tellRollout(turn, 'rollout.step', { step })
+}
+
+/** @param {Turn} turn @param {RolloutStep} step @param {number} ms */
+export function soak (turn, step, ms) {
+  step.state = 'soaking'
+  turn.order({ type: 'set-deadline', deadline: 'soak', id: mustFind(step.newWorker), ms })
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step the candidate takes the slot over, its predecessor drains */
+export function promoteStep (turn, rollout, step) {
+  const slot = mustFind(turn.slot(step.slot))
+  const isReverting = step.state === 'reverting'
+  const old = slot.serving === null ? undefined : turn.state.workers[slot.serving]
+  const target = isReverting ? step.from : mustFind(rollout.to)
+  cancelRetry(turn, slot)
+  if (slot.release !== target) forgive(turn, slot)
+  slot.serving = slot.candidate
+  slot.candidate = null
+  slot.release = target
+  step.oldWorker = old?.id ?? null
+  step.state = isReverting ? 'reverted' : old ? 'draining' : 'done'
+  if (step.state !== 'draining') step.finishedAt = turn.isoTime()
+  countReplaced(rollout)
+  noteProgress(turn)
+  drain(turn, old, { cause: isReverting ? 'rollback' : rollout.kind, actor: rollout.actor, rollout: rollout.id })
+  tellRollout(turn, 'rollout.step', { step })
+}
+
+/** @param {RolloutStep} step @returns {boolean} whether its new worker has its slot */
+export function isReplaced ({ state }) {
+  return state === 'draining' || state === 'done'
+}
+
+/** @param {Turn} turn @param {RolloutStep} step @param {'done' | 'failed'} state */
+export function endStep (turn, step, state) {
+  step.state = state
+  step.finishedAt = turn.isoTime()
+  noteProgress(turn)
+  tellRollout(turn, 'rollout.step', { step })
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step its release is taken back, whatever has come of it */
+export function undoStep (turn, rollout, step) {
+  const slot = mustFind(turn.slot(step.slot))
+  if (UNDER_WAY.includes(step.state)) {
+    drainCandidate(turn, rollout, slot)
+    step.state = 'reverted'
+    step.finishedAt = turn.isoTime()
+  } else if (isReplaced(step) && step.from !== rollout.to) {
+    slot.release = step.from
+    const serving = slot.serving === null ? undefined : turn.state.workers[slot.serving]
+    // A slot without a worker comes back on its old release by itself, as does one whose worker runs that already.
+    step.state = serving && serving.release !== step.from ? 'reverting' : 'reverted'
+  }
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step goes no further back: what serves in its slot is better than nothing */
+export function leaveStep (turn, rollout, step) {
+  const slot = mustFind(turn.slot(step.slot))
+  drainCandidate(turn, rollout, slot)
+  keepWhatServes(turn, slot)
+  step.state = 'failed'
+  step.finishedAt = turn.isoTime()
+  tellRollout(turn, 'rollout.step', { step })
+}
+
+/** @param {Turn} turn @param {import('../state.js').Slot} slot */
+export function keepWhatServes (turn, slot) {
+  const serving = slot.serving === null ? null : turn.state.workers[slot.serving]
+  slot.release = serving?.release ?? slot.release
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {import('../state.js').Slot} slot */
+function drainCandidate (turn, rollout, slot) {
+  const candidate = slot.candidate === null ? undefined : turn.state.workers[slot.candidate]
+  drain(turn, candidate, { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: rollout.reason ?? undefined })
+}

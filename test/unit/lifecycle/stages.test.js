@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { canMove, move, phaseOf, shownStage, STAGES } from '../../../server/lifecycle/rollout/stages.js'
+
+/** @typedef {import('../../../server/lifecycle/rollout/stages.js').Stage} Stage */
+const names = /** @type {Stage[]} */ (Object.keys(STAGES))
+const verbs = /** @type {const} */ (['pause', 'resume', 'retry', 'promote', 'abort'])
+
+describe('the stages of a rollout', () => {
+  test('are all reached from its begin, and each leads to an end', () => {
+    const reached = new Set(['preparing'])
+    for (const name of reached) for (const next of Object.values(STAGES[/** @type {Stage} */ (name)].moves)) reached.add(next)
+    assert.deepEqual([...reached].sort(), [...names].sort())
+    for (const stage of names) assert.equal(Object.keys(STAGES[stage].moves).length === 0, shownStage({ stage }).done, stage)
+  })
+
+  test('let an operator do what fits them, and nothing else', () => {
+    const possible = Object.fromEntries(names.map((stage) => [stage, verbs.filter((verb) => canMove({ stage }, verb)).join(' ')]))
+    assert.deepEqual(possible, {
+      preparing: 'pause abort',
+      'preparing-paused': 'resume abort',
+      canary: 'pause promote abort',
+      'canary-paused': 'resume promote abort',
+      'canary-awaiting-operator': 'resume retry promote abort',
+      rolling: 'pause abort',
+      'rolling-paused': 'resume abort',
+      'rolling-awaiting-operator': 'resume retry abort',
+      'rolling-back': '',
+      withdrawing: '',
+      succeeded: '',
+      'rolled-back': '',
+      failed: ''
+    })
+  })
+
+  test('come back from a pause to where they were', () => {
+    for (const stage of names.filter((name) => canMove({ stage: name }, 'pause'))) {
+      const rollout = { stage }
+      move(rollout, 'pause')
+      assert.deepEqual([shownStage(rollout).state, shownStage(rollout).pausedIn, phaseOf(rollout)], ['paused', stage, stage])
+      move(rollout, 'resume')
+      assert.equal(rollout.stage, stage)
+    }
+  })
+
+  test('that wait for an operator are paused and held to others', () => {
+    const waiting = names.filter((stage) => shownStage({ stage }).isHeld)
+    assert.deepEqual(waiting.map((stage) => [stage, shownStage({ stage }).state]), [['canary-awaiting-operator', 'paused'], ['rolling-awaiting-operator', 'paused']])
+  })
+
+  test('know no other moves', () => {
+    assert.throws(() => move({ stage: 'succeeded' }, 'pause'), /a rollout that is succeeded cannot pause/)
+  })
+})
