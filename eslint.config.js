@@ -18,7 +18,7 @@ const ROOMS = {
   },
   keeper: { because: 'the keeper only starts masters', may: ['lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['vitals/', '../db/cursor.js', '../workers/'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['lifecycle/', 'vitals/', '../db/cursor.js', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/'] },

@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { createCrashDesk } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 
+/** @typedef {ReturnType<typeof createDeck>} Deck */
 /** @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor */
 
 /**
@@ -53,8 +54,8 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
      * @throws {import('./errors.js').DeckError} entry-not-found, path-refused, and what dispatch throws
      */
     async deploy ({ path, ...command }) {
-      await releases.check({ path })
-      return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path } })
+      const spec = await releases.check({ path })
+      return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path, spec } })
     }
   }
 

@@ -1,260 +1,276 @@
 import { readFileSync } from 'node:fs'
 import { openHistory } from '../db/history.js'
-import { adminPlace } from './systemd/activation.js'
 import { createAdmin } from './admin/listener.js'
-import { standBy } from './handover/next-master.js'
 import { createForker } from './cluster/forker.js'
-import { listenForSignals } from './system/signals.js'
 import { createSupervisor } from './cluster/supervisor.js'
-import { openDataDir } from './system/data-dir.js'
 import { createCrashRecorder } from './crashes/recorder.js'
 import { createDeck } from './deck.js'
 import { createDiagnostics } from './diagnostics/diagnostics.js'
 import { openStore } from './diagnostics/store.js'
-import { createEventStream } from './events/stream.js'
-import { connectKeeper } from './keeper/link.js'
-import { createState, shownRelease } from './lifecycle/state.js'
-import { createLog } from './system/log.js'
-import { createLogs } from './logs/logs.js'
-import { createNotifier } from './webhooks/webhooks.js'
-import { createReaper } from './keeper/reaper.js'
-import { createJudge } from './releases/judge.js'
-import { createReleases } from './releases/registry.js'
 import { createRecorder } from './events/recorder.js'
-import { createDrift } from './releases/drift.js'
-import { tellServiceManager } from './systemd/service-manager.js'
-import { inherit, reconcile, rememberFor, signMemory } from './handover/memory.js'
-import { createTerminal } from './terminal.js'
+import { createEventStream } from './events/stream.js'
+import { describeChange, reconcile, rememberFor, restoreMemory, signMemory } from './handover/memory.js'
+import { standBy } from './handover/next-master.js'
 import { followNext } from './handover/old-master.js'
+import { endUnfinished } from './handover/unfinished.js'
+import { connectKeeper } from './keeper/link.js'
+import { createReaper } from './keeper/reaper.js'
+import { createState } from './lifecycle/state.js'
+import { createLogs } from './logs/logs.js'
+import { createDrift } from './releases/drift.js'
+import { createJudge } from './releases/judge.js'
+import { keepOutcomes } from './releases/outcomes.js'
+import { createReleases } from './releases/registry.js'
+import { createClosers } from './system/closers.js'
+import { openDataDir } from './system/data-dir.js'
+import { createLog } from './system/log.js'
+import { listenForSignals } from './system/signals.js'
+import { adminPlace } from './systemd/activation.js'
+import { tellServiceManager } from './systemd/service-manager.js'
+import { createTerminal } from './terminal.js'
 import { createVitals } from './vitals/vitals.js'
+import { createWebhooks } from './webhooks/webhooks.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+const SOFTWARE = { version, nodeVersion: process.version }
 
 const KILL_PATIENCE_MS = 1000
 /** After which a start says what it is waiting for. */
 const WAITING_AFTER_MS = 5000
 
-/** What the end of a deploy means for its release. @type {Record<string, import('./releases/registry.js').Outcome>} */
-const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed', 'rollout.rolled-back': 'rolled-back' }
+/** @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config/config.js').Config> }} Surroundings */
 
 /**
  * Makes and starts a whole master: the one place where its parts meet. It owns the signals of this process until
  * `stopped`.
  * @param {import('./config/config.js').Config} config
- * @param {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config/config.js').Config> }} [options]
- *   `reload`: reads the configuration anew, for a deploy
+ * @param {Surroundings} [surroundings] `reload`: reads the configuration anew, for a deploy
  * @returns {Promise<{ adminUrl: string, stopped: Promise<number> }>} `stopped`: the exit code
  * @throws {import('./errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
  *   upgrade-failed; then nothing was started, or it has gone again
  */
-export async function startMaster (config, { stdout = process.stdout, stderr = process.stderr, reload } = {}) {
+export async function startMaster (config, surroundings = {}) {
+  const closers = createClosers()
+  try {
+    const tools = await open(config, surroundings, closers)
+    const past = await restore(tools)
+    const cluster = await supervise(tools, past)
+    const admin = await serve(tools, cluster)
+    const ending = end(tools, past, cluster)
+    run(tools, past, cluster, { admin, ending })
+    return { adminUrl: admin.url, stopped: ending.stopped }
+  } catch (error) {
+    await closers.close()
+    throw error
+  }
+}
+
+/**
+ * What needs no history and may be there twice, in two masters of an upgrade.
+ * @param {import('./config/config.js').Config} config @param {Surroundings} surroundings @param {import('./system/closers.js').Closers} closers
+ */
+async function open (config, { stdout = process.stdout, stderr = process.stderr, reload }, closers) {
   const keeper = await connectKeeper()
   const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
-  const vitals = createVitals()
-  vitals.start()
   const log = createLog(dataDir.logFile)
+  const vitals = createVitals()
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
-  const crashRecorder = createCrashRecorder({ logs, vitals })
   const drift = createDrift()
-  /** @type {((files: string[]) => void) | null} */
-  let watchLoaded = null
-  let hasStarted = false
-  const releases = createReleases({
-    config,
-    reload,
-    dataDir,
-    inUse: () => hasStarted ? supervisor.releasesInUse() : [],
-    isDrifted: drift.isDrifted,
-    current: () => hasStarted ? supervisor.snapshot().release.id : null,
-    onCreated (release, actor) {
-      // The first one is told of by the lifecycle, once it begins.
-      if (hasStarted) events.publish({ type: 'release.created', release: release.id, actor, detail: shownRelease(release) })
-    },
-    onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
-  })
-  const candidate = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise }) : null
-  dataDir.lock()
-  if (!candidate) await releases.begin()
-  const { lost, before, sockets, addresses, workers, nextWorker, guard, ...inherited } = inherit(dataDir.memory.read(), config, candidate?.predecessor ?? keeper.predecessor)
+  const onError = (/** @type {unknown} */ error) => log.error({ err: error }, 'the releases could not be kept as they should')
+  const releases = createReleases({ config, reload, dataDir, isDrifted: drift.isDrifted, onError })
+  const terminal = createTerminal({ stdout, stderr })
+  vitals.start()
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
-  const history = openHistory({ file: dataDir.historyFile, retention: config.history })
+  return { config, keeper, place, dataDir, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), closers }
+}
+
+/** @typedef {Awaited<ReturnType<typeof open>>} Tools */
+
+/**
+ * From here on the data folder is this master's: what the one before has left, the history, and the release to begin with.
+ * @param {Tools} tools
+ */
+async function restore (tools) {
+  const { config, keeper, dataDir, log, vitals, releases, terminal, crashRecorder, closers } = tools
+  const next = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise: (start) => createCluster(tools, start) }) : null
+  dataDir.lock()
+  closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
+  const memory = restoreMemory(dataDir.memory.read(), config, next?.predecessor ?? keeper.predecessor)
+  if (!next) await releases.begin({ lastNumber: memory.lastRelease })
+
+  const history = closers.add(openHistory({ file: dataDir.historyFile, retention: config.history }), ({ close }) => close())
   const events = createEventStream({
     lastId: history.lastEventId(),
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
   })
-  const since = inherited.since ?? events.lastId + 1
-  const recorder = createRecorder({ history, events })
-  const notifier = createNotifier({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log })
+  closers.add(createRecorder({ history, events }), (recorder) => recorder.close())
+  closers.add(vitals, ({ stop }) => stop())
+  closers.add(createWebhooks({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log }), (webhooks) => webhooks.close())
   releases.open(history.releases, history.lastReleaseNumber)
-  const { release, isNewRelease } = candidate ?? await firstRelease()
+  const release = next?.release ?? await releases.resume(memory.release)
   crashRecorder.open({ store: history.crashes, events })
-  const terminal = createTerminal({ stdout })
-  // EPIPE, as for the terminal.
-  stderr.on('error', () => {})
   events.subscribe(terminal.show)
   events.subscribe(vitals.count)
+  return { next, memory, history, events, release }
+}
 
-  const startedAt = new Date()
-  const supervisor = candidate?.supervisor ?? supervise({
+/** @typedef {Awaited<ReturnType<typeof restore>>} Past */
+
+/** @param {Tools} tools @param {Past} past */
+async function supervise (tools, { next, memory, history, events, release }) {
+  const { config, keeper, dataDir, vitals, logs, releases, terminal, closers } = tools
+  const supervisor = next?.supervisor ?? createCluster(tools, {
     release,
     lastRollout: history.lastRolloutId(),
-    lastRelease: history.lastReleaseNumber(),
-    nextWorker,
-    addresses,
+    nextWorker: memory.nextWorker,
+    addresses: memory.addresses,
     events,
-    outlives: () => true,
-    onStartBlocked: giveUp
+    outlives: () => true
   })
-  const software = { version, nodeVersion: process.version }
-  const master = { pid: process.pid, ...software, startedAt: startedAt.toISOString() }
-  const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
-  const deck = createDeck({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept: () => keeper.isKept })
-  const watcher = config.watch ? await watchFor({ deck, logs, events, terminal }) : null
-  watcher?.add([config.entry])
-  watchLoaded = watcher && watcher.add
-  const admin = createAdmin({ deck, history, token: dataDir.token(), ...config.admin, ...place, log })
+  const startedAt = new Date().toISOString()
+  const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
+  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
+  const deck = createDeck({ config, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, isKept: () => keeper.isKept })
+  // Only a developer's master needs what watches files.
+  if (config.watch) {
+    const { watchFor } = await import('./releases/watch.js')
+    const watcher = closers.add(watchFor({ deck, logs, events, tell: terminal.quote }), ({ close }) => close())
+    watcher.add([config.entry])
+    supervisor.onLoaded(watcher.add)
+  }
+  return { supervisor, deck, startedAt }
+}
 
-  const { url: adminUrl, socket } = await admin.listen().catch(async (error) => {
-    await watcher?.close()
-    await recorder.close()
-    history.close()
-    throw error
-  })
+/** @typedef {Awaited<ReturnType<typeof supervise>>} Cluster */
+
+/**
+ * @param {Tools} tools
+ * @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean }} start
+ */
+function createCluster ({ config, keeper, dataDir, vitals, logs, drift, releases, crashRecorder }, { events, outlives, ...start }) {
+  const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
+  const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle, releases: config.releases }, ...start })
+  const fork = createForker(config, { ...dataDir, outlives, logs, environment: releases.environment })
+  return createSupervisor(state, { fork, events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, drift })
+}
+
+/** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, signInLink: () => string }>} */
+async function serve ({ config, place, dataDir, logs, log, closers }, { deck }) {
+  const admin = createAdmin({ deck, history: deck.history, token: dataDir.token(), ...config.admin, ...place, log })
+  const { url, socket } = await admin.listen()
   place.hold(socket)
+  closers.add(logs, ({ close }, how) => close(how))
+  closers.add(admin, ({ close }) => close())
   logs.start()
-  if (lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...lost, message: `the master (pid ${lost.pid}) ended without stopping its workers` })
-  // A disk that is full keeps nobody from serving: the next change tries again.
-  attempt(() => signMemory(dataDir.memory))
-  attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt: master.startedAt }))
-  attempt(closeUnfinished)
-  let { left } = inherited
-  attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
-  if (history.movedAside) terminal.line(`the history could not be read and was moved to ${history.movedAside}; a new one begins`)
+  return { url, signInLink: admin.signInLink }
+}
 
-  vitals.keepIn({
-    store: history.vitals,
-    // As an event that the recorder cannot write either it gets the database repaired; as one that it can it is on record.
-    onFailure: (error) => events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
-  })
-
-  const stopListening = listenForSignals({
-    onStop () {
-      terminal.line('stopping: the workers answer what they have; once more to stop at once')
-      dispatch({ type: 'stop' })
-    },
-    onKill: () => end(1),
-    onDeploy: () => { deploying = deploy() },
-    onRestart: () => dispatch({ type: 'rollout', kind: 'restart' })
-  })
-
-  /** @type {(exitCode: number) => void} */
-  let resolveStopped
-  /** @type {Promise<number>} */
-  const stopped = new Promise((resolve) => { resolveStopped = resolve })
+/**
+ * The two ways in which a master leaves.
+ * @param {Tools} tools @param {Past} past @param {Cluster} cluster
+ */
+function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) {
+  const { promise: stopped, resolve: resolveStopped } = withResolvers()
   let hasEnded = false
-  let isHandingOver = false
-  let deploying = Promise.resolve()
+  return {
+    stopped,
 
-  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers } })
-  tellServiceManager({ events, supervisor, config, keeper }, { untilDeploying: () => deploying })
-  // As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
-  if (process.pid === 1) createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid), onReaped: supervisor.reaped, say: (line) => stderr.write(`clusterdeck: ${line}\n`) })
+    get hasEnded () { return hasEnded },
+
+    /** @param {number} exitCode 1: without any grace */
+    async stop (exitCode) {
+      if (hasEnded) return
+      hasEnded = true
+      const delivered = keeper.deliver({ type: 'ending' })
+      if (exitCode !== 0) await killWorkers()
+      tellStopped({ code: exitCode })
+      await closers.close()
+      await delivered
+      resolveStopped(exitCode)
+    },
+
+    /** The next master has its workers ready: it gets all that there is one of. */
+    async handOver () {
+      if (hasEnded) return
+      hasEnded = true
+      supervisor.handOver()
+      tellStopped({ cause: 'upgrade', code: 0 })
+      await closers.close({ handsOver: true })
+      await keeper.deliver({ type: 'handed-over' })
+      resolveStopped(0)
+    }
+  }
+
+  /** @param {{ code: number, cause?: string }} how */
+  function tellStopped (how) {
+    events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), ...how })
+  }
+
+  /** Their exits are still recorded; one that the kernel does not let go is not waited for. */
+  async function killWorkers () {
+    if (supervisor.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor: 'signal' })
+    supervisor.killAll('the master was told to end at once')
+    const { promise, resolve } = withResolvers()
+    const timer = setTimeout(resolve, KILL_PATIENCE_MS)
+    await Promise.race([supervisor.finished, promise])
+    clearTimeout(timer)
+  }
+}
+
+/**
+ * @param {Tools} tools @param {Past} past @param {Cluster} cluster
+ * @param {{ admin: { url: string, signInLink: () => string }, ending: ReturnType<typeof end> }} parts
+ */
+function run (tools, past, cluster, { admin, ending }) {
+  const { keeper, dataDir, config, releases, terminal, closers } = tools
+  const { next, memory, history, events, release } = past
+  const { supervisor } = cluster
+  const since = memory.since ?? events.lastId + 1
   const startTime = performance.now()
-  const stopWaiting = events.subscribe(announceStart)
-  const remember = rememberFor({ memory: dataDir.memory, events, supervisor, config, releases, software, since })
-  hasStarted = true
-  events.subscribe(settleRelease)
-  if (candidate) {
-    candidate.open(events, ({ type, worker }) => worker !== undefined && history.page({ type: [type], worker, limit: 1 }).items.length > 0)
-    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: changeOf(before, software), detail: { from: before, to: software } })
-    supervisor.takeOver({ left, nextWorker, guard })
+  const left = takeStock(tools, past, cluster, { since, adminUrl: admin.url })
+  const operator = listenToSignals(tools, cluster, ending)
+
+  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...SOFTWARE, workers: memory.workers } })
+  tellServiceManager({ events, supervisor, config, keeper }, { untilDeploying: operator.untilDeploying })
+  reapOrphans(tools, cluster)
+  closers.add(rememberFor({ memory: dataDir.memory, events, supervisor, config, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
+  releases.follow({ events, supervisor })
+  if (next) {
+    next.open(events, ({ type, worker, release }) => history.page({ type: [type], ...(worker === undefined ? { release } : { worker }), limit: 1 }).items.length > 0)
+    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(memory.before, SOFTWARE), detail: { from: memory.before, to: SOFTWARE } })
+    supervisor.takeOver({ ...memory, left })
   } else {
-    supervisor.start({ workers, left, sockets, isNewRelease, guard })
+    supervisor.start({ ...memory, left })
   }
   releases.clean()
-  setTimeout(tellWaiting, WAITING_AFTER_MS).unref()
-  followNext({ keeper, supervisor, events, onHandOver: handOver })
-  supervisor.finished.then(() => end(0))
+  followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
+
+  supervisor.running.then(() => {
+    releases.settleFirst(release.id)
+    terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), signInLink: admin.signInLink(), bootMs: Math.round(performance.now() - startTime) })
+  })
+  supervisor.startBlocked.then(({ message }) => {
+    terminal.fail(message)
+    ending.stop(1)
+  })
+  supervisor.finished.then(() => ending.stop(0))
+  ending.stopped.then(operator.leave)
+  setTimeout(() => tellWaiting(past, cluster), WAITING_AFTER_MS).unref()
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master goes on, but nobody would start the next one' }))
   keeper.send({ type: 'started', giveUpAfter: config.keeper.giveUpAfter })
-  return { adminUrl, stopped }
+}
 
-  /** @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean, onStartBlocked: (error: import('./cluster/sockets.js').BindError) => void }} start */
-  function supervise ({ events, outlives, onStartBlocked, ...start }) {
-    const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
-    const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle, releases: config.releases }, time: Date.now(), ...start })
-    return createSupervisor(state, { fork: createForker(config, { ...dataDir, outlives, logs, environment: releases.environment }), events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare, drift, onLoaded: (files) => watchLoaded?.(files), onStartBlocked })
-  }
-
-  /** @param {{ path?: string, release?: string }} source @param {{ note: string | null, actor: string }} by */
-  function prepare ({ path, release }, by) {
-    return release === undefined ? releases.prepare({ path, ...by }) : releases.load(release)
-  }
-
-  /** What the memory names, else what is configured now. */
-  async function firstRelease () {
-    try {
-      if (inherited.release) return { release: releases.adopt(inherited.release), isNewRelease: false }
-      const lastBefore = releases.lastNumber()
-      return { release: await releases.first({ actor: 'system' }), isNewRelease: releases.lastNumber() > lastBefore }
-    } catch (error) {
-      await recorder.close()
-      history.close()
-      throw error
-    }
-  }
-
-  /** @param {import('./events/stream.js').DeckEvent} event */
-  function settleRelease ({ type, rollout, detail }) {
-    if (type === 'history.recovered') return releases.save()
-    if (!OUTCOMES[type]) return
-    settleEnd(OUTCOMES[type], rollout, detail)
-    // The lifecycle has let go of it by then.
-    queueMicrotask(releases.prune)
-  }
-
-  /** @param {import('./releases/registry.js').Outcome} outcome @param {number | null} rollout @param {any} detail the rollout as it ended */
-  function settleEnd (outcome, rollout, { kind, from, to }) {
-    // A release that runs is no worse for a redeploy of it that was called off.
-    if (!to || kind === 'restart' || (outcome !== 'succeeded' && to === from)) return
-    releases.settle({ release: to, outcome, rollout })
-  }
-
-  function announceStart () {
-    if (supervisor.snapshot().state !== 'running') return
-    stopWaiting()
-    // It may never have served, until another one was deployed.
-    releases.settle({ release: release.id, outcome: supervisor.snapshot().release.id === release.id ? 'succeeded' : 'failed' })
-    releases.prune()
-    terminal.started({
-      version,
-      entry: config.entry,
-      workers,
-      addresses: supervisor.addresses(),
-      signInLink: admin.signInLink(),
-      bootMs: Math.round(performance.now() - startTime)
-    })
-  }
-
-  function tellWaiting () {
-    const message = supervisor.waitingFor()
-    if (message) events.publish({ type: 'master.waiting', actor: 'system', message })
-  }
-
-  /** What the master before could not record itself. */
-  function closeUnfinished () {
-    for (const rollout of history.unfinishedRollouts()) {
-      const reason = 'its master ended while it ran'
-      const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? reason }
-      events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
-      settleEnd('failed', rollout.id, detail)
-    }
-  }
-
-  /** @param {() => void} work what no start depends on */
-  function attempt (work) {
+/**
+ * What the master before could not record or do itself. No start depends on it: a disk that is full keeps nobody from
+ * serving, and the next change tries again.
+ * @param {Tools} tools @param {Past} past @param {Cluster} cluster @param {{ since: number, adminUrl: string }} start
+ * @returns {import('./cluster/supervisor.js').SavedWorker[]} the workers that it has left
+ */
+function takeStock ({ dataDir, log, vitals, releases, terminal }, { memory, history, events }, { supervisor, startedAt }, { since, adminUrl }) {
+  /** @param {() => void} work */
+  const attempt = (work) => {
     try {
       work()
     } catch (error) {
@@ -262,109 +278,67 @@ export async function startMaster (config, { stdout = process.stdout, stderr = p
     }
   }
 
-  async function deploy () {
-    if (isHandingOver) return
-    try {
-      await deck.deploy({ actor: 'signal' })
-    } catch (/** @type {any} */ error) {
-      terminal.line(`not done: ${error.message}`)
-    }
-  }
+  let { left } = memory
+  if (memory.lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...memory.lost, message: `the master (pid ${memory.lost.pid}) ended without stopping its workers` })
+  attempt(() => signMemory(dataDir.memory))
+  attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt }))
+  keepOutcomes({ releases, events })
+  attempt(() => endUnfinished({ history, events }))
+  attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
+  if (history.movedAside) terminal.line(`the history could not be read and was moved to ${history.movedAside}; a new one begins`)
+  vitals.keepIn({
+    store: history.vitals,
+    // As an event that the recorder cannot write either it gets the database repaired; as one that it can it is on record.
+    onFailure: (error) => events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
+  })
+  return left
+}
 
-  /** @param {Record<string, any>} command one that came by a signal */
-  function dispatch (command) {
+/** @param {Tools} tools @param {Cluster} cluster @param {ReturnType<typeof end>} ending */
+function listenToSignals ({ terminal }, { deck }, ending) {
+  let deploying = Promise.resolve()
+  const leave = listenForSignals({
+    onStop () {
+      terminal.line('stopping: the workers answer what they have; once more to stop at once')
+      attempt(() => deck.dispatch({ type: 'stop', actor: 'signal' }))
+    },
+    onKill: () => ending.stop(1),
+    onDeploy: () => { deploying = attempt(() => deck.deploy({ actor: 'signal' })) },
+    onRestart: () => attempt(() => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' }))
+  })
+  return { leave, untilDeploying: () => deploying }
+
+  /** @param {() => unknown} work */
+  async function attempt (work) {
     // What comes now is for the next master, to which the keeper says it again.
-    if (isHandingOver) return
+    if (ending.hasEnded) return
     try {
-      deck.dispatch({ ...command, actor: 'signal' })
+      await work()
     } catch (/** @type {any} */ error) {
       terminal.line(`not done: ${error.message}`)
     }
-  }
-
-  /** @param {import('./cluster/sockets.js').BindError} error */
-  function giveUp ({ message }) {
-    stderr.write(`clusterdeck: ${message}\n`)
-    end(1)
-  }
-
-  /** Their exits are still recorded; one that the kernel does not let go is not waited for. */
-  async function killWorkers () {
-    if (supervisor.snapshot().state !== 'stopping') dispatch({ type: 'stop' })
-    supervisor.killAll('the master was told to end at once')
-    const { promise, cancel } = timeout(KILL_PATIENCE_MS)
-    await Promise.race([supervisor.finished, promise])
-    cancel()
-  }
-
-  /** The next master has its workers ready: it gets all that there is one of. */
-  async function handOver () {
-    if (hasEnded) return
-    hasEnded = isHandingOver = true
-    await admin.close()
-    supervisor.handOver()
-    const uptimeMs = Date.now() - startedAt.getTime()
-    events.publish({ type: 'master.stopped', cause: 'upgrade', pid: process.pid, code: 0, uptimeMs })
-    remember.handOver()
-    vitals.stop()
-    diagnostics.close()
-    await Promise.all([notifier.close(), watcher?.close(), logs.close({ handsOver: true })])
-    await recorder.close()
-    history.close()
-    dataDir.unlock()
-    await keeper.deliver({ type: 'handed-over' })
-    resolveStopped(0)
-  }
-
-  /** @param {number} exitCode 1: without any grace */
-  async function end (exitCode) {
-    if (hasEnded) return
-    hasEnded = true
-    const delivered = keeper.deliver({ type: 'ending' })
-    if (exitCode !== 0) await killWorkers()
-    events.publish({ type: 'master.stopped', pid: process.pid, code: exitCode, uptimeMs: Date.now() - startedAt.getTime() })
-    remember.stop()
-    diagnostics.close()
-    await logs.close()
-    await Promise.all([admin.close(), notifier.close(), watcher?.close()])
-    vitals.stop()
-    await recorder.close()
-    history.close()
-    dataDir.memory.clear()
-    dataDir.withdraw()
-    dataDir.unlock()
-    await delivered
-    stopListening()
-    resolveStopped(exitCode)
   }
 }
 
 /**
- * Only a developer's master needs what watches files.
- * @param {{ deck: ReturnType<typeof createDeck>, logs: import('./logs/logs.js').Logs, events: import('./events/stream.js').EventStream, terminal: ReturnType<typeof createTerminal> }} parts
+ * As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
+ * @param {Tools} tools @param {Cluster} cluster
  */
-async function watchFor ({ deck, logs, events, terminal }) {
-  const { createWatcher } = await import('./releases/watch.js')
-  return createWatcher({
-    // The next change is to be tried, so nothing may wait for a person.
-    deploy: () => deck.deploy({ actor: 'watch', strategy: { onFailure: 'rollback' } }),
-    events,
-    stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
-    tell: terminal.quote
-  })
+function reapOrphans ({ logs, releases, terminal }, { supervisor }) {
+  if (process.pid !== 1) return
+  createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid), onReaped: supervisor.reaped, say: terminal.fail })
 }
 
-/** @param {import('./handover/memory.js').Software | null} before @param {import('./handover/memory.js').Software} now */
-function changeOf (before, now) {
-  const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]].filter(([, from, to]) => from !== to)
-  if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, as before`
-  return changes.map(([what, from, to]) => `${what} ${from ?? 'of before'} → ${to}`).join(', ')
+/** @param {Past} past @param {Cluster} cluster */
+function tellWaiting ({ events }, { supervisor }) {
+  const message = supervisor.waitingFor()
+  if (message) events.publish({ type: 'master.waiting', actor: 'system', message })
 }
 
-/** @param {number} ms */
-function timeout (ms) {
-  /** @type {NodeJS.Timeout} */
-  let timer
-  const promise = new Promise((resolve) => { timer = setTimeout(resolve, ms) })
-  return { promise, cancel: () => clearTimeout(timer) }
+/** @returns {{ promise: Promise<any>, resolve: (value?: any) => void }} as Promise.withResolvers of newer versions of Node */
+function withResolvers () {
+  /** @type {(value?: any) => void} */
+  let resolve = () => {}
+  const promise = new Promise((_resolve) => { resolve = _resolve })
+  return { promise, resolve }
 }

@@ -32,16 +32,19 @@ const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */
 
 /**
  * The master's words for the person who started it.
- * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean } }} options
+ * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} options
  */
-export function createTerminal ({ stdout }) {
+export function createTerminal ({ stdout, stderr }) {
   // EPIPE: nobody reads any more. The master goes on without a terminal.
-  stdout.on('error', () => {})
+  for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const colour = (/** @type {any} */ style, /** @type {string} */ text) => stdout.isTTY ? styleText(style, text) : text
   const line = (/** @type {string} */ text) => { stdout.write(`${text}\n`) }
 
   return {
     line,
+
+    /** @param {string} text  why this master comes to nothing, or does less than it should */
+    fail (text) { stderr.write(`clusterdeck: ${clean(text)}\n`) },
 
     /** @param {string} text of the app's own */
     quote (text) { line(colour('gray', clean(text))) },

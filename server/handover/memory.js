@@ -15,6 +15,7 @@ const MEMORY = z.looseObject({
   desiredWorkers: z.int().positive(),
   release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
   nextWorker: z.int().positive(),
+  nextRelease: z.int().positive().default(1),
   guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
   sockets: z.array(z.string()),
   addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() }))).default({}),
@@ -30,7 +31,7 @@ const MEMORY = z.looseObject({
 
 /**
  * How a master begins.
- * @typedef {object} Inheritance
+ * @typedef {object} Restored
  * @property {import('../keeper/link.js').Exit | null} lost  the master that did not end as it should; null: there was none
  * @property {Software | null} before  what the master before was
  * @property {import('../cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
@@ -41,6 +42,7 @@ const MEMORY = z.looseObject({
  * @property {Record<number, import('../lifecycle/addresses.js').Address[]>} addresses  where its last ready workers have listened, by slot
  * @property {number} workers  how many are wanted
  * @property {number} nextWorker
+ * @property {number} lastRelease  the highest n of `r<n>` that is known to be given out
  */
 
 /**
@@ -49,11 +51,11 @@ const MEMORY = z.looseObject({
  * @param {any} memory  what the master before has left, null if it has ended as it should
  * @param {Pick<import('../config/config.js').Config, 'entry' | 'workers'>} config
  * @param {import('../keeper/link.js').Exit | null} predecessor  its end, where the keeper saw it
- * @returns {Inheritance}
+ * @returns {Restored}
  */
-export function inherit (memory, { entry, workers }, predecessor) {
+export function restoreMemory (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
-  if (!MEMORY.safeParse(memory).success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1 }
+  if (!MEMORY.safeParse(memory).success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1, lastRelease: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = memory
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -66,7 +68,8 @@ export function inherit (memory, { entry, workers }, predecessor) {
     guard: memory.guard ?? null,
     addresses: memory.addresses ?? {},
     workers: configured.workers === workers ? desiredWorkers : workers,
-    nextWorker: memory.nextWorker
+    nextWorker: memory.nextWorker,
+    lastRelease: (memory.nextRelease ?? 1) - 1
   }
 }
 
@@ -103,7 +106,11 @@ export function rememberFor ({ memory, events, supervisor, config: { workers }, 
   const unsubscribe = events.subscribe(() => write({ handedOver: false }))
 
   return {
-    stop: unsubscribe,
+    /** Nothing is left for a next master to go on with. */
+    forget () {
+      unsubscribe()
+      memory.clear()
+    },
 
     /** Nothing is lost with this master: the next one has the cluster from now on. */
     handOver () {
@@ -140,4 +147,11 @@ export function rememberFor ({ memory, events, supervisor, config: { workers }, 
 export function signMemory (memory) {
   const content = memory.read()
   if (content) memory.write({ ...content, master: identify(process.pid), handedOver: false })
+}
+
+/** @param {Software | null} before @param {Software} now @returns {string} what an upgrade has changed */
+export function describeChange (before, now) {
+  const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]].filter(([, from, to]) => from !== to)
+  if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, as before`
+  return changes.map(([what, from, to]) => `${what} ${from ?? '(unknown)'} → ${to}`).join(', ')
 }

@@ -1,7 +1,7 @@
 import { checkDatabase } from '../../db/open.js'
 import { DeckError } from '../errors.js'
 import { tellFailure } from '../keeper/link.js'
-import { inherit } from './memory.js'
+import { restoreMemory } from './memory.js'
 
 /** @typedef {import('../events/stream.js').NewEvent} NewEvent */
 
@@ -14,7 +14,7 @@ import { inherit } from './memory.js'
  * @param {import('../system/data-dir.js').DataDir} parts.dataDir
  * @param {import('../releases/registry.js').Releases} parts.releases  that keeps nothing yet
  * @param {(start: any) => import('../cluster/supervisor.js').Supervisor} parts.supervise
- * @returns {Promise<{ supervisor: import('../cluster/supervisor.js').Supervisor, predecessor: import('../keeper/link.js').Exit | null, release: import('../lifecycle/state.js').Release, isNewRelease: boolean, open: ReturnType<typeof createOutbox>['open'] }>}
+ * @returns {Promise<{ supervisor: import('../cluster/supervisor.js').Supervisor, predecessor: import('../keeper/link.js').Exit | null, release: import('../lifecycle/state.js').Release, open: ReturnType<typeof createOutbox>['open'] }>}
  *   `predecessor`: how the other master ended, if it did so without handing over
  * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install, or as a deploy; then its workers are gone, and the other master has been told why
  */
@@ -22,7 +22,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   // What would fail later is to fail now, while there is another master.
   checkDatabase(dataDir.historyFile)
   const known = dataDir.memory.read()
-  const { release: inherited, addresses, workers } = inherit(known, config, null)
+  const { release: before, addresses, workers, lastRelease } = restoreMemory(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
@@ -38,17 +38,18 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   keeper.onLost(onLost)
   process.once('SIGTERM', onTerm)
   // Whatever comes while this takes its time has been heard by then.
-  await releases.begin({ lastNumber: (known?.nextRelease ?? 1) - 1 })
-  const release = inherited ? releases.adopt(inherited) : await releases.first({ actor: 'system' })
+  await releases.begin({ lastNumber: lastRelease })
+  const release = await releases.resume(before)
   const supervisor = /** @type {import('../cluster/supervisor.js').Supervisor} */ (supervise({
     release,
     addresses,
-    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1, lastRelease: known.nextRelease - 1 }),
+    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1 }),
     events: outbox,
-    outlives: () => hasTakenOver,
-    onStartBlocked: (/** @type {Error} */ { message }) => fail(message)
+    outlives: () => hasTakenOver
   }))
-  supervisor.start({ workers, isNewRelease: inherited === null })
+  supervisor.startBlocked.then(({ message }) => fail(message))
+  releases.follow({ events: outbox, supervisor })
+  supervisor.start({ workers })
 
   const { predecessor, reason } = await decided
   keeper.offLost(onLost)
@@ -58,7 +59,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
     await supervisor.finished
     throw new DeckError('upgrade-failed', reason)
   }
-  return { supervisor, predecessor, release, isNewRelease: inherited === null, open: outbox.open }
+  return { supervisor, predecessor, release, open: outbox.open }
 
   /** @param {NewEvent} event */
   function look ({ type, message, worker }) {
@@ -66,7 +67,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
     if (type === 'worker.exited' || type === 'worker.draining') return fail(String(message ?? `worker ${worker} ended`))
     isServing = supervisor.snapshot().state === 'running'
     if (!isServing) return
-    outbox.hold()
+    outbox.buffer()
     keeper.send({ type: 'serving' })
   }
 
@@ -86,7 +87,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
  */
 function createOutbox ({ keeper, onEvent, workers }) {
   const relayed = /** @type {any[]} */ ([])
-  const held = /** @type {any[]} */ ([])
+  const buffered = /** @type {any[]} */ ([])
   /** @type {(event: any) => void} */
   let pass = (event) => {
     relayed.push(event)
@@ -101,14 +102,14 @@ function createOutbox ({ keeper, onEvent, workers }) {
     },
 
     /** The other master may close its history at any moment. */
-    hold () { pass = (event) => { held.push(event) } },
+    buffer () { pass = (event) => { buffered.push(event) } },
 
     /**
      * @param {import('../events/stream.js').EventStream} events this master's own now
      * @param {(event: any) => boolean} isKnown whether the history has it, of those that were told to the other master
      */
     open (events, isKnown) {
-      for (const event of [...relayed.filter((one) => !isKnown(one)), ...held]) events.publish(event)
+      for (const event of [...relayed.filter((one) => !isKnown(one)), ...buffered]) events.publish(event)
       pass = events.publish
     }
   }

@@ -7,7 +7,7 @@ import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycl
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
 import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
-import { createSlot, shownRelease } from './state.js'
+import { createSlot } from './state.js'
 import { phaseOf } from './rollout/stages.js'
 import { refuseSteering, STEERING } from './rollout/steering.js'
 import { askJudge, judged } from './rollout/trial.js'
@@ -42,10 +42,9 @@ export function reduce (state, input) {
 }
 
 const HANDLERS = {
-  start (/** @type {Turn} */ turn, /** @type {{ workers: number, isNewRelease?: boolean, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, isNewRelease = true, guard, orphans = [], actor }) {
+  start (/** @type {Turn} */ turn, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, guard, orphans = [], actor }) {
     const { state } = turn
     state.phase = 'starting'
-    if (isNewRelease) turn.tell('release.created', { release: state.release.id, actor, detail: shownRelease(state.release) })
     goOnGuarding(turn, guard)
     for (const orphan of orphans) adoptOrphan(turn, orphan)
     resize(turn, workers, actor)

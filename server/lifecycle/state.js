@@ -155,7 +155,6 @@ import { blankRecord } from './restart-policy.js'
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
  * @property {number} nextRollout
- * @property {number} nextRelease
  */
 
 /**
@@ -165,9 +164,9 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, isNewRelease?: boolean, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], actor: string }
+ * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], actor: string }
  *   | { type: 'scale', workers: number, actor: string }
- *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Omit<Release, 'id' | 'createdAt'> | Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string }
+ *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string }
  *   | { type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry', rollout: number, actor: string }
  *   | { type: 'release-prepared', rollout: number, release: Release }
  *   | { type: 'release-not-prepared', rollout: number, reason: string }
@@ -228,16 +227,13 @@ import { blankRecord } from './restart-policy.js'
 /**
  * @param {object} start
  * @param {LifecycleOptions} start.options
- * @param {Omit<Release, 'id' | 'createdAt'> | Release} start.release  one with an id was made by the master before
- * @param {number} start.time  wall, ms since the epoch
- * @param {number} [start.lastRollout]  the highest number already used in this data folder; of releases likewise
- * @param {number} [start.lastRelease]
+ * @param {Release} start.release
+ * @param {number} [start.lastRollout]  the highest number already used in this data folder
  * @param {number} [start.nextWorker]
  * @param {Record<number, import('./addresses.js').Address[]>} [start.addresses]  of the master before, by slot
  * @returns {PoolState}
  */
-export function createState ({ options, release, time, lastRollout = 0, lastRelease = 0, nextWorker = 1, addresses = {} }) {
-  const first = 'id' in release ? release : { id: `r${lastRelease + 1}`, createdAt: new Date(time).toISOString(), ...release }
+export function createState ({ options, release, lastRollout = 0, nextWorker = 1, addresses = {} }) {
   return {
     phase: 'idle',
     options,
@@ -248,12 +244,10 @@ export function createState ({ options, release, time, lastRollout = 0, lastRele
     recycling: null,
     guard: null,
     addresses,
-    release: first,
-    releases: { [first.id]: first },
+    release,
+    releases: { [release.id]: release },
     nextWorker,
-    nextRollout: lastRollout + 1,
-    // The history may have been damaged and begun anew; the release that goes on keeps its number all the same.
-    nextRelease: Math.max(lastRelease, Number(first.id.slice(1))) + 1
+    nextRollout: lastRollout + 1
   }
 }
 

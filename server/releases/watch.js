@@ -15,6 +15,23 @@ const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back', 'mas
 const BUSY = ['rollout-running', 'upgrade-running', 'starting']
 
 /**
+ * @param {object} parts
+ * @param {import('../deck.js').Deck} parts.deck
+ * @param {import('../logs/logs.js').Logs} parts.logs
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {(line: string) => void} parts.tell
+ */
+export function watchFor ({ deck, logs, events, tell }) {
+  return createWatcher({
+    // The next change is to be tried, so nothing may wait for a person.
+    deploy: () => deck.deploy({ actor: 'watch', strategy: { onFailure: 'rollback' } }),
+    events,
+    stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
+    tell
+  })
+}
+
+/**
  * Rolls out what a developer has changed: watches the files that the workers have loaded, without their packages. A
  * change that comes while something is rolled out is remembered, once.
  * @param {object} parts

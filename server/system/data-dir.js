@@ -46,7 +46,9 @@ export function openDataDir (folder) {
       if (!lock) throw masterRunning(readJson(file('master.json')))
     },
 
-    unlock () {
+    /** @param {{ handsOver: boolean }} how  the next master has announced itself, or is about to */
+    release ({ handsOver }) {
+      if (!handsOver) rmSync(file('master.json'), { force: true })
       lock?.release()
       lock = null
     },
@@ -73,8 +75,6 @@ export function openDataDir (folder) {
     announce (master) {
       writeJson(file('master.json'), master)
     },
-
-    withdraw () { rmSync(file('master.json'), { force: true }) },
 
     memory: {
       /** @returns {any} what the last master has left, null if it has ended as it should */

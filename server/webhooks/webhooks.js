@@ -20,7 +20,7 @@ const MAX_TEXT = 16_384
  * @param {{ warn: (fields: any, text: string) => void }} parts.log
  * @param {Partial<Parameters<typeof createHook>[1]>} [options]
  */
-export function createNotifier ({ targets, events, deck, log }, options = {}) {
+export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   const hooks = targets.map((target) => {
     const matches = matcher(target.events ?? DEFAULT_EVENTS)
     // The rest of the address is as good as a password with many services.

@@ -17,7 +17,8 @@ export const OPTIONS = Object.freeze({
 export function simulate ({ workers = 2, options = /** @type {import('../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/rollout/guard.js').Guard | null} */ (null) } = {}) {
   let at = 1000
   const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
-  let state = createState({ options, release: { entry: '/srv/r1/app.js', path: '/srv/r1' }, time: 0, nextWorker })
+  let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' }, nextWorker })
+  let nextRelease = 2
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
   /** @type {Map<number, { id: number, slot: number, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean }>} */
@@ -80,10 +81,11 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     processes,
     deadlines,
 
-    /** @param {any} input @returns {any} the refusal, if it was refused */
+    /** @param {any} input a release without an id gets the next one @returns {any} the refusal, if it was refused */
     feed (input) {
       const before = JSON.stringify(state)
-      const result = reduce(state, { at, time: at, random: 0.5, drift: simulation.drift, ...input })
+      const release = input.release && !input.release.id ? { release: { createdAt: '', ...input.release, id: `r${nextRelease++}` } } : {}
+      const result = reduce(state, { at, time: at, random: 0.5, drift: simulation.drift, ...input, ...release })
       if (JSON.stringify(state) !== before) throw new Error('the reducer changed its input')
       state = result.state
       events.push(...result.events)

@@ -26,8 +26,8 @@ export async function supervised (t, app, { workers = 1, flags = {}, args = [] }
   /** @type {Set<() => void>} */
   const watchers = new Set()
   const { ready, drain, stop, crash, restart, recycle } = config
-  const release = { entry, path: FIXTURES }
-  const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release, time: Date.now() })
+  const release = { id: 'r1', createdAt: '', entry, path: FIXTURES }
+  const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release })
   const output = { stdout: /** @type {const} */ ('inherit'), stderr: /** @type {const} */ ('inherit'), close () {} }
   const logs = /** @type {any} */ ({ open: () => output, ended () {} })
   const deck = createSupervisor(state, {

@@ -1,5 +1,4 @@
 import { isBlocked } from '../drift.js'
-import { shownRelease } from '../state.js'
 import { giveUp, giveUpIfBlocked, revert } from './going-back.js'
 import { countReplaced, find, finish, mustFind, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
@@ -20,7 +19,7 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
  * rollback (one that was deployed before).
  * @param {Turn} turn
- * @param {{ kind: 'restart' | 'deploy' | 'rollback', release?: any, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string }} input
+ * @param {{ kind: 'restart' | 'deploy' | 'rollback', release?: import('../state.js').Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string }} input
  *   `slots`: only these; `source`: what is to be prepared
  */
 export function startRollout (turn, { kind, release, source = {}, slots, note = null, strategy: wish, actor }) {
@@ -48,18 +47,18 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
     steps: []
   }
   if (kind === 'restart') setOut(turn, state.rollout, { to: state.release.id, slots: chosen })
-  else if (release) setOut(turn, state.rollout, { to: addRelease(turn, release, actor), slots: chosen })
+  else if (release) setOut(turn, state.rollout, { to: addRelease(turn, release), slots: chosen })
   tellRollout(turn, 'rollout.started')
   if (state.rollout.to === null) turn.order({ type: 'prepare-release', rollout: state.rollout.id, source, note, actor })
   else beginJudging(turn)
 }
 
-/** @param {Turn} turn @param {{ rollout: number, release: any }} input its release is there */
+/** @param {Turn} turn @param {{ rollout: number, release: import('../state.js').Release }} input its release is there */
 export function releasePrepared (turn, { rollout: id, release }) {
   const rollout = turn.state.rollout
   // It was called off meanwhile.
   if (rollout?.id !== id || phaseOf(rollout) !== 'preparing') return
-  setOut(turn, rollout, { to: addRelease(turn, release, rollout.actor), slots: turn.state.slots.map(({ number }) => number) })
+  setOut(turn, rollout, { to: addRelease(turn, release), slots: turn.state.slots.map(({ number }) => number) })
   countReplaced(rollout)
   tellRollout(turn, 'rollout.step', { message: `release ${rollout.to} is prepared` })
   beginJudging(turn)
@@ -203,15 +202,11 @@ function isBlamed (rollout, cause) {
   return rollout.crashes > rollout.strategy.limits.crashes
 }
 
-/** @param {Turn} turn @param {any} release one with an id is known outside, and has been told of @param {string} actor */
-function addRelease (turn, release, actor) {
-  const { state } = turn
-  const id = release.id ?? `r${state.nextRelease++}`
-  forgetUnused(turn, id)
-  state.releases[id] = { createdAt: turn.isoTime(), ...release, id }
-  state.nextRelease = Math.max(state.nextRelease, Number(id.slice(1)) + 1)
-  if (!release.id) turn.tell('release.created', { release: id, actor, detail: shownRelease(state.releases[id]) })
-  return id
+/** @param {Turn} turn @param {import('../state.js').Release} release */
+function addRelease (turn, release) {
+  forgetUnused(turn, release.id)
+  turn.state.releases[release.id] = release
+  return release.id
 }
 
 /** @param {Turn} turn @param {string} next */

@@ -25,6 +25,9 @@ export function openSocketIo ({ host, port, send }) {
   function connect () {
     socket?.close()
     const next = socket = io(`http://${host}:${port}`, { transports: ['websocket'], reconnection: false, forceNew: true })
-    return new Promise((resolve, reject) => { next.once('connect', () => resolve(next)).once('connect_error', reject) })
+    return new Promise((resolve, reject) => {
+      // 'disconnect': the worker has gone between the handshake of the transport and that of Socket.IO.
+      next.once('connect', () => resolve(next)).once('connect_error', reject).once('disconnect', (reason) => reject(new Error(reason)))
+    })
   }
 }

@@ -13,7 +13,7 @@ function supervised (/** @type {import('node:test').TestContext} */ t, /** @type
   /** @type {any[]} */
   const processes = []
   const time = Date.now()
-  const supervisor = createSupervisor(createState({ options, release: { entry: '/srv/app.js', path: '/srv', ...release }, time }), {
+  const supervisor = createSupervisor(createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/app.js', path: '/srv', ...release } }), {
     fork: /** @type {any} */ (/** @type {any} */ order, /** @type {any} */ hooks) => {
       processes.push({ order, hooks })
       const exit = () => hooks.onExit({ code: 0, signal: null, error: null })
@@ -26,7 +26,6 @@ function supervised (/** @type {import('node:test').TestContext} */ t, /** @type
       renew: (...given) => calls.push(['renew', ...given]),
       look: (ids) => { calls.push(['look', ...ids]); return Object.fromEntries(Object.entries(changed).filter(([id]) => [...ids].includes(id))) }
     },
-    onLoaded: (files) => calls.push(['loaded', files]),
     prepare: async ({ release }) => {
       if (release === undefined) throw new Error('the configuration is wrong')
       return { ...NEW_RELEASE, id: String(release), createdAt: '' }
@@ -36,6 +35,7 @@ function supervised (/** @type {import('node:test').TestContext} */ t, /** @type
     supervisor.dispatch({ type: 'stop', actor: 'api' })
     await supervisor.finished
   })
+  supervisor.onLoaded((files) => calls.push(['loaded', files]))
   supervisor.start({ workers: 1 })
   calls.length = 0
   return { supervisor, calls, events, processes, changed, time, last: () => processes.at(-1).hooks }
@@ -57,7 +57,7 @@ test('no fingerprints are taken where nobody edits', (t) => {
 test('a deploy takes fingerprints anew and does not ask for drift; what is about to fork asks, and nothing else', (t) => {
   const { supervisor, calls, time, last } = supervised(t)
   last().onMessage({ type: 'ready' })
-  supervisor.dispatch({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
+  supervisor.dispatch({ type: 'rollout', kind: 'deploy', release: { ...NEW_RELEASE, id: 'r2', createdAt: '' }, actor: 'api' })
   assert.deepEqual(calls, [['renew', 'r2', time]])
   last().onExit({ code: 1, signal: null, error: null })
   assert.equal(calls.length, 1, 'the deploy has failed, and the old worker serves on')

@@ -67,7 +67,7 @@ test('a data folder in use is refused by the name of its master; one whose lock 
   child.kill('SIGKILL')
   await once(child, 'exit')
   dataDir.lock()
-  dataDir.unlock()
+  dataDir.release({ handsOver: false })
   writeFileSync(path.join(folder, 'master.lock'), 'no lock at all, and long enough to be looked at '.repeat(100))
   assert.throws(() => dataDir.lock(), { code: 'data-dir-unusable', message: /^dataDir: expected .*SQLITE_NOTADB/ })
 })

@@ -4,10 +4,8 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.js'
 import { createEventStream } from '../../../server/events/stream.js'
-import { createState } from '../../../server/lifecycle/state.js'
 import { identify } from '../../../server/system/process-identity.js'
-import { inherit, reconcile, rememberFor, signMemory } from '../../../server/handover/memory.js'
-import { OPTIONS } from '../../support/simulation.js'
+import { restoreMemory, reconcile, rememberFor, signMemory } from '../../../server/handover/memory.js'
 import { tempFolder } from '../../support/folder.js'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
@@ -36,17 +34,17 @@ function setUp () {
   return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
 }
 
-describe('inherit', () => {
+describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(inherit(null, config, null), { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1 })
+    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1, lastRelease: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
     const { content, config, release, worker } = setUp()
     const guard = { release: 'r3', from: 'r2', rollout: 5, isTripped: false, endsAt: '2026-01-01T00:05:00.000Z' }
-    assert.equal(inherit(content, config, null).guard, null)
-    assert.deepEqual(inherit({ ...content, guard }, config, null), {
+    assert.equal(restoreMemory(content, config, null).guard, null)
+    assert.deepEqual(restoreMemory({ ...content, guard }, config, null), {
       lost: { pid: 4321, code: null, signal: null },
       before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }],
@@ -56,29 +54,30 @@ describe('inherit', () => {
       release,
       guard,
       workers: 4,
-      nextWorker: 9
+      nextWorker: 9,
+      lastRelease: 0
     })
   })
 
   test('what was handed over in an upgrade is not lost', () => {
     const { content, config } = setUp()
-    const { lost, left } = inherit({ ...content, handedOver: true }, config, { pid: 4321, code: 0, signal: null })
+    const { lost, left } = restoreMemory({ ...content, handedOver: true }, config, { pid: 4321, code: 0, signal: null })
     assert.deepEqual([lost, left.map(({ orphan }) => orphan)], [null, ['upgrade']])
   })
 
   test('the end of the lost master is the keeper\'s to say, if it is the same one', () => {
     const { content, config } = setUp()
     const end = { pid: 4321, code: null, signal: 'SIGKILL' }
-    assert.deepEqual(inherit(content, config, end).lost, end)
-    assert.deepEqual(inherit(content, config, { ...end, pid: 1234 }).lost, { pid: 4321, code: null, signal: null })
+    assert.deepEqual(restoreMemory(content, config, end).lost, end)
+    assert.deepEqual(restoreMemory(content, config, { ...end, pid: 1234 }).lost, { pid: 4321, code: null, signal: null })
   })
 
   test('a size or an entry that is configured anew counts more; the rest is kept', () => {
     const { content, config, folder, release } = setUp()
-    assert.deepEqual(pick(inherit(content, { ...config, workers: 3 }, null)), { workers: 3, id: 'r3' })
+    assert.deepEqual(pick(restoreMemory(content, { ...config, workers: 3 }, null)), { workers: 3, id: 'r3' })
     const other = path.join(folder, 'other.js')
     writeFileSync(other, '')
-    const { release: fresh, ...rest } = inherit(content, { ...config, entry: other }, null)
+    const { release: fresh, ...rest } = restoreMemory(content, { ...config, entry: other }, null)
     assert.deepEqual([fresh, rest.workers, rest.left.length, rest.nextWorker], [null, 4, 1, 9])
     assert.equal(release.entry, config.entry)
   })
@@ -86,7 +85,7 @@ describe('inherit', () => {
   test('a release that is no longer on the disk is none: one is made of what is configured', () => {
     const { content, config, release, folder } = setUp()
     const gone = { ...content, release: { ...release, entry: path.join(folder, 'old', 'app.js') } }
-    assert.deepEqual(pick(inherit(gone, config, null)), { workers: 4, id: undefined })
+    assert.deepEqual(pick(restoreMemory(gone, config, null)), { workers: 4, id: undefined })
   })
 
   /** @type {[string, (content: any) => any][]} */
@@ -103,8 +102,8 @@ describe('inherit', () => {
   for (const [what, spoil] of useless) {
     test(`a memory ${what} is none`, () => {
       const { content, config } = setUp()
-      assert.deepEqual(inherit(spoil(content), config, null).left, [])
-      assert.equal(inherit(spoil(content), config, null).lost, null)
+      assert.deepEqual(restoreMemory(spoil(content), config, null).left, [])
+      assert.equal(restoreMemory(spoil(content), config, null).lost, null)
     })
   }
 })
@@ -141,13 +140,22 @@ describe('what is remembered', () => {
     size = 5
     events.publish({ type: 'scale.changed' })
     assert.equal(memory.read().desiredWorkers, 5)
-    remembering.stop()
     size = 6
-    events.publish({ type: 'scale.changed' })
-    assert.equal(memory.read().desiredWorkers, 5)
-
     remembering.handOver()
     assert.deepEqual([memory.read().desiredWorkers, memory.read().handedOver], [6, true])
+    size = 7
+    events.publish({ type: 'scale.changed' })
+    assert.equal(memory.read().desiredWorkers, 6, 'the cluster is another master\'s now')
+  })
+
+  test('is forgotten for good where nothing is left to go on with', () => {
+    const { memory, config, content: { release } } = setUp()
+    const events = createEventStream()
+    const remembering = rememberFor({ memory, events, config, releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    events.publish({ type: 'worker.ready' })
+    remembering.forget()
+    events.publish({ type: 'worker.listening' })
+    assert.equal(memory.read(), null)
   })
 
   test('is tried again with the next event where it could not be written', (t) => {
@@ -161,10 +169,10 @@ describe('what is remembered', () => {
     assert.equal(memory.read().desiredWorkers, 2)
   })
 
-  test('can be inherited as it was written', () => {
+  test('can be restored as it was written', () => {
     const { memory, config, content } = setUp()
     memory.write(content)
-    assert.equal(inherit(memory.read(), config, null).left.length, 1)
+    assert.equal(restoreMemory(memory.read(), config, null).left.length, 1)
   })
 
   test('of a lost master becomes the next one\'s own by its signature; where there is none, none is made', () => {
@@ -174,20 +182,18 @@ describe('what is remembered', () => {
     memory.write({ ...content, handedOver: true })
     signMemory(memory)
     assert.deepEqual(memory.read(), { ...content, master: NEXT })
-    assert.equal(inherit(memory.read(), config, null).lost?.pid, process.pid)
+    assert.equal(restoreMemory(memory.read(), config, null).lost?.pid, process.pid)
     memory.clear()
     assert.equal(memory.read(), null)
   })
 })
 
-test('a release of the master before is never made again, even where the history has forgotten it', () => {
-  const { release } = setUp()
-  const options = { options: OPTIONS, release, time: 0 }
-  assert.equal(createState({ ...options, lastRelease: 5 }).nextRelease, 6)
-  assert.equal(createState({ ...options, lastRelease: 0 }).nextRelease, 4)
+test('the numbers of releases that were given out are known, also those of refused rollouts', () => {
+  const { content, config } = setUp()
+  assert.equal(restoreMemory({ ...content, nextRelease: 7 }, config, null).lastRelease, 6)
 })
 
-/** @param {import('../../../server/handover/memory.js').Inheritance} inheritance */
+/** @param {import('../../../server/handover/memory.js').Restored} restored */
 function pick ({ workers, release }) {
   return { workers, id: release?.id }
 }

@@ -83,6 +83,7 @@ async function setUp () {
     abandoned: 0,
     finish: () => {},
     finished: /** @type {Promise<void>} */ (Promise.resolve()),
+    startBlocked: new Promise(() => {}),
     start () {},
     memory: () => ({ workers: [] }),
     snapshot: () => ({ state: supervisor.state }),
@@ -94,7 +95,7 @@ async function setUp () {
     keeper: /** @type {any} */ (keeper),
     config: /** @type {any} */ ({ entry, workers: 2 }),
     dataDir: /** @type {any} */ ({ historyFile: path.join(folder, 'history.db'), memory: { read: () => null } }),
-    releases: /** @type {any} */ ({ begin: async () => {}, first: async () => ({ id: 'r1', entry, path: folder }) }),
+    releases: /** @type {any} */ ({ begin: async () => {}, resume: async () => ({ id: 'r1', entry, path: folder }), follow () {} }),
     supervise: ({ events }) => {
       outbox = events
       return /** @type {any} */ (supervisor)

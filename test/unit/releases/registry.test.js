@@ -29,7 +29,7 @@ function git (folder, ...words) {
 
 /**
  * Releases of an app in a folder of its own, kept in a real database.
- * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'snapshot' | 'live', root?: string, keep?: number, data?: string, inUse?: string[], drifted?: string[] } & Partial<import('../../../server/releases/registry.js').WorkerConfig>} [how]
+ * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'snapshot' | 'live', root?: string, keep?: number, data?: string, inUse?: string[], drifted?: string[] } & Partial<import('../../../server/releases/launch-spec.js').WorkerConfig>} [how]
  */
 async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10, data = tempFolder(), inUse = [], drifted = [], ...more } = {}) {
   const dataDir = openDataDir(data)
@@ -46,14 +46,14 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
       return answer.config
     },
     dataDir,
-    inUse: () => inUse,
     isDrifted: (id) => drifted.includes(id),
-    onCreated: ({ id }) => created.push(id),
     onError: (error) => errors.push(error),
     now: () => clock.time++
   })
   await releases.begin()
   releases.open(history.releases, history.lastReleaseNumber)
+  const supervisor = /** @type {any} */ ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: null } }) })
+  releases.follow({ events: { publish: (event) => { created.push(String(event.release)); return /** @type {any} */ (event) } }, supervisor })
   return { releases, folder, data, dataDir, history, created, errors, inUse, configure (/** @type {any} */ changes) { answer.config = changes instanceof Error ? changes : { ...config, ...changes } } }
 }
 
@@ -398,7 +398,7 @@ describe('what is kept', () => {
 
     const { releases } = await registry({ folder, mode: 'snapshot', env: { A: '2' }, data: before.data })
     assert.deepEqual(releases.list().items.map(({ id, outcome, rollout, note }) => [id, outcome, rollout, note]), [['r2', 'succeeded', 4, 'n'], ['r1', 'failed', null, null]])
-    const adopted = releases.adopt(/** @type {any} */ (JSON.parse(JSON.stringify(second))))
+    const adopted = await releases.resume(/** @type {any} */ (JSON.parse(JSON.stringify(second))))
     assert.deepEqual([adopted.environmentChanged, adopted.args, adopted.environment?.digest], [true, ['x'], second.environment?.digest])
     assert.deepEqual(releases.environment('r2'), { A: '2' })
     const old = await releases.load('r1')
@@ -421,12 +421,31 @@ describe('what is kept', () => {
     assert.equal((await releases.prepare(ACTOR)).id, 'r2')
   })
 
+  test('a number that another master has given out is not given again, whatever the history knows', async () => {
+    const { releases } = await registry()
+    await releases.begin({ lastNumber: 6 })
+    assert.equal((await releases.prepare(ACTOR)).id, 'r7')
+  })
+
+  test('what is made before anybody listens is told of once, when somebody does', async () => {
+    const dataDir = openDataDir(tempFolder())
+    const folder = write({ 'app.js': '' })
+    const releases = createReleases({ config: /** @type {any} */ ({ entry: path.join(folder, 'app.js'), cwd: folder, args: [], execArgv: [], env: {}, releases: { mode: 'auto', keep: 10 } }), dataDir })
+    await releases.begin()
+    const { id } = await releases.resume(null)
+    const told = /** @type {unknown[]} */ ([])
+    const parts = { events: { publish: (/** @type {any} */ event) => told.push([event.type, event.release, event.actor]) }, supervisor: { releasesInUse: () => [], snapshot: () => ({ release: { id } }) } }
+    releases.follow(/** @type {any} */ (parts))
+    releases.follow(/** @type {any} */ (parts))
+    assert.deepEqual(told, [['release.created', 'r1', 'system']])
+  })
+
   test('with the same variables nothing is said of them', async () => {
     const before = await registry({ env: { A: '1' } })
     const release = await before.releases.prepare(ACTOR)
     before.history.close()
     const { releases } = await registry({ folder: before.folder, env: { A: '1' }, data: before.data })
-    assert.deepEqual(releases.adopt(release), release)
+    assert.deepEqual(await releases.resume(release), release)
   })
 
   test('the one before is the last that has served, whatever came of later deploys of it, and is kept', async () => {

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { describe, test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
-import { createNotifier } from '../../../server/webhooks/webhooks.js'
+import { createWebhooks } from '../../../server/webhooks/webhooks.js'
 
 const SECRET = 'whsec_' + Buffer.from('the secret of this test').toString('base64')
 
@@ -34,7 +34,7 @@ async function setUp (t, { answers = [], target = {}, options = {} } = {}) {
   events.subscribe((event) => published.push(event))
   /** @type {any[]} */
   const logged = []
-  const notifier = createNotifier({
+  const notifier = createWebhooks({
     targets: [{ url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...target }],
     events,
     deck: { app: '/srv/app.js', pid: 1, version: '0.1.0' },

@@ -1,0 +1,86 @@
+import { constants } from 'node:os'
+import { mayChange } from '../releases/resolve.js'
+
+const EADDRINUSE = -constants.errno.EADDRINUSE
+/** Orphans look for orders ten times as seldom; until it is bound, connections are refused. */
+const BLOCKED_RETRY_MS = 20
+/** How long an address that another starting worker has is waited for. */
+const CONTENTION_MS = 2000
+/** One of each kind is enough to know what a worker does. */
+const MAX_RESOURCES = 50
+
+/**
+ * What the own side of a worker says; the app's code could have sent anything under our name.
+ * @param {object} parts
+ * @param {() => import('../lifecycle/state.js').PoolState} parts.state
+ * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
+ * @param {(input: any) => void} parts.receive
+ * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
+ * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
+ * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept'>} parts.vitals
+ * @param {{ accept: (worker: number, body: any) => void }} parts.judge
+ * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded'>} parts.drift
+ * @param {() => number} parts.now
+ * @param {(key: string) => boolean} parts.mayMakeWay  whether an address that is taken will be free soon
+ * @param {(query: any, errno: number) => boolean} parts.onBindFailed  whether the start ends with it
+ * @param {(files: unknown[]) => void} parts.onLoaded
+ * @param {(worker: number, reply: any) => void} parts.onDiagnosed
+ * @param {(worker: number, message: string) => void} parts.onUnreadable
+ */
+export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, onUnreadable }) {
+  const messages = {
+    socket (/** @type {number} */ worker, /** @type {any} */ request) {
+      const { seq, query, data } = request
+      if (!handles.has(worker)) return
+      if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(hear, BLOCKED_RETRY_MS, worker, request)
+      const { handle, ...reply } = sockets.request(worker, { query, data })
+      if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(hear, BLOCKED_RETRY_MS, worker, request)
+      handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
+    },
+    'release-socket': (/** @type {number} */ worker, /** @type {any} */ { key }) => sockets.release(worker, key),
+    'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { seq, query, errno }) {
+      if (!onBindFailed(query, errno)) handles.get(worker)?.tell({ type: 'socket', seq, key: '', errno })
+    },
+    listening: (/** @type {number} */ worker, /** @type {any} */ { address, isFixed }) => receive({ type: 'worker-listening', worker, url: clip(address), isFixed: isFixed === true }),
+    closed: (/** @type {number} */ worker, /** @type {any} */ { address }) => receive({ type: 'worker-closed', worker, url: clip(address) }),
+    active: (/** @type {number} */ worker, /** @type {any} */ { resources }) => receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clip) }),
+    probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
+    ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
+      const handle = handles.get(worker)
+      if (handle && 'accept' in handle) handle.accept()
+      sockets.establish(worker)
+      receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
+    },
+    diagnosed: onDiagnosed,
+    crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
+    files (/** @type {number} */ worker, /** @type {any} */ { files }) {
+      const known = state().workers[worker]
+      if (!known || !Array.isArray(files)) return
+      if (mayChange(state().releases[known.release])) drift.noteLoaded(known.release, files, { forkedAt: Date.parse(known.startedAt) })
+      onLoaded(files)
+    },
+    drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
+    vitals (/** @type {number} */ worker, /** @type {any} */ body) {
+      const known = state().workers[worker]
+      if (!known) return
+      vitals.accept(worker, known.slot, body)
+      if (state().rollout) judge.accept(worker, body)
+    }
+  }
+  return hear
+
+  /** @param {number} worker @param {any} body */
+  function hear (worker, body) {
+    try {
+      watchdog.heard(worker, body)
+      if (Object.hasOwn(messages, body.type)) messages[/** @type {keyof typeof messages} */ (body.type)](worker, body)
+    } catch (/** @type {any} */ error) {
+      onUnreadable(worker, `a message that cannot be read: ${error.message}`)
+    }
+  }
+}
+
+/** @param {unknown} text of the app's own */
+function clip (text) {
+  return String(text).slice(0, 1000)
+}

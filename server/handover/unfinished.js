@@ -1,0 +1,10 @@
+/**
+ * Ends, on record, the rollouts of a master that could not do so itself.
+ * @param {{ history: Pick<import('../../db/history.js').History, 'unfinishedRollouts'>, events: Pick<import('../events/stream.js').EventStream, 'publish'> }} parts
+ */
+export function endUnfinished ({ history, events }) {
+  for (const rollout of history.unfinishedRollouts()) {
+    const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? 'its master ended while it ran' }
+    events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
+  }
+}

@@ -1,0 +1,30 @@
+import { DeckError } from '../errors.js'
+import { digestMarks, markVariables, readVariables } from './environment.js'
+
+/**
+ * What of a configuration concerns workers and is read anew at each deploy. The values of variables stay in memory.
+ * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'env' | 'envFile'>} WorkerConfig
+ * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} LaunchSpec
+ */
+
+/**
+ * @param {WorkerConfig} config @param {string} key of the digests
+ * @returns {Promise<LaunchSpec>}
+ * @throws {DeckError} invalid-config
+ */
+export async function readLaunchSpec (config, key) {
+  const values = await readVariables(config)
+  const marks = markVariables(values, key)
+  return { config, values, marks, digest: digestMarks(key, marks) }
+}
+
+/** @param {() => Promise<WorkerConfig>} reload @returns {Promise<WorkerConfig>} @throws {DeckError} invalid-config */
+export async function reloadConfig (reload) {
+  try {
+    return await reload()
+  } catch (/** @type {any} */ error) {
+    // A name that is none is as wrong in a file as any value.
+    if (error.code === 'unknown-option') throw new DeckError('invalid-config', error.message, { cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,27 @@
+/** @typedef {ReturnType<typeof createClosers>} Closers */
+
+/**
+ * What has been opened and is to be closed again, the last one first: for a start that fails half-way, a hand-over and
+ * an end alike.
+ */
+export function createClosers () {
+  /** @type {((how: { handsOver: boolean }) => unknown)[]} */
+  const stack = []
+
+  return {
+    /**
+     * @template T
+     * @param {T} opened @param {(opened: T, how: { handsOver: boolean }) => unknown} close  may take its time
+     * @returns {T}
+     */
+    add (opened, close) {
+      stack.push((how) => close(opened, how))
+      return opened
+    },
+
+    /** @param {{ handsOver?: boolean }} [how] `handsOver`: another master goes on with what there is one of */
+    async close ({ handsOver = false } = {}) {
+      while (stack.length > 0) await stack.pop()?.({ handsOver })
+    }
+  }
+}
