@@ -30,8 +30,8 @@ const ROOMS = {
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/'], never: OF_THE_CLUSTER },
-  dashboard: { because: ADMIN, may: ['api/', 'events/', 'health.js', '../public/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['config/', 'systemd/'], never: OF_THE_CLUSTER }
+  dashboard: { because: ADMIN, may: ['api/', 'events/', 'health.js', 'manual.js', '../public/'], never: OF_THE_CLUSTER },
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['config/', 'manual.js', 'systemd/'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */

@@ -9,6 +9,7 @@ import { crashes } from './cli/crashes.js'
 import { diagnose, kill } from './cli/diagnose.js'
 import { parseDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
+import { addHelpCommand } from './cli/help.js'
 import { logs } from './cli/logs.js'
 import { clean } from './cli/output.js'
 import { releases } from './cli/releases.js'
@@ -49,7 +50,7 @@ async function createProgram (argv, terminal, outcome) {
     .description(description)
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
+    .helpCommand(false)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.stdout.write(text),
@@ -77,6 +78,7 @@ async function createProgram (argv, terminal, outcome) {
   if (argv.includes('systemd')) await addSystemdOptions(systemd)
 
   addClientCommands(program, terminal)
+  addHelpCommand(program)
   return program
 }
 

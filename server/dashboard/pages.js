@@ -5,6 +5,7 @@ import { crashModel } from './crash-page.js'
 import { countOpen, crashesModel } from './crashes-page.js'
 import { CSV_TYPE, sendExport } from '../api/export.js'
 import { deploysModel } from './deploys-page.js'
+import { docsModel } from './docs-page.js'
 import { eventModel, exportQuery, historyModel } from './history-page.js'
 import { logsFile, logsModel } from './logs-page.js'
 import { blockedReason, overviewModel } from './overview.js'
@@ -101,6 +102,10 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
     const model = await logsModel({ logs: deck.logs, params: queryOf(req) })
     if (req.get('HX-Request')) res.set('HX-Push-Url', model.urls?.page ?? req.originalUrl)
     res.status(model.problem?.status ?? 200).type('html').send(page('logs', { now: now(), ...model }))
+  })
+
+  router.get('/docs{/:name}', async (req, res) => {
+    res.type('html').send(page('docs', await docsModel({ name: req.params.name, now: now() })))
   })
 
   for (const [path, type, mediaType] of LOG_FILES) {

@@ -1,0 +1,84 @@
+import { DeckError } from '../errors.js'
+import { createSlugs, manualIndex, manualPage, manualPages } from '../manual.js'
+
+const INDEX_TITLE = 'Manual'
+const SAFE_URL = /^(https?:\/\/|\/docs|#)/
+
+/** @type {Map<string, string>} HTML by name of the page: the files belong to this version, and do not change under it */
+const rendered = new Map()
+
+/**
+ * One page of the manual, or its index.
+ * @param {{ name?: string, now: number }} parts
+ * @throws {DeckError} not-found
+ */
+export async function docsModel ({ name, now }) {
+  const pages = manualPages()
+  const markdown = name === undefined ? manualIndex() : manualPage(name)
+  if (markdown === null) throw new DeckError('not-found', 'The manual has no such page')
+  const place = pages.findIndex((page) => page.name === name)
+  return {
+    now,
+    name,
+    pages,
+    title: pages[place]?.title ?? INDEX_TITLE,
+    html: await render(name ?? '', markdown),
+    previous: pages[place - 1] ?? null,
+    next: pages[place + 1] ?? null
+  }
+}
+
+/** @param {string} name @param {string} markdown */
+async function render (name, markdown) {
+  const known = rendered.get(name)
+  if (known !== undefined) return known
+  const html = await toHtml(markdown)
+  rendered.set(name, html)
+  return html
+}
+
+/**
+ * HTML in the Markdown comes out as text.
+ * @param {string} markdown @returns {Promise<string>}
+ */
+export async function toHtml (markdown) {
+  // Most masters never show a page of the manual.
+  const { Marked } = await import('marked')
+  const slugOf = createSlugs()
+  const marked = new Marked({
+    renderer: {
+      html: ({ text }) => escape(text),
+      heading ({ tokens, depth, text }) {
+        return `<h${depth} id="${escape(slugOf(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+      },
+      link ({ href, tokens }) {
+        const text = this.parser.parseInline(tokens)
+        const url = servedUrl(href)
+        return SAFE_URL.test(url) ? `<a href="${escape(url)}">${text}</a>` : text
+      },
+      // Pictures would come from somewhere else, which the page may not ask.
+      image: ({ text }) => escape(text)
+    }
+  })
+  const html = /** @type {string} */ (marked.parse(markdown, { async: false }))
+  // Only what scrolls by itself has to take the focus; a table or a block of code does where the screen is narrow.
+  return html
+    .replaceAll('<table>', '<div class="doc-table" role="group" aria-label="Table" tabindex="0"><table>')
+    .replaceAll('</table>', '</table></div>')
+    .replaceAll('<pre>', '<pre tabindex="0">')
+}
+
+/** The pages link each other by file, as they lie in their folder. @param {string} href */
+function servedUrl (href) {
+  const [, name, hash = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? []
+  if (name === undefined) return href
+  return `/docs${name === 'README' ? '' : `/${name}`}${hash}`
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const ENTITIES = Object.freeze({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })
+
+/** @param {string} text */
+function escape (text) {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character])
+}

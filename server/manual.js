@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * The manual: one set of Markdown pages for a code host, the terminal and the dashboard. Its index lists them in their order.
+ * @typedef {{ name: string, title: string, about: string }} Page
+ */
+
+const FOLDER = new URL('../views/docs/', import.meta.url)
+const INDEX = 'README'
+const LISTED = /^- \[(?<title>[^\]]+)\]\((?<name>[\w-]+)\.md\): (?<about>.+)$/gm
+/** Marks for those who edit a page, and for its tests. */
+const COMMENT_LINE = /^<!-- .* -->\n/gm
+
+/** @returns {Page[]} in the order in which one reads them */
+export function manualPages () {
+  return [...manualIndex().matchAll(LISTED)].map(({ groups }) => /** @type {Page} */ ({ ...groups }))
+}
+
+/** @returns {string} Markdown */
+export function manualIndex () {
+  return read(INDEX)
+}
+
+/** @param {string} name @returns {string | null} Markdown; null: there is no such page */
+export function manualPage (name) {
+  return manualPages().some((page) => page.name === name) ? read(name) : null
+}
+
+/** @param {string} name */
+function read (name) {
+  return readFileSync(new URL(`${name}.md`, FOLDER), 'utf8').replace(COMMENT_LINE, '')
+}
+
+/**
+ * Ids of headings as code hosts make them, so that a link leads to the same place everywhere.
+ * @returns {(heading: string) => string} for the headings of one page, in their order
+ */
+export function createSlugs () {
+  /** @type {Map<string, number>} */
+  const seen = new Map()
+  return (heading) => {
+    const slug = heading.trim().toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '').replaceAll(' ', '-')
+    const count = seen.get(slug) ?? 0
+    seen.set(slug, count + 1)
+    return count === 0 ? slug : `${slug}-${count}`
+  }
+}

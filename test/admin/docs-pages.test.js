@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { manualPages } from '../../server/manual.js'
+import { rawRequest, startAdmin } from '../support/admin.js'
+
+const PAGE = { Accept: 'text/html' }
+
+/** @param {import('node:test').TestContext} t */
+async function setUp (t) {
+  const admin = await startAdmin(t)
+  const Cookie = await admin.signIn()
+  return { admin, visit: (/** @type {string} */ path, headers = {}) => rawRequest(admin, { path, headers: { ...PAGE, Cookie, ...headers } }) }
+}
+
+test('the manual is for those who are signed in', async (t) => {
+  const { admin } = await setUp(t)
+  for (const path of ['/docs', '/docs/logs']) {
+    const answer = await rawRequest(admin, { path, headers: PAGE })
+    assert.deepEqual([answer.status, answer.headers.location], [303, `/sign-in?next=${encodeURIComponent(path)}`])
+  }
+})
+
+test('every page of the manual is served, with a list of all and the one it is marked', async (t) => {
+  const { visit } = await setUp(t)
+  const pages = manualPages()
+  for (const path of ['/docs', ...pages.map(({ name }) => `/docs/${name}`)]) {
+    const { status, text } = await visit(path)
+    assert.equal(status, 200, path)
+    for (const { name } of pages) assert.ok(text.includes(`href="/docs/${name}"`), `${path} does not list ${name}`)
+    assert.match(text, new RegExp(`<a href="${path}" aria-current="page">`))
+    assert.match(text, /<h1 id="/)
+    assert.doesNotMatch(text, /&lt;!--|href="[^"]*\.md/)
+  }
+})
+
+test('a page that is not there is a 404 like any other, whatever its name', async (t) => {
+  const { visit } = await setUp(t)
+  for (const path of ['/docs/nothing', '/docs/README', '/docs/logs.md', '/docs/..%2f..%2fpackage', '/docs/__proto__', '/docs/logs/more', '/docs/%00']) {
+    const { status, text } = await visit(path)
+    assert.equal(status, 404, path)
+    assert.match(text, /<h1>Not found<\/h1>/)
+  }
+})

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { alignTables } from '../../../server/cli/help.js'
+import { run } from '../../../server/cli.js'
+import { manualPage, manualPages } from '../../../server/manual.js'
+
+/** @param {string[]} argv */
+async function cli (...argv) {
+  const output = { stdout: '', stderr: '' }
+  const stream = (/** @type {'stdout' | 'stderr'} */ name) => /** @type {any} */ ({ isTTY: false, write: (/** @type {string} */ text) => { output[name] += text } })
+  const code = await run(argv, { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, cwd: '/' })
+  return { code, ...output }
+}
+
+test('help lists the commands and the topics of the manual', async () => {
+  for (const argv of [['help'], ['--help']]) {
+    const { code, stdout, stderr } = await cli(...argv)
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(stdout, /^ {2}deploy /m)
+    for (const { name, about } of manualPages()) assert.match(stdout, new RegExp(`^  ${name} +${about.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`, 'm'))
+  }
+})
+
+test('help of a topic prints its page', async () => {
+  for (const { name, title } of manualPages()) {
+    const { code, stdout } = await cli('help', `${name}.md`)
+    assert.equal(code, 0)
+    assert.ok(stdout.startsWith(`# ${title}\n`), name)
+    assert.doesNotMatch(stdout, /<!--/)
+  }
+  assert.equal((await cli('help', 'getting-started')).stdout, alignTables(String(manualPage('getting-started'))))
+})
+
+test('a command comes before the page of its name, and says where that is', async () => {
+  for (const argv of [['help', 'logs'], ['logs', '--help']]) {
+    const { code, stdout } = await cli(...argv)
+    assert.equal(code, 0)
+    assert.match(stdout, /^Usage: clusterdeck logs .*--follow.*\nManual: clusterdeck help logs\.md\n$/s)
+  }
+  assert.doesNotMatch((await cli('help', 'scale')).stdout, /Manual:/)
+})
+
+test('help of what is neither is a usage error that names the nearest', async () => {
+  for (const [topic, nearest] of [['deply', 'deploy'], ['getting-strated', 'getting-started'], ['log.md', 'logs']]) {
+    assert.deepEqual(await cli('help', topic), { code: 2, stdout: '', stderr: `clusterdeck: help: no command or topic is called "${topic}" (did you mean "${nearest}"?)\n` })
+  }
+  assert.equal((await cli('help', '../../package')).code, 2)
+})
+
+test('tables line up in a terminal', () => {
+  assert.equal(alignTables('text\n\n| a | b |\n| --- | --- |\n| `x \\| y` | long one |\n| z |  |\n\nmore'), 'text\n\na        b\n-------  -\n`x | y`  long one\nz\n\nmore')
+})
