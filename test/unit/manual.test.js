@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { marked } from 'marked'
+import { clusterResources } from '../../server/api/cluster.js'
+import { crashResources } from '../../server/api/crashes.js'
+import { diagnosticsResources } from '../../server/api/diagnostics.js'
+import { eventFeedResources } from '../../server/api/event-feed.js'
+import { eventResources } from '../../server/api/events.js'
+import { logResources } from '../../server/api/logs.js'
+import { releaseResources } from '../../server/api/releases.js'
+import { rolloutResources } from '../../server/api/rollouts.js'
+import { signInLinkResources } from '../../server/api/sign-in-links.js'
+import { vitalsResources } from '../../server/api/vitals.js'
+import { run } from '../../server/cli.js'
+import { OPTIONS } from '../../server/config/options.js'
+import { createSlugs, manualPages } from '../../server/manual.js'
+import { eventsTable } from '../support/events-table.js'
+import { optionsTable } from '../support/options-table.js'
+
+const root = new URL('../../', import.meta.url)
+const folder = new URL('views/docs/', root)
+const files = readdirSync(folder).filter((name) => name.endsWith('.md'))
+
+test('the list of pages has every page once, by its own title', () => {
+  const pages = manualPages()
+  assert.deepEqual(pages.map(({ name }) => `${name}.md`).sort(), files.filter((name) => name !== 'README.md'))
+  for (const { name, title } of pages) assert.equal(textOf(new URL(`${name}.md`, folder)).split('\n')[0], `# ${title}`)
+})
+
+for (const file of ['README.md', ...files.map((name) => `views/docs/${name}`)]) {
+  test(`every link of ${file} leads somewhere`, () => {
+    const url = new URL(file, root)
+    for (const href of linksOf(textOf(url)).filter((each) => !/^https?:/.test(each))) {
+      const target = new URL(href, url)
+      const hash = decodeURIComponent(target.hash.slice(1))
+      target.hash = ''
+      assert.ok(existsSync(target), `${href}: no such file`)
+      if (hash) assert.ok(headingsOf(textOf(target)).includes(hash), `${href}: no such heading`)
+    }
+  })
+}
+
+test('the pages hold no HTML, and link nothing outside of their folder, where nobody serves it', () => {
+  for (const name of files) {
+    const text = textOf(new URL(name, folder)).replace(/^<!-- \/?[a-z]+ -->\n/gm, '')
+    const html = tokensOf(text).filter(({ type }) => type === 'html')
+    assert.deepEqual(html, [], name)
+    for (const href of linksOf(text)) assert.match(href, /^(https?:\/\/|[\w-]+\.md(#|$)|#)/, name)
+  }
+})
+
+for (const [page, mark, table, maker] of /** @type {[string, string, string, string][]} */ ([
+  ['options', 'options', optionsTable(), 'options-table.js'],
+  ['states', 'events', eventsTable(), 'events-table.js']
+])) {
+  test(`the table of ${mark} is that of the code`, () => {
+    const [, shown] = textOf(new URL(`${page}.md`, folder)).match(new RegExp(`<!-- ${mark} -->\\n(.*?)<!-- /${mark} -->`, 's')) ?? []
+    assert.equal(shown, table, `node test/support/${maker} prints it`)
+  })
+}
+
+test('every command and every flag is on the page of the command line', async () => {
+  const text = textOf(new URL('cli.md', folder))
+  const [, list] = (await helpOf()).match(/^Commands:\n(.*?)\n\n/ms) ?? []
+  const commands = [...list.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name)
+  assert.ok(commands.length > 20)
+  for (const command of commands) {
+    assert.match(text, new RegExp(`\`(clusterdeck )?${command}\\b`))
+    // What start takes is on the page of options, and systemd takes that too.
+    const flags = new Set([...(await helpOf(command)).matchAll(/(?<=^ {2}(?:-\w, )?)--[a-z\d-]+/gm)].map(([flag]) => flag))
+    for (const { flag } of OPTIONS) if (['start', 'systemd'].includes(command)) flags.delete(flag)
+    for (const flag of flags) assert.match(text, new RegExp(`\`${flag}[ \`]`), `${command} ${flag}`)
+  }
+})
+
+test('every call of the API is on its page', () => {
+  const text = textOf(new URL('api.md', folder))
+  const parts = /** @type {any} */ ({ deck: {}, now: Date.now })
+  const resources = [clusterResources, crashResources, diagnosticsResources, eventFeedResources, eventResources, logResources, releaseResources, rolloutResources, signInLinkResources, vitalsResources]
+    .flatMap((make) => Object.entries(make(parts)))
+  const calls = resources.flatMap(([path, resource]) => Object.keys(resource).map((method) => ({ method, path: path.replace(':release', ':id').replace(/:(\w+)/g, '{$1}') })))
+  assert.ok(calls.length > 30)
+  for (const { method, path } of calls) {
+    const verb = path.slice(path.lastIndexOf('/') + 1)
+    const siblings = path.slice(0, path.lastIndexOf('/'))
+    // A row names several verbs of one thing: `POST …/pause`, `resume`.
+    const isNamed = text.includes(`\`${method} /api/v1${path}\``) || text.includes(`\`${method} /api/v1${path}?`) ||
+      text.split('\n').some((row) => row.includes(`\`${method} /api/v1${siblings}/`) && row.includes(`\`${verb}\``))
+    assert.ok(isNamed, `${method} ${path}`)
+  }
+})
+
+/** @param {URL} url */
+function textOf (url) {
+  return readFileSync(url, 'utf8')
+}
+
+/** @param {string} markdown @returns {any[]} */
+function tokensOf (markdown) {
+  /** @type {any[]} */
+  const tokens = []
+  marked.walkTokens(marked.lexer(markdown), (token) => { tokens.push(token) })
+  return tokens
+}
+
+/** @param {string} markdown @returns {string[]} */
+function linksOf (markdown) {
+  return tokensOf(markdown).filter(({ type }) => type === 'link').map(({ href }) => href)
+}
+
+/** @param {string} markdown */
+function headingsOf (markdown) {
+  return tokensOf(markdown).filter(({ type }) => type === 'heading').map(({ text }) => text).map(createSlugs())
+}
+
+/** @param {...string} topic */
+async function helpOf (...topic) {
+  let text = ''
+  const stdout = /** @type {any} */ ({ write: (/** @type {string} */ part) => { text += part } })
+  assert.equal(await run(['help', ...topic], { stdout, stderr: stdout, env: {}, cwd: '/' }), 0)
+  return text
+}
