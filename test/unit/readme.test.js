@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { manualPages } from '../../server/manual.js'
 
 const MAX_BYTES = 12_000
+const MAX_CONTRIBUTING_BYTES = 8000
 
 const root = new URL('../../', import.meta.url)
 const readme = readFileSync(new URL('README.md', root), 'utf8')
@@ -21,4 +22,16 @@ test('every picture that it shows is there', () => {
 
 test('it leads to every page of the manual', () => {
   for (const { name, title } of manualPages()) assert.ok(readme.includes(`[${title}](views/docs/${name}.md)`), name)
+})
+
+test('the page for contributors names every room of the server, and only files that are there', () => {
+  const text = readFileSync(new URL('CONTRIBUTING.md', root), 'utf8')
+  assert.ok(Buffer.byteLength(text) <= MAX_CONTRIBUTING_BYTES, 'it is to be read in one go')
+  const [, table] = text.match(/^\| room \|.*?\n(\|.*?)\n\n/ms) ?? []
+  const rooms = [...table.matchAll(/(?<=^\| .*)`([a-z]+)\/`/gm)].map(([, room]) => room)
+  const folders = readdirSync(new URL('server/', root), { withFileTypes: true }).filter((each) => each.isDirectory()).map(({ name }) => name)
+  assert.deepEqual(rooms.filter((room) => folders.includes(room)).sort(), folders.sort())
+  for (const [, file] of text.matchAll(/`([\w./-]+\/[\w.-]+\.(?:js|eta|md))`/g)) {
+    assert.ok(existsSync(new URL(file, root)) || existsSync(new URL(`server/${file}`, root)), file)
+  }
 })
