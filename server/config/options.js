@@ -14,8 +14,8 @@ const ROLLOUT = {
   }),
   minReadyMs: milliseconds('how long a new worker has to be ready, and not crash, before the old one drains').default(0),
   canary: group({
-    workers: integer(0, MAX_WORKERS, 'so many new workers serve beside all old ones first and are compared with them; 0: none').default(0),
-    durationMs: integer(1000, MAX_TIMER_MS, 'for how long', 'ms').default(30_000)
+    workers: integer(0, MAX_WORKERS, 'new workers that first serve beside all old ones and are compared with them; 0: none').default(0),
+    durationMs: integer(1000, MAX_TIMER_MS, 'how long these serve before they are judged', 'ms').default(30_000)
   }),
   limits: group({
     crashes: integer(0, 10_000, 'how many workers of the new release may crash before the deploy has failed').default(0),
@@ -24,9 +24,9 @@ const ROLLOUT = {
     minRequests: integer(1, 1_000_000, 'with fewer answers the new workers are not judged').default(50),
     readyTimeoutMs: milliseconds('how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs').default(0)
   }),
-  progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout that comes no further for this long, a soak aside, has failed; the clock stands still while it is paused', 'ms').default(600_000),
-  onFailure: choice(['rollback', 'hold'], 'what a deploy does that has failed: takes back what it has replaced, or stops where it is and waits for a person'),
-  guardMs: milliseconds('how long a release is watched after its deploy: if it loops in crashes, the one before is rolled back to, once; 0: not at all').default(300_000)
+  progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout without progress for this long, a soak aside, fails; the clock stands still while it is paused', 'ms').default(600_000),
+  onFailure: choice(['rollback', 'hold'], 'what a failed deploy does: take back what it has replaced, or stop where it is and wait for a person'),
+  guardMs: milliseconds('how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not at all').default(300_000)
 }
 
 /** Everything that can be set, as one schema: flags, environment names, help and error messages are derived from it. */
@@ -40,26 +40,26 @@ export const SCHEMA = z.strictObject({
   }),
   envFile: path('a file of variables for the workers (NAME=value, a line each), below those of `env`; read again at each deploy').optional(),
   workers: z.union([z.literal('max'), z.int().min(1).max(MAX_WORKERS)]).default('max').meta({
-    kind: 'integer', hint: 'n|max', expected: `an integer from 1 to ${MAX_WORKERS} or "max"`, description: 'workers to run; max: as many as this process may use CPUs'
+    kind: 'integer', hint: 'n|max', expected: `an integer from 1 to ${MAX_WORKERS} or "max"`, description: 'workers to run; max: one for each CPU that this process may use'
   }),
   dispatch: choice(['shared', 'round-robin'], 'how connections reach workers; shared: each worker accepts by itself, round-robin: the master hands them out in turn'),
   dataDir: path('where the history, the admin token and the logs are kept').default('.clusterdeck'),
   admin: group({
     host: text('the address that the admin page listens on').default('127.0.0.1'),
     port: integer(0, 65535, 'the admin page\'s port; 0: any free one').default(9777),
-    allowedHosts: list('further host names under which the admin page may be asked for, as behind a proxy', ','),
+    allowedHosts: list('more host names by which the admin page can be reached, as behind a proxy', ','),
     sessionTtlMs: milliseconds('how long a browser stays signed in').default(DAY_MS / 2)
   }),
   ready: group({
     signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
     timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
     addresses: choice(['same', 'any'], 'where a new worker has to listen to be ready; same: wherever the worker before it did, so that an app which takes another port when its own is busy cannot leave the old one; any: anywhere'),
-    path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first. Without it nobody asks').optional(),
+    path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first').optional(),
     status: statuses('which answers say that it is ready'),
-    intervalMs: integer(10, 60_000, 'how long after another answer the app is asked again, at first; then twice as long each time, up to a second', 'ms').default(100),
+    intervalMs: integer(10, 60_000, 'how long after any other answer the app is asked again; then twice as long each time, up to a second', 'ms').default(100),
     probeTimeoutMs: integer(1, MAX_TIMER_MS, 'how long one answer may take', 'ms').default(5000),
-    warmup: urlPaths('paths that are then asked for in this order, still before any connection; a bad answer is told, and stops nobody'),
-    warmupRounds: integer(1, 10_000, 'how often all of them are asked for').default(1)
+    warmup: urlPaths('paths that are then requested in this order, before any connection; a bad answer is reported and stops nothing'),
+    warmupRounds: integer(1, 10_000, 'how many times all of them are requested').default(1)
   }),
   drain: group({
     idleGraceMs: milliseconds('how long a draining worker leaves idle connections open').default(5000),
@@ -67,12 +67,12 @@ export const SCHEMA = z.strictObject({
   }),
   stop: group({
     termGraceMs: milliseconds('how long a worker has after SIGTERM before it is killed').default(5000),
-    message: choice(['object', 'text'], 'what is sent to a worker before that SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2 does')
+    message: choice(['object', 'text'], 'what a worker is sent before that SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2 does')
   }),
   crash: group({
-    graceMs: milliseconds('how long a worker that is about to end by an exception may go on answering what it has; then the rest gets a 500. 0: it ends at once').default(1000)
+    graceMs: milliseconds('how long a worker that ends by an exception may answer the requests it has; the rest gets a 500. 0: it ends at once').default(1000)
   }),
-  orphanMs: milliseconds('how long a worker goes on that has lost its master and is not taken over by the next one').default(60_000),
+  orphanMs: milliseconds('how long a worker goes on without a master if no next one takes over').default(60_000),
   keeper: group({
     giveUpAfter: integer(0, 10_000, 'the keeper ends once its master has died this often in a row; 0: never').default(0)
   }),
@@ -87,8 +87,8 @@ export const SCHEMA = z.strictObject({
   }),
   rollout: group(ROLLOUT),
   watchdog: group({
-    timeoutMs: offOr(2000, MAX_TIMER_MS, 'how long a worker\'s event loop may be silent before it is replaced and killed; 0: for ever', 'ms').default(10_000),
-    stack: choice(['on', 'off'], 'whether the stack of such a worker is read before; its inspector is open on the loopback address for that moment')
+    timeoutMs: offOr(2000, MAX_TIMER_MS, 'how long a worker\'s event loop may be silent before it is replaced and killed; 0: no limit', 'ms').default(10_000),
+    stack: choice(['on', 'off'], 'whether the stack of such a worker is read first; its inspector is open on the loopback address for that moment')
   }),
   recycle: group({
     maxRssBytes: offOr(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER, 'a worker that holds more memory than this for 5 seconds is replaced; 0: no limit', 'bytes').default(0),
@@ -97,11 +97,11 @@ export const SCHEMA = z.strictObject({
   }),
   releases: group({
     mode: choice(['auto', 'snapshot', 'live'], 'what a deploy pins; auto: what the entry\'s symbolic link points to, or a plain folder as it is; snapshot: a copy of the app\'s package folder; live: nothing'),
-    root: path('the folder below which a deploy may name a path; without it none may').optional(),
+    root: path('the folder below which a deploy may name a path; without it, no deploy may').optional(),
     keep: integer(1, 100, 'how many releases are kept; one that a worker runs always is').default(10),
-    onDrift: choice(['mark', 'hold'], 'where the files of a release have changed under its workers, a replacement is marked as drifted, or its slot waits until they are restored or something is deployed')
+    onDrift: choice(['mark', 'hold'], 'where the files of a release have changed under its workers: mark a replacement as drifted, or let its slot wait until they are restored or something is deployed')
   }),
-  watch: onOrOff('roll out by itself when a file changes that the workers have loaded, for development').default(false),
+  watch: onOrOff('for development: roll out when a file changes that the workers have loaded').default(false),
   diagnostics: group({
     maxFiles: integer(1, 10_000, 'how many files of diagnostics are kept').default(20),
     maxBytes: integer(1024 * 1024, Number.MAX_SAFE_INTEGER, 'how large they may be together; the newest stays in any case', 'bytes').default(1024 ** 3)
@@ -116,7 +116,7 @@ export const SCHEMA = z.strictObject({
   logs: group({
     maxBytes: integer(64 * 1024, 2 ** 40, 'how large a log file of a slot gets before its older lines are moved into another one').default(10 * 1024 * 1024),
     maxFiles: integer(1, 1000, 'how many such files are kept of each slot and stream').default(5),
-    mirror: choice(['auto', 'on', 'off'], 'whether the output of the workers is repeated on that of the master; auto: if that is a terminal')
+    mirror: choice(['auto', 'on', 'off'], 'whether the master repeats the output of the workers; auto: if its own goes to a terminal')
   }),
   history: group({
     maxAgeMs: integer(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),
