@@ -3,6 +3,8 @@ import { createSlugs, manualIndex, manualPage, manualPages } from '../manual.js'
 
 const INDEX_TITLE = 'Manual'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
+/** A flag or a name is read in one piece. */
+const SHORT_CODE = /<code>([^<\n]{1,40})<\/code>/g
 
 /** @type {Map<string, string>} HTML by name of the page: the files belong to this version, and do not change under it */
 const rendered = new Map()
@@ -66,6 +68,7 @@ export async function toHtml (markdown) {
     .replaceAll('<table>', '<div class="doc-table" role="group" aria-label="Table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
     .replaceAll('<pre>', '<pre tabindex="0">')
+    .replace(SHORT_CODE, '<code class="whole">$1</code>')
 }
 
 /** The pages link each other by file, as they lie in their folder. @param {string} href */

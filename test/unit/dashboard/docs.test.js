@@ -8,7 +8,7 @@ test('HTML in a page comes out as text, wherever it stands', async () => {
   assert.deepEqual(html.match(/<(?!\/?(?:p|h2|code|div|table|thead|tbody|tr|th|td)\b)[^>]*>/g), null)
   assert.match(html, /&lt;script&gt;alert\(1\)&lt;\/script&gt;/)
   assert.match(html, /&lt;img src=x&gt;/)
-  assert.match(html, /<code>&lt;i&gt;<\/code>/)
+  assert.match(html, /<code class="whole">&lt;i&gt;<\/code>/)
 })
 
 test('a link leads to a page, a place or the web; any other is its text', async () => {
@@ -26,6 +26,11 @@ test('tables and code take the focus, as they scroll on a narrow screen', async 
   const html = await toHtml('| a |\n| --- |\n| b |\n\n    code\n')
   assert.match(html, /<div class="doc-table" role="group" aria-label="Table" tabindex="0"><table>/)
   assert.match(html, /<pre tabindex="0">/)
+})
+
+test('short code does not break, longer code and blocks do', async () => {
+  const html = await toHtml(`\`--flag <n>\` \`${'long '.repeat(10)}\`\n\n    block\n`)
+  assert.deepEqual(html.match(/<code[^>]*>/g), ['<code class="whole">', '<code>', '<code>'])
 })
 
 test('every page follows the one before it, and the index comes first', async () => {
