@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { manualPages } from '../../server/manual.js'
 
 const MAX_BYTES = 12_000
-const MAX_CONTRIBUTING_BYTES = 8000
+const MAX_CONTRIBUTING_BYTES = 8192
 
 const root = new URL('../../', import.meta.url)
 const readme = readFileSync(new URL('README.md', root), 'utf8')
