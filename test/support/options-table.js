@@ -12,7 +12,7 @@ const GROUPS = [
   ['Logs, history and diagnostics', ['logs', 'history', 'diagnostics'], '[Logs](logs.md)']
 ]
 
-/** The tables of options in the manual, made from the schema: `node test/support/options-table.js` prints them. */
+/** The tables of options in the manual, made from the schema. */
 export function optionsTable () {
   const shown = OPTIONS.filter(({ name }) => name !== 'entry' && name !== 'args')
   const groupOf = (/** @type {string} */ name) => name.includes('.') ? name.split('.')[0] : null
@@ -35,5 +35,3 @@ function rowOf ({ name, kind, flag, env, fallback, description }) {
   const ways = kind === 'file' ? '' : `\`${flag}\`${name === 'workers' ? ', `-w`' : ''}, \`${env}\``
   return `| \`${name}\` | ${isShown ? `\`${fallback}\`` : ''} | ${ways} | ${description} |`
 }
-
-if (process.argv[1]?.endsWith('options-table.js')) console.log(optionsTable())

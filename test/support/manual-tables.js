@@ -1,0 +1,21 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { eventsTable } from './events-table.js'
+import { optionsTable } from './options-table.js'
+
+/** The tables of the manual that are made from the code, each between two marks: `node test/support/manual-tables.js` puts them in. */
+export const TABLES = Object.freeze([
+  { page: 'options', mark: 'options', table: optionsTable() },
+  { page: 'states', mark: 'events', table: eventsTable() }
+])
+
+/** @param {string} text of a page @param {string} mark @param {string} table */
+export function withTable (text, mark, table) {
+  return text.replace(new RegExp(`(<!-- ${mark} -->\\n).*?(<!-- /${mark} -->)`, 's'), (_, begin, end) => begin + table + end)
+}
+
+if (process.argv[1]?.endsWith('manual-tables.js')) {
+  for (const { page, mark, table } of TABLES) {
+    const file = new URL(`../../views/docs/${page}.md`, import.meta.url)
+    writeFileSync(file, withTable(readFileSync(file, 'utf8'), mark, table))
+  }
+}
