@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { openHistory } from '../db/history.js'
-import { createAdmin } from './admin/listener.js'
+import { createAdmin, loadSite } from './admin/listener.js'
 import { createForker } from './cluster/forker.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { createCrashRecorder } from './crashes/recorder.js'
@@ -93,6 +93,8 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
  */
 async function restore (tools) {
   const { config, keeper, dataDir, log, vitals, releases, terminal, crashRecorder, closers } = tools
+  // What would fail later is to fail now, while there is another master.
+  if (keeper.role === 'next') await loadSite()
   const next = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise: (start) => createCluster(tools, start) }) : null
   dataDir.lock()
   closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))

@@ -1,18 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import http from 'node:http'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
-import { createApp, LIMITS } from './app.js'
-import { createGuard, setSecurityHeaders } from './guard.js'
 import { createLinks } from './sign-in-links.js'
-import { attachLive } from './live.js'
-import { refuseUpgrade, sendProblem, toDeckError } from '../api/problem.js'
-import { createSessions } from './sessions.js'
-import { createViews } from '../dashboard/views.js'
 
-/**
- * The admin port. Two servers: the outer one owns the socket and lets the guard look at everything; the inner one never
- * listens, and express and engine.io attach to it. So whatever attaches, and in whatever order, comes after the guard.
- */
+/** Each is worth a turn of its own: the workers ask for their sockets at the same time. */
+const PACKAGES = ['express', 'socket.io', 'helmet', 'express-rate-limit', 'eta']
 
 /**
  * Nobody holds a connection of this port by sending slowly, or by sending nothing.
@@ -34,7 +27,17 @@ const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
+/** What is behind the port takes longer to load than a worker takes to start, so it is loaded beside them. */
+export async function loadSite () {
+  for (const name of PACKAGES) {
+    await nextTurn()
+    await import(name)
+  }
+  return await import('./site.js')
+}
+
 /**
+ * The admin port: bound at once, so that a start fails with it; who comes before the site is loaded waits.
  * @param {object} parts
  * @param {any} parts.deck
  * @param {any} parts.history
@@ -58,38 +61,42 @@ export function createAdmin ({
 }) {
   const outer = http.createServer({ ...SERVER_OPTIONS, ...serverOptions })
   outer.maxConnections = maxConnections
-  const inner = http.createServer()
   const links = createLinks({ now, randomBytes })
   const closing = new AbortController()
   setMaxListeners(0, closing.signal)
   /** @type {Set<import('node:stream').Duplex>} the server loses sight of a socket that was upgraded */
   const upgraded = new Set()
-  /** @type {{ url: string, sessions: import('./sessions.js').Sessions, live: { close: () => unknown } } | null} */
-  let running = null
+  /** @type {{ url: string, loaded: Promise<void> } | null} */
+  let open = null
+  /** @type {import('./site.js').Site | null} */
+  let site = null
   /** @type {Promise<void> | null} */
   let closed = null
 
   return {
     /**
-     * @returns {Promise<{ url: string, host: string, port: number, socket: any }>} `socket`: the raw handle
+     * @returns {Promise<{ url: string, host: string, port: number, socket: any, loaded: Promise<void> }>} `socket`: the raw handle;
+     *   `loaded`: resolves once what is behind the port answers
      * @throws {DeckError} `port-in-use`, `listen-failed`
      */
     async listen () {
       const realPort = await bind(outer, { host, port, socket })
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `http://${reachableName(host)}:${realPort}`
-      running = { url, ...assemble(realPort) }
-      return { url, host, port: realPort, socket: /** @type {any} */ (outer)._handle }
+      open = { url, loaded: load(realPort) }
+      outer.on('request', answer)
+      outer.on('upgrade', upgrade)
+      return { url, host, port: realPort, socket: /** @type {any} */ (outer)._handle, loaded: open.loaded }
     },
 
     /** @returns {string} a link that signs in whoever opens it first */
     signInLink () {
-      if (!running) throw new DeckError('listen-failed', 'The admin port does not listen yet')
-      return `${running.url}/sign-in?code=${links.create(START_LINK_TTL_MS).code}`
+      if (!open) throw new DeckError('listen-failed', 'The admin port is not open yet')
+      return `${open.url}/sign-in?code=${links.create(START_LINK_TTL_MS).code}`
     },
 
     /** Signs everybody out, on this port and in the history. */
-    revokeSessions () { running?.sessions.revokeAll() },
+    revokeSessions () { site?.revokeSessions() },
 
     /** Lets answers end that are on their way, then cuts the rest. Closing twice is fine. */
     close () {
@@ -99,65 +106,51 @@ export function createAdmin ({
   }
 
   async function end () {
-    if (!running) return
+    if (!open) return
     closing.abort()
     const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
     const answered = new Promise((resolve) => outer.close(resolve))
-    await running.live.close()
+    await open.loaded
+    await site?.close()
     await answered
     timers.clearTimeout(timer)
   }
 
-  /** @param {number} realPort  names the cookie, since cookies ignore ports */
-  function assemble (realPort) {
-    const sessions = createSessions({
-      store: history.sessions, token, ttlMs: sessionTtlMs, cookieName: `clusterdeck_${realPort}`, now, randomBytes, log
-    })
-    const { authenticate } = sessions
-    const { version, nodeVersion } = deck.snapshot().master
-    const software = `clusterdeck ${version} on Node ${nodeVersion}`
-    const views = createViews({ software })
-    const parts = { deck, history, sessions, links, views, closing: closing.signal, now, timers, limits: { ...LIMITS, ...limits }, log }
-    inner.on('request', createApp(parts))
-    const live = attachLive({ httpServer: inner, deck, history, views, software, authenticate, now, log })
-    stand(createGuard({ authenticate, host, port: realPort, allowedHosts }))
-    return { sessions, live }
+  /** @param {number} realPort */
+  async function load (realPort) {
+    try {
+      const { createSite } = await loadSite()
+      site = createSite({ deck, history, token, host, port: realPort, allowedHosts, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes, limits })
+    } catch (error) {
+      // The workers do without it.
+      log.error({ err: error }, 'the admin page could not be loaded')
+    }
   }
 
-  /** @param {ReturnType<typeof createGuard>} guard */
-  function stand (guard) {
-    outer.on('request', (req, res) => {
-      setSecurityHeaders(req, res)
-      res.once('finish', () => endIfClosing(req.socket))
-      try {
-        req.auth = guard.admitRequest(req)
-        inner.emit('request', req, res)
-      } catch (error) {
-        reportInternal(error)
-        sendProblem(res, error)
-      }
-    })
-    outer.on('upgrade', (req, socket, head) => {
-      upgraded.add(socket)
-      socket.once('close', () => upgraded.delete(socket))
-      try {
-        req.auth = guard.admitUpgrade(req)
-        inner.emit('upgrade', req, socket, head)
-      } catch (error) {
-        reportInternal(error)
-        refuseUpgrade(socket, error)
-      }
-    })
+  /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
+  async function answer (req, res) {
+    res.once('finish', () => endIfClosing(req.socket))
+    if (!site) await open?.loaded
+    if (site) site.request(req, res)
+    else res.writeHead(503).end()
+  }
+
+  /** @param {http.IncomingMessage} req @param {import('node:stream').Duplex} socket @param {Buffer} head */
+  async function upgrade (req, socket, head) {
+    upgraded.add(socket)
+    socket.once('close', () => upgraded.delete(socket))
+    // ECONNRESET: until the site has it, nobody else listens.
+    const ignore = () => {}
+    socket.on('error', ignore)
+    if (!site) await open?.loaded
+    socket.off('error', ignore)
+    if (site) site.upgrade(req, socket, head)
+    else socket.destroy()
   }
 
   // close() ends idle connections once, when it is called; those that became idle since would keep it waiting.
   function endIfClosing (/** @type {import('node:net').Socket} */ socket) {
     if (closing.signal.aborted) socket.end()
-  }
-
-  // Nothing that a request does may end the master.
-  function reportInternal (/** @type {unknown} */ error) {
-    if (toDeckError(error).code === 'internal') log.error({ err: error }, 'a request to the admin port failed')
   }
 
   function cutAll () {

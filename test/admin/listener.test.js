@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import http from 'node:http'
 import net from 'node:net'
 import { test } from 'node:test'
 import { io } from 'socket.io-client'
@@ -33,6 +34,29 @@ test('listens on IPv6, under a name that can be visited', async (t) => {
   assert.equal(admin.url, `http://[::1]:${admin.port}`)
   await admin.stranger().get('/healthz').expect(200)
   await admin.api('get', '/api/v1/status').expect(200)
+})
+
+test('whoever comes before the site is loaded waits for it, and the guard comes first all the same', async (t) => {
+  const { deck, history } = await startAdmin(t)
+  const admin = createAdmin({ deck, history, token: TOKEN })
+  t.after(() => admin.close())
+  const { url, loaded } = await admin.listen()
+  let isLoaded = false
+  loaded.then(() => { isLoaded = true })
+  const answers = Promise.all([
+    fetch(`${url}/healthz`).then(({ status }) => status),
+    fetch(`${url}/api/v1/status`).then(({ status }) => status),
+    once(http.get(`${url}/socket.io/?EIO=4&transport=websocket`, { headers: { Connection: 'Upgrade', Upgrade: 'websocket' } }), 'response').then(([{ statusCode }]) => statusCode)
+  ])
+  assert.equal(isLoaded, false)
+  assert.deepEqual(await answers, [200, 401, 401])
+})
+
+test('closes at once, and without a fault, while the site is still loading', async (t) => {
+  const { deck, history } = await startAdmin(t)
+  const admin = createAdmin({ deck, history, token: TOKEN })
+  await admin.listen()
+  await admin.close()
 })
 
 test('closes at once with idle connections open, and twice', async (t) => {

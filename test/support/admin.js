@@ -29,7 +29,8 @@ export async function startAdmin (t, options = {}) {
   const logged = /** @type {any[]} */ ([])
   const log = { error: (/** @type {any} */ ...args) => logged.push(args), warn: (/** @type {any} */ ...args) => logged.push(args) }
   const admin = createAdmin({ deck, history, token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options })
-  const { url, port } = await admin.listen()
+  const { url, port, loaded } = await admin.listen()
+  await loaded
   t.after(async () => {
     const closed = admin.close()
     // What a failed test left open is cut at once.
