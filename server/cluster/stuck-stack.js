@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
+import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
-import { connectInspector } from './inspector-client.js'
 
 /*
  * How to see where a loop is stuck. Tried on Node 20: a diagnostic report on a signal is written by JavaScript, so not in
@@ -78,19 +78,23 @@ async function inspectorPort (pid, before, until) {
 async function pause (port, until) {
   const leftMs = () => Math.max(1, until - performance.now())
   const [{ webSocketDebuggerUrl }] = await getJson(`http://127.0.0.1:${port}/json/list`, leftMs())
-  const client = await connectInspector(port, new URL(webSocketDebuggerUrl).pathname, { timeoutMs: leftMs() })
+  const { WebSocket } = await import('ws')
+  const inspector = new WebSocket(`ws://127.0.0.1:${port}${new URL(webSocketDebuggerUrl).pathname}`, { handshakeTimeout: leftMs(), perMessageDeflate: false })
   try {
+    await once(inspector, 'open')
     /** @type {Map<string, string>} */
     const urls = new Map()
-    const paused = new Promise((resolve) => client.onMessage(({ method, params }) => {
+    const paused = new Promise((resolve) => inspector.on('message', (text) => {
+      const { method, params } = JSON.parse(String(text))
       if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url)
       if (method === 'Debugger.paused') resolve(params.callFrames.map((/** @type {any} */ frame) => ({ ...frame, url: frame.url || urls.get(frame.location.scriptId) })))
     }))
-    client.send('Debugger.enable')
-    client.send('Debugger.pause')
+    inspector.send('{ "id": 1, "method": "Debugger.enable" }')
+    inspector.send('{ "id": 2, "method": "Debugger.pause" }')
     return await Promise.race([paused, wait(leftMs(), null, { ref: false })])
   } finally {
-    client.close()
+    // ECONNRESET: the process was killed meanwhile.
+    inspector.on('error', () => {}).terminate()
   }
 }
 
