@@ -1,11 +1,13 @@
 import { DeckError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
-import { snapshot } from '../lifecycle/snapshot.js'
+import { releasesInUse, snapshot } from '../lifecycle/snapshot.js'
 import { createAdoption } from './adoption.js'
 import { createAutopsy } from './autopsy.js'
 import { createDeadlines } from './deadlines.js'
+import { createEffects } from './effects.js'
 import { createInbox } from './inbox.js'
+import { toMemory } from './memory.js'
 import { createMessages } from './messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
 import { createSockets } from './sockets.js'
@@ -82,29 +84,7 @@ export function createSupervisor (initialState, {
     onUnreadable: (worker, message) => events.publish({ type: 'unexpected', worker, message })
   })
 
-  /** @type {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }} */
-  const effects = {
-    fork: forkWorker,
-    drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
-    terminate: ({ worker }) => handles.get(worker)?.terminate(),
-    kill: ({ worker }) => handles.get(worker)?.kill(),
-    'capture-stack': ({ worker }) => { watchdog.capture(worker) },
-    'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
-    'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
-    'close-sockets': () => sockets.close(),
-    'expire-unused-sockets': () => sockets.expireUnused(),
-    'close-unused-sockets': () => sockets.closeUnused(),
-    'prepare-release': (order) => { prepareRelease(order) },
-    'begin-judging': () => judge.begin(),
-    judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
-    'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),
-    'cancel-next': () => keeper?.send({ type: 'cancel' }),
-    finish: () => {
-      deadlines.clearAll()
-      watchdog.stop()
-      finished.reach()
-    }
-  }
+  const effects = createEffects({ handles, deadlines, sockets, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished: finished.reach })
 
   return {
     /** Resolves once every slot is served for the first time. */
@@ -140,22 +120,10 @@ export function createSupervisor (initialState, {
     /** What a start that takes its time is waiting for. */
     waitingFor: () => waitingFor(state),
 
-    /** @returns {string[]} the releases that something still runs, or would come back on */
-    releasesInUse () {
-      const { release, slots, workers, rollout } = state
-      const ofRollout = rollout ? [rollout.from, rollout.to, ...rollout.steps.map(({ from }) => from)] : []
-      return [...new Set([release.id, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
-    },
+    releasesInUse: () => releasesInUse(state),
 
     /** What another master needs to know to go on with this cluster after a hard end of this one. */
-    memory () {
-      const workers = Object.values(state.workers)
-        .map(({ forkedAt, ...worker }) => ({ ...worker, identity: handles.get(worker.id)?.identity }))
-        // One whose fork is not on record is none to anybody else, and ends with this master.
-        .filter(({ pid, identity }) => pid !== null && identity)
-      const { release, guard, addresses, nextWorker, nextRollout, upgrade } = state
-      return { desiredWorkers: state.slots.length, release, guard, addresses, nextWorker, nextRollout, firstOfNext: upgrade?.firstWorker ?? null, sockets: sockets.names(), workers }
-    },
+    memory: () => toMemory(state, { identityOf: (worker) => handles.get(worker)?.identity, sockets: sockets.names() }),
 
     /**
      * @param {object} how

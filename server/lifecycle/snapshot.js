@@ -19,6 +19,12 @@ export function snapshot (state) {
   }
 }
 
+/** @param {import('./state.js').PoolState} state @returns {string[]} the releases that something still runs, or would come back on */
+export function releasesInUse ({ release, slots, workers, rollout }) {
+  const ofRollout = rollout ? [rollout.from, rollout.to, ...rollout.steps.map(({ from }) => from)] : []
+  return [...new Set([release.id, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
+}
+
 /** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot by its own worker, or still by one that goes once that is ready */
 function isServed (state, { number, candidate }) {
   return Object.values(state.workers).some(({ id, slot, state: its }) => its === 'ready' && slot === number && id !== candidate)

@@ -1,0 +1,41 @@
+/** @typedef {import('../lifecycle/state.js').Command} Command */
+
+/**
+ * How each command of the lifecycle is done.
+ * @param {object} parts
+ * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
+ * @param {ReturnType<typeof import('./deadlines.js').createDeadlines>} parts.deadlines
+ * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
+ * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
+ * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'judge'>} parts.judge
+ * @param {Pick<import('./sockets.js').Keeper, 'send'>} [parts.keeper]
+ * @param {(input: any) => void} parts.receive
+ * @param {(order: Extract<Command, { type: 'fork' }>) => void} parts.forkWorker
+ * @param {(order: Extract<Command, { type: 'prepare-release' }>) => void} parts.prepareRelease
+ * @param {() => void} parts.onFinished
+ * @returns {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }}
+ */
+export function createEffects ({ handles, deadlines, sockets, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished }) {
+  return {
+    fork: forkWorker,
+    drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
+    terminate: ({ worker }) => handles.get(worker)?.terminate(),
+    kill: ({ worker }) => handles.get(worker)?.kill(),
+    'capture-stack': ({ worker }) => { watchdog.capture(worker) },
+    'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
+    'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
+    'close-sockets': () => sockets.close(),
+    'expire-unused-sockets': () => sockets.expireUnused(),
+    'close-unused-sockets': () => sockets.closeUnused(),
+    'prepare-release': prepareRelease,
+    'begin-judging': () => judge.begin(),
+    judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
+    'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),
+    'cancel-next': () => keeper?.send({ type: 'cancel' }),
+    finish: () => {
+      deadlines.clearAll()
+      watchdog.stop()
+      onFinished()
+    }
+  }
+}

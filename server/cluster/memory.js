@@ -1,0 +1,12 @@
+/**
+ * What another master needs to know to go on with this cluster.
+ * @param {import('../lifecycle/state.js').PoolState} state
+ * @param {{ identityOf: (worker: number) => import('./orphan-handle.js').OrphanIdentity | null | undefined, sockets: string[] }} shell
+ */
+export function toMemory ({ release, guard, addresses, slots, nextWorker, nextRollout, upgrade, workers }, { identityOf, sockets }) {
+  const saved = Object.values(workers)
+    .map(({ forkedAt, ...worker }) => ({ ...worker, identity: identityOf(worker.id) }))
+    // One whose fork is not on record is none to anybody else, and ends with this master.
+    .filter(({ pid, identity }) => pid !== null && identity)
+  return { desiredWorkers: slots.length, release, guard, addresses, nextWorker, nextRollout, firstOfNext: upgrade?.firstWorker ?? null, sockets, workers: saved }
+}
