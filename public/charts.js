@@ -31,7 +31,7 @@ const charts = CHARTS.map((chart) => {
   return { ...chart, figure, plot }
 })
 const feed = createFeed({ columns: CHARTS.flatMap(({ lines }) => lines.map(({ column }) => column)), onChange: show })
-const marks = createMarks({ recent: document.getElementById('recent'), onChange: mark })
+const marks = createMarks({ recent: document.getElementById('recent'), faults: String(section.dataset.faults).split(' '), onChange: mark })
 
 choose()
 choice.addEventListener('change', choose)

@@ -1,34 +1,9 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { isInTerminal, kindOf } from './events/kinds.js'
+import { sentenceOf } from './events/sentences.js'
 
-/** Events that a person at the terminal wants to see; the history has all of them. */
-const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */ ({
-  'master.waiting': 'yellow',
-  'worker.no-server': 'yellow',
-  'worker.crash-looping': 'red',
-  'worker.recovered': 'green',
-  'worker.restarted': 'yellow',
-  'worker.drifted': 'yellow',
-  'slot.held': 'red',
-  'slot.resumed': 'green',
-  'master.upgrading': 'cyan',
-  'master.upgraded': 'green',
-  'master.upgrade-failed': 'red',
-  'keeper.lost': 'red',
-  'rollout.started': 'cyan',
-  'rollout.succeeded': 'green',
-  'rollout.held': 'red',
-  'rollout.paused': 'yellow',
-  'rollout.resumed': 'cyan',
-  'rollout.judged': 'cyan',
-  'rollout.aborting': 'yellow',
-  'rollout.rolled-back': 'red',
-  'rollout.failed': 'red',
-  'scale.changed': 'cyan',
-  'socket.unused': 'yellow',
-  'history.degraded': 'red',
-  'history.recovered': 'green',
-  unexpected: 'yellow'
-})
+/** @type {Readonly<Record<import('./events/kinds.js').Tone, 'red' | 'yellow' | 'green' | 'cyan' | 'gray' | 'magenta'>>} */
+const COLOURS = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', warn: 'yellow', bad: 'red', idle: 'gray' })
 
 /**
  * The master's words for the person who started it.
@@ -59,23 +34,9 @@ export function createTerminal ({ stdout, stderr }) {
 
     /** @param {import('./events/stream.js').DeckEvent} event */
     show (event) {
-      const isResult = event.type === 'rollout.step' && /: (done|failed|reverted)$/.test(String(event.message))
-      const isUnplannedExit = event.type === 'worker.exited' && ['crash', 'killed', 'boot-failure'].includes(String(event.cause))
-      const style = isUnplannedExit ? 'red' : isResult ? 'cyan' : SHOWN[event.type]
-      if (style) line(`${colour('gray', event.at.slice(11, 19))} ${colour(style, event.type)} ${clean(sentence(event))}`)
+      if (isInTerminal(event)) line(`${colour('gray', event.at.slice(11, 19))} ${colour(COLOURS[kindOf(event).tone], event.type)} ${clean(sentenceOf(event))}`)
     }
   }
-}
-
-/** @param {import('./events/stream.js').DeckEvent} event */
-function sentence (event) {
-  if (event.type === 'worker.restarted') {
-    return `slot ${event.slot}: a new worker on ${event.release} ${event.detail?.delayMs ? `in ${event.detail.delayMs} ms` : 'at once'}`
-  }
-  if (event.type.startsWith('rollout.')) {
-    return [`${event.cause} ${event.rollout}`, event.message].filter(Boolean).join(': ')
-  }
-  return event.message ?? (event.slot ? `slot ${event.slot}` : '')
 }
 
 /** @param {string} text what an app threw or named may move a terminal's cursor */

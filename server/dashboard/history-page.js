@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { CAUSES, kindOf } from '../events/kinds.js'
 import { crashUrlOf } from './crash-kinds.js'
-import { sentenceOf } from './event-sentences.js'
+import { sentenceOf } from '../events/sentences.js'
 import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toEventQuery, toShownProblem, urlOf } from './history-filters.js'
 
 /**

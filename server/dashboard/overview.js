@@ -1,6 +1,6 @@
-import { NOTABLE_TYPES, kindOf } from '../events/kinds.js'
+import { FAULTS, NOTABLE_TYPES, kindOf } from '../events/kinds.js'
 import { crashUrlOf } from './crash-kinds.js'
-import { sentenceOf } from './event-sentences.js'
+import { sentenceOf } from '../events/sentences.js'
 import { describeHealth, rolloutTitle } from '../health.js'
 
 /**
@@ -55,6 +55,7 @@ export function overviewModel ({ deck, history, now, openCrashes }) {
   const past = readPast(history)
   return {
     now,
+    faults: FAULTS,
     snapshot,
     health: describeHealth(snapshot, { openCrashes: openCrashes ?? 0 }),
     blocked: blockedReason(snapshot),

@@ -1,7 +1,7 @@
 import { formatExactDuration } from '../../public/format.js'
-import { kindOf } from '../events/kinds.js'
+import { kindOf } from './kinds.js'
 
-/** @typedef {import('../events/stream.js').DeckEvent} DeckEvent */
+/** @typedef {import('./stream.js').DeckEvent} DeckEvent */
 
 /** @type {Readonly<Record<string, (event: DeckEvent) => string>>} */
 const SENTENCES = Object.freeze({
