@@ -7,16 +7,16 @@ import { createApiClient } from './cli/api-client.js'
 import * as commands from './cli/commands.js'
 import { crashes } from './cli/crashes.js'
 import { diagnose, kill } from './cli/diagnose.js'
-import { parseDuration } from './cli/duration.js'
+import { checkedDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
 import { addHelpCommand } from './cli/help.js'
 import { logs } from './cli/logs.js'
-import { clean } from './cli/output.js'
 import { releases } from './cli/releases.js'
 import { rollout, steer } from './cli/rollouts.js'
 import { DeckError } from './errors.js'
 import { keep } from './keeper/keeper.js'
 import { KEPT_VARIABLE, tellFailure } from './keeper/link.js'
+import { oneLine } from './system/one-line.js'
 
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string }} Terminal */
 
@@ -150,6 +150,7 @@ function addClientCommands (program, terminal) {
   client('stop', 'stop the master and its workers, and wait until they are gone', commands.stop)
 }
 
+/** @type {Readonly<Record<import('./config/steering.js').Steering, string>>} */
 const STEERING = Object.freeze({
   pause: 'let the running rollout wait where it is',
   resume: 'let the paused rollout go on',
@@ -172,7 +173,7 @@ const HISTORY_OPTIONS = Object.freeze({
 
 /** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
 async function createContext (options, { stdout, stderr, env, cwd }) {
-  const timeoutMs = parseDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const timeoutMs = checkedDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
   const master = await findMaster(options, { env, cwd })
   return {
     api: createApiClient(master, { timeoutMs }),
@@ -247,7 +248,7 @@ function appArguments (/** @type {string[]} */ argv) {
 /** @param {unknown} error @param {Terminal} terminal @returns {number} the exit code */
 function report (error, { stderr }) {
   if (error instanceof DeckError) {
-    stderr.write(`clusterdeck: ${clean(error.message)}\n`)
+    stderr.write(`clusterdeck: ${oneLine(error.message)}\n`)
     return error.exitCode
   }
   const { code, exitCode, stack } = /** @type {any} */ (error ?? {})

@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs'
+import { STEERING } from './config/steering.js'
 import { createCrashDesk } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 
@@ -72,7 +73,7 @@ const RESULTS = {
   'restart-worker': (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
   'kill-worker': () => ({}),
   scale: (/** @type {Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
-  ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [type, (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout])),
+  ...Object.fromEntries(STEERING.map((type) => [type, (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout])),
   upgrade: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().upgrade,
   stop: () => ({ state: 'stopping' })
 }

@@ -1,6 +1,7 @@
-import { stripVTControlCharacters, styleText } from 'node:util'
+import { styleText } from 'node:util'
 import { isInTerminal, kindOf } from './events/kinds.js'
 import { sentenceOf } from './events/sentences.js'
+import { oneLine } from './system/one-line.js'
 
 /** @type {Readonly<Record<import('./events/kinds.js').Tone, 'red' | 'yellow' | 'green' | 'cyan' | 'gray' | 'magenta'>>} */
 const COLOURS = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', warn: 'yellow', bad: 'red', idle: 'gray' })
@@ -22,25 +23,19 @@ export function createTerminal ({ stdout, stderr }) {
     fail (text) { stderr.write(`clusterdeck: ${clean(text)}\n`) },
 
     /** @param {string} text of the app's own */
-    quote (text) { line(colour('gray', clean(text))) },
+    quote (text) { line(colour('gray', oneLine(text))) },
 
     /** @param {{ version: string, entry: string, workers: number, addresses: string[], signInLink: string, bootMs: number }} start */
     started ({ version, entry, workers, addresses, signInLink, bootMs }) {
-      line(colour('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${clean(entry)}`)
-      for (const address of addresses) line(`  app    ${colour('cyan', clean(address))}`)
+      line(colour('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`)
+      for (const address of addresses) line(`  app    ${colour('cyan', oneLine(address))}`)
       line(`  admin  ${colour('cyan', signInLink)}`)
       line(colour('gray', '         (signs you in once; `clusterdeck open` makes another)'))
     },
 
     /** @param {import('./events/stream.js').DeckEvent} event */
     show (event) {
-      if (isInTerminal(event)) line(`${colour('gray', event.at.slice(11, 19))} ${colour(COLOURS[kindOf(event).tone], event.type)} ${clean(sentenceOf(event))}`)
+      if (isInTerminal(event)) line(`${colour('gray', event.at.slice(11, 19))} ${colour(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`)
     }
   }
-}
-
-/** @param {string} text what an app threw or named may move a terminal's cursor */
-function clean (text) {
-  // eslint-disable-next-line no-control-regex
-  return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

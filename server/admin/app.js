@@ -66,15 +66,16 @@ export function createApp (parts) {
   app.use(metricsRouter(parts))
   app.use(assetsRouter())
   app.use(signInRouter(parts))
+  const stream = { ...parts, authenticate: parts.sessions.authenticate }
   app.use('/api/v1', createApi({
     ...clusterResources(parts),
     ...releaseResources(parts),
     ...rolloutResources(parts),
     ...crashResources(parts),
     ...diagnosticsResources(parts),
-    ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
+    ...eventFeedResources(parts, stream),
     ...eventResources(parts),
-    ...logResources({ ...parts, authenticate: parts.sessions.authenticate }),
+    ...logResources(parts, stream),
     ...signInLinkResources(parts),
     ...vitalsResources(parts)
   }))

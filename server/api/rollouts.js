@@ -1,13 +1,16 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { STRATEGY } from '../config/options.js'
-import { durationParam, integerParam, textParam } from './input.js'
+import { RELEASE_ID } from '../config/release-id.js'
+import { STEERING } from '../config/steering.js'
+import { PAGE_QUERY } from './filters.js'
+import { durationParam } from './input.js'
 
 const MAX_WAIT_MS = 5 * 60_000
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
-  release: z.string().regex(/^r[1-9]\d{0,14}$/).optional().describe('a release such as r12'),
+  release: z.string().regex(RELEASE_ID).optional().describe('a release such as r12'),
   path: z.string().min(1).max(4096).optional().describe('a folder below releases.root'),
   note: z.string().max(500).optional().describe('a text of at most 500 characters'),
   strategy: STRATEGY.optional().describe('an object')
@@ -16,11 +19,6 @@ const ROLLOUT_BODY = z.strictObject({
   for (const [key, isMisplaced] of Object.entries(misplaced)) {
     if (isMisplaced) context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
   }
-})
-
-const LIST_QUERY = z.strictObject({
-  limit: integerParam(1, 100),
-  cursor: textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
 })
 
 const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
@@ -36,7 +34,7 @@ const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 export function rolloutResources ({ deck, history, timers, closing }) {
   return {
     '/rollouts': {
-      GET: { query: LIST_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
+      GET: { query: PAGE_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
       POST: {
         body: ROLLOUT_BODY,
         async handle ({ body, auth }) {
@@ -47,7 +45,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       }
     },
 
-    ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [`/rollouts/:id/${type}`, { POST: steering(type) }])),
+    ...Object.fromEntries(STEERING.map((type) => [`/rollouts/:id/${type}`, { POST: steering(type) }])),
 
     '/rollouts/:id': {
       GET: {

@@ -146,14 +146,14 @@ function openBrowser (url) {
 function checkedCount (count) {
   const workers = /^\d{1,3}$/.test(count) ? Number(count) : NaN
   if (workers >= 1 && workers <= 256) return workers
-  throw new DeckError('invalid-config', `scale: expected an integer from 1 to 256, received ${JSON.stringify(count)}`)
+  throw new DeckError('usage', `scale: expected an integer from 1 to 256, received ${JSON.stringify(count)}`)
 }
 
 /** @param {string} limit */
 function checkedLimit (limit) {
   const count = /^\d{1,4}$/.test(limit) ? Number(limit) : NaN
   if (count >= 1 && count <= PAGE_LIMIT) return count
-  throw new DeckError('invalid-config', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)
+  throw new DeckError('usage', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)
 }
 
 /** @param {Record<string, any>} object @param {readonly string[]} keys @returns {Record<string, string>} */

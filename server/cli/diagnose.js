@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
-import { parseDuration } from './duration.js'
+import { checkedDuration } from './duration.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 
@@ -21,7 +21,7 @@ export async function kill ({ api, options, print }, worker) {
 /** @param {Context} context @param {string} worker */
 export async function diagnose ({ api, options, print, tell, timeoutMs }, worker) {
   const id = checkedId('diagnose', worker)
-  const durationMs = options.duration === undefined ? undefined : parseDuration('--duration', options.duration)
+  const durationMs = options.duration === undefined ? undefined : checkedDuration('--duration', options.duration)
   let item = await api.post(`/workers/${id}/diagnostics`, { kind: options.kind, ...(durationMs === undefined ? {} : { durationMs }) })
   tell(`${item.kind} of worker ${id} (slot ${item.slot}) started`)
   if (item.warning) tell(`warning: ${item.warning}`)
@@ -51,5 +51,5 @@ function nameIn (response) {
 /** @param {string} command @param {string} text */
 function checkedId (command, text) {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
-  throw new DeckError('invalid-config', `${command}: expected the id of a worker, received ${JSON.stringify(text)}`)
+  throw new DeckError('usage', `${command}: expected the id of a worker, received ${JSON.stringify(text)}`)
 }

@@ -10,7 +10,7 @@ import { DeckError } from '../errors.js'
  * @param {{ url?: string, token?: string, dataDir?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
  * @returns {Promise<Master>}
- * @throws {DeckError} no-master, unauthenticated, invalid-config
+ * @throws {DeckError} no-master, unauthenticated, usage, invalid-config
  */
 export async function findMaster (options, { env, cwd }) {
   const dataDir = await findDataDir(options.dataDir, env, cwd)
@@ -62,5 +62,5 @@ function readToken (file) {
 function checkedUrl (url) {
   if (url === undefined) return null
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url).origin
-  throw new DeckError('invalid-config', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
+  throw new DeckError('usage', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
 }

@@ -1,5 +1,7 @@
+import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
-import { clean, table } from './output.js'
+import { oneLine } from '../system/one-line.js'
+import { table } from './output.js'
 
 const PAGE_LIMIT = 100
 
@@ -8,7 +10,7 @@ const PAGE_LIMIT = 100
  * @param {import('./commands.js').Context} context @param {string} [id]
  */
 export async function releases ({ api, options, print }, id) {
-  if (id !== undefined && !/^r[1-9]\d{0,8}$/.test(id)) throw new DeckError('invalid-config', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
+  if (id !== undefined && !RELEASE_ID.test(id)) throw new DeckError('usage', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
   if (id !== undefined) {
     const release = await api.get(`/releases/${id}`)
     return print(options.json ? JSON.stringify(release, null, 2) : releaseText(release))
@@ -42,7 +44,7 @@ function releaseText (release) {
     ['variables', environment?.names.join(', ') || '-'],
     ['changed', changed === null ? '-' : `since ${changed.from}: ${changesOf(changed).join(', ') || 'nothing that is known of'}`]
   ]
-  return facts.map(([name, value]) => `${name.padEnd(11)}${clean(value)}`).join('\n')
+  return facts.map(([name, value]) => `${name.padEnd(11)}${oneLine(value)}`).join('\n')
 }
 
 /** @param {any} release @param {number} [length] */

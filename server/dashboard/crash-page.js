@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { formatBytes, formatExactDuration, formatPercent } from '../../public/format.js'
+import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
 import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
 import { count } from '../health.js'
 import { firstLine, readable } from './readable-text.js'
@@ -25,7 +25,7 @@ const PINNED = Object.freeze(['crash-head', 'crash-kept'])
 /** @type {readonly { label: string, valueOf: (sample: any) => number | null, format: (value: number | null) => string }[]} */
 const VITALS = Object.freeze([
   { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
-  { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: (ms) => ms === null ? '–' : `${ms >= 10 ? Math.round(ms) : ms.toFixed(1)} ms` },
+  { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
   { label: 'Requests/s', valueOf: answered, format: (count) => count === null ? '–' : String(count) },
   { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: (count) => count === null ? '–' : String(count) },
   { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
@@ -148,7 +148,7 @@ function toCrash (record, event) {
     // The headline has its first line.
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
     causes: (record.causes ?? []).map(toCause),
-    requests: (record.requests ?? []).map((/** @type {any} */ request) => ({ method: readable(request.method), path: readable(request.path), age: formatAge(request.ageMs) })),
+    requests: (record.requests ?? []).map((/** @type {any} */ request) => ({ method: readable(request.method), path: readable(request.path), age: formatExactDuration(request.ageMs) })),
     stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
     stderrLines: record.stderr?.length ?? 0,
     ...vitalsOf(record),
@@ -205,9 +205,4 @@ function factsOf ({ worker, slot, pid, release, rollout, uptimeMs, code, signal,
     ['Event', event, `/history/${event}`]
   ]
   return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name, value: readable(value), url: url || null }))
-}
-
-/** @param {number} ms */
-function formatAge (ms) {
-  return ms < 1000 ? `${Math.round(ms)} ms` : formatExactDuration(ms)
 }

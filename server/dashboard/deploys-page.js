@@ -1,3 +1,5 @@
+import { PAGE_QUERY } from '../api/filters.js'
+import { parseFields } from '../api/input.js'
 import { DeckError } from '../errors.js'
 import { toRollout } from './overview.js'
 import { changesOf } from './release-page.js'
@@ -17,8 +19,7 @@ export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'rollout', 'verdicts'
 /** @param {{ deck: Deck, history: History, params: URLSearchParams, now: number, blocked: string | null }} parts */
 export function deploysModel ({ deck, history, params, now, blocked }) {
   const snapshot = deck.snapshot()
-  const cursor = params.get('cursor') || undefined
-  if (cursor !== undefined && !/^[\w-]{1,64}$/.test(cursor)) throw new DeckError('invalid-query', 'cursor: expected the cursor of another page')
+  const { cursor } = parseFields(PAGE_QUERY, params).values
   const { items, next } = read(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
   const past = items.filter(({ id }) => id !== snapshot.rollout?.id).map(toRollout)
   return {

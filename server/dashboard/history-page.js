@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { CAUSES, kindOf } from '../events/kinds.js'
 import { crashUrlOf } from './crash-kinds.js'
 import { sentenceOf } from '../events/sentences.js'
-import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toEventQuery, toShownProblem, urlOf } from './history-filters.js'
+import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toShownProblem, urlOf } from './history-filters.js'
 
 /**
  * What the history pages show.
@@ -25,9 +25,9 @@ export const HISTORY_FRAGMENTS = Object.freeze(['events'])
 export function historyModel ({ history, params, now }) {
   const choices = { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES, ranges: Object.entries(RANGES).map(([value, { label }]) => ({ value, label })) }
   try {
-    const filters = parseFilters(params)
+    const { filters, query } = parseFilters(params, now)
     const { cursor, trail } = parsePlace(params)
-    const { items, next } = history.page({ ...toEventQuery(filters, now), limit: PAGE_SIZE, cursor })
+    const { items, next } = history.page({ ...query, limit: PAGE_SIZE, cursor })
     return {
       now,
       choices,
@@ -48,7 +48,7 @@ export function historyModel ({ history, params, now }) {
 
 /** @param {{ params: URLSearchParams, now: number }} parts @throws {DeckError} `invalid-query` */
 export function exportQuery ({ params, now }) {
-  return toEventQuery(parseFilters(params), now)
+  return parseFilters(params, now).query
 }
 
 /** @param {{ history: History, id: string, now: number }} parts @throws {DeckError} `not-found`, or the database's */

@@ -1,5 +1,7 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
+import { RELEASE_ID } from '../config/release-id.js'
+import { STEERING } from '../config/steering.js'
 import { DeckError } from '../errors.js'
 import { crashModel } from './crash-page.js'
 import { countOpen, crashesModel } from './crashes-page.js'
@@ -32,10 +34,10 @@ const ACTIONS = Object.freeze({
   rollback: ({ release, note }) => ({
     type: 'rollout',
     kind: 'rollback',
-    release: checked(z.string().regex(/^r[1-9]\d{0,14}$/), release, 'release: expected a release such as r1'),
+    release: checked(z.string().regex(RELEASE_ID), release, 'release: expected a release such as r1'),
     ...optionalNote(note)
   }),
-  ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [`${type}-rollout`, (/** @type {any} */ { rollout }) => ({
+  ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, (/** @type {any} */ { rollout }) => ({
     type, rollout: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), rollout, 'rollout: expected the id of a rollout')
   })])),
   scale: ({ workers }) => ({

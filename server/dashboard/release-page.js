@@ -1,3 +1,4 @@
+import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 
 /** What can be different from the release before, as people call it. */
@@ -12,7 +13,7 @@ const MODES = Object.freeze({
  * @throws {DeckError} not-found
  */
 export function releaseModel ({ deck, id, now, blocked }) {
-  if (!/^r[1-9]\d{0,8}$/.test(id)) throw new DeckError('not-found', 'There is no such release')
+  if (!RELEASE_ID.test(id)) throw new DeckError('not-found', 'There is no such release')
   const snapshot = deck.snapshot()
   const release = deck.releases.get(id)
   return {

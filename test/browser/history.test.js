@@ -115,7 +115,7 @@ test('an event has a permalink with all of its fields, and a way to those like i
   await page.waitForURL('**/history/4')
   await page.getByRole('heading', { level: 1, name: 'Error: boom' }).waitFor()
   const fields = await page.locator('.fields > div').evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector('dt')?.textContent, row.querySelector('dd')?.textContent])))
-  assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3', 'Lived for': '1m 05s', Error: 'Error', Type: 'worker.exited', Id: '4' })
+  assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3', 'Lived for': '1 min 05 s', Error: 'Error', Type: 'worker.exited', Id: '4' })
   assert.equal(await page.getByLabel('Stack').textContent(), 'Error: boom\n    at app.js:1:2')
   assert.match(String(await page.getByLabel('Detail').textContent()), /"extra": 5/)
 

@@ -73,7 +73,7 @@ test('a sparkline ends at the right edge, is as high as its highest value and ha
 test('a group says what crashed, where, how often and when; and a link leads to it', (t) => {
   const { list, desk } = setUp(t, [aCrash(), aCrash({ at: '2026-01-01T00:00:40.000Z' }), aCrash({ errorName: 'RangeError', release: 'r0', cause: 'boot-failure', frames: [] })])
   const html = list()
-  assert.match(textOf(html), /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) 2 20s ago 1m ago r1/)
+  assert.match(textOf(html), /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) 2 20 s ago 1 min ago r1/)
   assert.match(textOf(html), /RangeError total is not a function Exception While starting 1 /)
   assert.ok(html.indexOf('/crashes/2"') < html.indexOf('/crashes/1"'), 'the last to crash comes first')
   assert.match(html, /id="open-crashes"/)
@@ -110,7 +110,7 @@ test('a crash shows all of its evidence', (t) => {
   const { one, history } = setUp(t, [aCrash()])
   history.record(/** @type {any} */ ({ id: 9, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', worker: 7, slot: 1, cause: 'crash', detail: { crash: 1, crashGroup: 1 } }))
   const html = one()
-  for (const part of ['TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Its last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1m 05s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
+  for (const part of ['TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Its last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
     assert.ok(textOf(html).includes(part), part)
   }
   for (const link of ['/history?worker=7', '/history?slot=1', '/history?release=r1', '/history/9', '/crashes/1?crash=1']) assert.ok(html.includes(`href="${link}"`), link)
