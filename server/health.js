@@ -2,7 +2,7 @@
  * The one sentence that says how the cluster is, most urgent truth first.
  * @typedef {import('./events/kinds.js').Tone} Tone
  * @typedef {{ tone: Tone, text: string, hint: string }} Health
- * @typedef {{ desiredWorkers: number, readyWorkers: number, state: string, rollout: any, upgrade?: any, workers: any[] }} Snapshot
+ * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshot>} Snapshot
  */
 
 /** Asked in this order; the first answer stands. */
@@ -99,7 +99,7 @@ function ofDrift ({ workers, desiredWorkers }) {
   return { tone: 'warn', text: `${who} changed files`, hint: 'They were edited after the deploy. History names them; a deploy gives all workers the same.' }
 }
 
-/** @param {{ kind: string, state: string, isHeld?: boolean, from: string | null, to: string | null, steps: any[] }} rollout `to`: null until its release is prepared */
+/** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'isHeld' | 'from' | 'to' | 'steps'>} rollout `to`: null until its release is prepared */
 export function rolloutTitle ({ kind, state, isHeld, from, to, steps }) {
   if (state === 'aborting') return `Going back to ${from}`
   if (state === 'preparing') return 'Preparing a release'

@@ -36,9 +36,10 @@ const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
 export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, strangerRequests: 600 })
 
 /**
+ * @typedef {Record<'error' | 'warn', (fields: object, text: string) => void>} Log
  * @typedef {object} AppParts
- * @property {any} deck
- * @property {any} history
+ * @property {import('../deck.js').Deck} deck
+ * @property {import('../../db/history.js').History} history
  * @property {import('./sessions.js').Sessions} sessions
  * @property {import('./sign-in-links.js').Links} links
  * @property {import('../dashboard/views.js').Views} views
@@ -46,7 +47,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {() => number} now
  * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers
  * @property {Limits} limits
- * @property {{ error: (...args: any[]) => void, warn: (...args: any[]) => void }} log
+ * @property {Log} log
  */
 
 /**

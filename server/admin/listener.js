@@ -36,8 +36,8 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
 /**
  * @param {object} parts
- * @param {any} parts.deck
- * @param {any} parts.history
+ * @param {import('../deck.js').Deck} parts.deck
+ * @param {import('../../db/history.js').History} parts.history
  * @param {string} parts.token
  * @param {string} [parts.host]
  * @param {number} [parts.port]  0: any free one
@@ -45,7 +45,7 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * @param {readonly string[]} [parts.allowedHosts]
  * @param {number} [parts.sessionTtlMs]
  * @param {() => number} [parts.now]
- * @param {{ error: (...args: any[]) => void, warn: (...args: any[]) => void }} [parts.log]
+ * @param {import('./app.js').Log} [parts.log]
  * @param {import('./app.js').AppParts['timers']} [parts.timers]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} [parts.limits]

@@ -23,7 +23,7 @@ const NOTICES = Object.freeze({
  * @param {object} parts
  * @param {import('./sessions.js').Sessions} parts.sessions
  * @param {import('./sign-in-links.js').Links} parts.links
- * @param {{ render: (name: string, data: any) => string }} parts.views
+ * @param {{ render: (name: string, data: object) => string }} parts.views
  * @param {{ signInAttempts: number, windowMs: number }} parts.limits  wrong tokens that one address may try in that time
  */
 export function signInRouter ({ sessions, links, views, limits }) {

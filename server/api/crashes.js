@@ -4,7 +4,7 @@ import { parseId } from './input.js'
 
 /**
  * @param {object} parts
- * @param {any} parts.deck
+ * @param {Pick<import('../deck.js').Deck, 'crashes'>} parts.deck
  * @param {() => number} parts.now
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */

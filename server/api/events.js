@@ -6,9 +6,9 @@ import { fullPage } from './full-page.js'
 
 /**
  * @param {object} parts
- * @param {any} parts.history
+ * @param {Pick<import('../../db/history.js').History, 'page' | 'event'>} parts.history
  * @param {() => number} parts.now
- * @param {{ warn: (...args: any[]) => void }} parts.log
+ * @param {Pick<import('../admin/app.js').Log, 'warn'>} parts.log
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function eventResources ({ history, now, log }) {

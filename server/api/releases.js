@@ -3,7 +3,7 @@ import { DeckError } from '../errors.js'
 import { PAGE_QUERY } from './filters.js'
 
 /**
- * @param {{ deck: any }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'releases'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function releaseResources ({ deck }) {

@@ -6,6 +6,8 @@ import { STEERING } from '../config/steering.js'
 import { PAGE_QUERY } from './filters.js'
 import { durationParam } from './input.js'
 
+/** @typedef {import('../deck.js').RolloutView} RolloutView */
+
 const MAX_WAIT_MS = 5 * 60_000
 
 const ROLLOUT_BODY = z.strictObject({
@@ -25,8 +27,8 @@ const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 
 /**
  * @param {object} parts
- * @param {any} parts.deck
- * @param {any} parts.history
+ * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy' | 'events'>} parts.deck
+ * @param {Pick<import('../../db/history.js').History, 'rollout' | 'rollouts'>} parts.history
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
  * @param {AbortSignal} parts.closing  aborted when the admin port closes
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -39,7 +41,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
         body: ROLLOUT_BODY,
         async handle ({ body, auth }) {
           const command = { ...body, actor: auth.actor }
-          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
+          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', kind: body.kind, ...command })
           return { status: 202, headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
         }
       }
@@ -59,7 +61,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
     }
   }
 
-  /** @param {string} type @returns {import('./endpoint.js').Endpoint} */
+  /** @param {import('../config/steering.js').Steering} type @returns {import('./endpoint.js').Endpoint} */
   function steering (type) {
     return {
       handle ({ id, auth }) {
@@ -85,20 +87,20 @@ export function rolloutResources ({ deck, history, timers, closing }) {
   /**
    * Resolves when the rollout is done, the time is up, the caller has gone or the port closes: whichever is first.
    * @param {number} id @param {number} waitMs @param {import('node:http').ServerResponse} res
-   * @returns {Promise<Record<string, any> | null>} the finished rollout, as told by its last event
+   * @returns {Promise<RolloutView | null>} the finished rollout, as told by its last event
    */
   function untilDone (id, waitMs, res) {
     return new Promise((resolve) => {
       const giveUp = () => end(null)
       const timer = timers.setTimeout(giveUp, waitMs)
-      const unsubscribe = deck.events.subscribe((/** @type {import('../events/stream.js').DeckEvent} */ event) => {
-        if (event.rollout === id && event.detail?.done === true) end(event.detail)
+      const unsubscribe = deck.events.subscribe((event) => {
+        if (event.rollout === id && event.detail?.done === true) end(/** @type {RolloutView} */ (event.detail))
       })
       res.once('close', giveUp)
       closing.addEventListener('abort', giveUp)
       if (closing.aborted || res.destroyed) giveUp()
 
-      function end (/** @type {Record<string, any> | null} */ rollout) {
+      function end (/** @type {RolloutView | null} */ rollout) {
         timers.clearTimeout(timer)
         unsubscribe()
         res.off('close', giveUp)

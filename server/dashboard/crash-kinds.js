@@ -57,7 +57,7 @@ export function nameOf (errorName) {
 }
 
 /**
- * @param {{ detail?: any }} event
+ * @param {{ detail?: Record<string, unknown> | null }} event
  * @returns {string | null} the page of the crash that the event tells of
  */
 export function crashUrlOf ({ detail }) {

@@ -8,7 +8,7 @@ import { firstLine, readable } from './readable-text.js'
 /**
  * What the list of crash groups shows.
  * @typedef {Partial<Record<'state' | 'q' | 'release', string>>} Filters  `state`: open where it is left out
- * @typedef {ReturnType<typeof import('../crashes/crashes.js').createCrashDesk>} Desk
+ * @typedef {import('../deck.js').Deck['crashes']} Desk
  */
 
 const PAGE_SIZE = 50
@@ -119,7 +119,7 @@ function blankModel (params, now) {
     total: 0,
     isFirstPage: false,
     isNarrowed: true,
-    groups: /** @type {any[]} */ ([]),
+    groups: /** @type {ReturnType<typeof toRow>[]} */ ([]),
     links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' },
     canonicalUrl: '/crashes'
   }

@@ -6,7 +6,7 @@ import { changesOf } from './release-page.js'
 
 /**
  * What the page about deploys shows.
- * @typedef {import('./overview.js').Deck & { releases: { get: (id: string) => any, list: (query: { limit: number }) => { items: any[] } } }} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollouts'>} History
  */
 
@@ -29,7 +29,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
     isFirstPage: cursor === undefined,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout) : null,
     past,
-    releases: read(() => deck.releases.list({ limit: LISTED }).items, /** @type {any[]} */ ([])).map((release) => ({ ...release, isRunning: release.id === snapshot.release.id, changes: changesOf(release) })),
+    releases: read(() => deck.releases.list({ limit: LISTED }).items, /** @type {import('../deck.js').ReleaseView[]} */ ([])).map((release) => ({ ...release, isRunning: release.id === snapshot.release.id, changes: changesOf(release) })),
     links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: cursor === undefined ? null : '/deploys' }
   }
 }

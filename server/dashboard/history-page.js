@@ -1,8 +1,7 @@
 import { DeckError } from '../errors.js'
-import { CAUSES, kindOf } from '../events/kinds.js'
-import { crashUrlOf } from './crash-kinds.js'
-import { sentenceOf } from '../events/sentences.js'
+import { CAUSES } from '../events/kinds.js'
 import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toShownProblem, urlOf } from './history-filters.js'
+import { toShownEvent } from './shown-event.js'
 
 /**
  * What the history pages show.
@@ -35,7 +34,7 @@ export function historyModel ({ history, params, now }) {
       problem: null,
       isFirstPage: cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
-      events: items.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) })),
+      events: items.map(toShownEvent),
       // The search had a time limit: there may be more, though this page is not full.
       isCutShort: next !== null && items.length < PAGE_SIZE,
       links: { ...pageLinks(filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters), clear: '/history', without: withoutLinks(filters) },
@@ -59,7 +58,7 @@ export function eventModel ({ history, id, now }) {
   const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
   return {
     now,
-    event: { ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) },
+    event: toShownEvent(event),
     errorName: errorName === undefined ? null : String(errorName),
     stack: stack === undefined ? null : String(stack),
     detail: Object.keys(rest).length === 0 ? null : JSON.stringify(rest, null, 2),
@@ -102,7 +101,7 @@ function blankModel (params, now) {
     filters: /** @type {Filters} */ (Object.fromEntries([...params].map(([name, value]) => [name, value.slice(0, 100)]))),
     isFirstPage: false,
     isFiltered: true,
-    events: /** @type {any[]} */ ([]),
+    events: /** @type {import('./shown-event.js').ShownEvent[]} */ ([]),
     isCutShort: false,
     links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
     canonicalUrl: '/history'

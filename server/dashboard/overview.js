@@ -1,17 +1,19 @@
-import { FAULTS, NOTABLE_TYPES, kindOf } from '../events/kinds.js'
-import { crashUrlOf } from './crash-kinds.js'
-import { sentenceOf } from '../events/sentences.js'
+import { FAULTS, NOTABLE_TYPES } from '../events/kinds.js'
 import { describeHealth, rolloutTitle } from '../health.js'
+import { toShownEvent } from './shown-event.js'
 
 /**
  * What the overview shows, worked out from the snapshot and the history.
  * @typedef {import('../events/kinds.js').Tone} Tone
- * @typedef {{ snapshot: () => any }} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot'>} Deck
+ * @typedef {import('../deck.js').Status} Status
+ * @typedef {import('../deck.js').WorkerRow} WorkerRow
+ * @typedef {import('../deck.js').RolloutView} RolloutView
  * @typedef {Pick<import('../../db/history.js').History, 'page' | 'rollouts'>} History
  */
 
 const RECENT_EVENTS = 8
-const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {any[]} */ ([]) })
+const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {import('../events/stream.js').DeckEvent[]} */ ([]) })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
 const WORKER_STATES = Object.freeze({
@@ -53,6 +55,7 @@ export const OVERVIEW_FRAGMENTS = Object.freeze(['health', 'addresses', 'actions
 export function overviewModel ({ deck, history, now, openCrashes }) {
   const snapshot = deck.snapshot()
   const past = readPast(history)
+  const rollout = snapshot.rollout ?? past.rollout
   return {
     now,
     faults: FAULTS,
@@ -61,8 +64,8 @@ export function overviewModel ({ deck, history, now, openCrashes }) {
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
-    rollout: shownRollout(snapshot.rollout ?? past.rollout),
-    recent: { isAvailable: past.isAvailable, events: past.events.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) })) }
+    rollout: rollout && toRollout(rollout),
+    recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
   }
 }
 
@@ -75,21 +78,17 @@ function readPast (/** @type {History} */ history) {
   }
 }
 
-function shownRollout (/** @type {any} */ rollout) {
-  return rollout && toRollout(rollout)
-}
-
 /** @returns {string | null} why nothing may be started now */
-export function blockedReason (/** @type {any} */ { state, rollout, upgrade }) {
+export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'upgrade'>} */ { state, rollout, upgrade }) {
   if (state === 'stopping') return 'The master is stopping.'
   if (upgrade) return 'An upgrade is running.'
   if (rollout) return `Rollout ${rollout.id} is running. One at a time.`
   return null
 }
 
-function totalsOf (/** @type {any[]} */ workers) {
-  const vitals = workers.map((worker) => worker.vitals).filter(Boolean)
-  const sum = (/** @type {string} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + each[key], 0)
+function totalsOf (/** @type {WorkerRow[]} */ workers) {
+  const vitals = workers.map(({ vitals }) => vitals).filter((each) => each !== null)
+  const sum = (/** @type {'rssBytes' | 'cpuPercent'} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + each[key], 0)
   return {
     rssBytes: sum('rssBytes'),
     cpuPercent: sum('cpuPercent'),
@@ -97,7 +96,7 @@ function totalsOf (/** @type {any[]} */ workers) {
   }
 }
 
-function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /** @type {any[]} */ all) {
+function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ index, /** @type {WorkerRow[]} */ all) {
   const state = WORKER_STATES[worker.state] ?? { label: worker.state, tone: 'idle' }
   return {
     ...worker,
@@ -108,7 +107,7 @@ function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /*
   }
 }
 
-/** @param {any} rollout */
+/** @param {RolloutView} rollout */
 export function toRollout (rollout) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
   const isTrial = (rollout.pausedIn ?? rollout.state) === 'canary'
@@ -119,7 +118,7 @@ export function toRollout (rollout) {
     outcome,
     tookMs: rollout.finishedAt ? Date.parse(rollout.finishedAt) - Date.parse(rollout.startedAt) : null,
     controls: outcome ? [] : controlsOf(rollout),
-    steps: rollout.steps.map((/** @type {any} */ step) => ({
+    steps: rollout.steps.map((step) => ({
       ...step,
       badge: isTrial && step.state === 'ready' ? ON_TRIAL : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
       tookMs: step.startedAt && step.finishedAt ? Date.parse(step.finishedAt) - Date.parse(step.startedAt) : null
@@ -129,7 +128,7 @@ export function toRollout (rollout) {
 
 /**
  * What an operator can do with a rollout at this step, see lifecycle/rollout/steering.js.
- * @param {any} rollout @returns {[action: string, label: string, className: string][]}
+ * @param {RolloutView} rollout @returns {[action: string, label: string, className: string][]}
  */
 function controlsOf ({ state, pausedIn, isHeld }) {
   if (state === 'aborting') return []

@@ -9,7 +9,7 @@ const MODES = Object.freeze({
 
 /**
  * What is known of one release, and what was different from the one before.
- * @param {{ deck: { snapshot: () => any, releases: { get: (id: string) => any } }, id: string, now: number, blocked: string | null }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>, id: string, now: number, blocked: string | null }} parts
  * @throws {DeckError} not-found
  */
 export function releaseModel ({ deck, id, now, blocked }) {
@@ -23,15 +23,16 @@ export function releaseModel ({ deck, id, now, blocked }) {
     release: {
       ...release,
       isRunning: release.id === snapshot.release.id,
-      slots: snapshot.workers.filter((/** @type {any} */ worker) => worker.release === id).map((/** @type {any} */ { slot }) => slot),
+      slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot),
       means: MODES[/** @type {keyof typeof MODES} */ (release.mode)] ?? null,
       changes: changesOf(release)
     }
   }
 }
 
-/** @param {any} release @returns {{ from: string, parts: string[], variables: string[] } | null} null: there was none before, as far as is known */
+/** @param {Pick<import('../deck.js').ReleaseView, 'changed'>} release @returns {{ from: string, parts: string[], variables: string[] } | null} null: there was none before, as far as is known */
 export function changesOf ({ changed }) {
   if (!changed) return null
-  return { from: changed.from, parts: Object.entries(CHANGES).filter(([name]) => changed[name]).map(([, word]) => word), variables: changed.environment }
+  const names = /** @type {(keyof typeof CHANGES)[]} */ (Object.keys(CHANGES))
+  return { from: changed.from, parts: names.filter((name) => changed[name]).map((name) => CHANGES[name]), variables: changed.environment }
 }

@@ -67,7 +67,7 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
   await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
 
-  const { rollout } = dashboard.deck.snapshot()
+  const { rollout } = /** @type {any} */ (dashboard.deck.snapshot())
   dashboard.deck.set({ rollout: { ...rollout, progress: { total: 2, replaced: 1 }, steps: [{ ...rollout.steps[0], state: 'done', newWorker: 3 }, rollout.steps[1]] } })
   await page.locator('#step-1-1').getByText('Replaced').waitFor()
   assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '1')
