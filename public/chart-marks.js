@@ -52,7 +52,7 @@ export function createMarks ({ recent, faults, onChange }) {
 function ofRollout ({ at, type, cause, release, rollout }) {
   const outcome = type.slice('rollout.'.length)
   const tone = outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad'
-  return { second: Date.parse(at) / 1000, tone, text: `${cause} ${rollout} (${release ?? 'a new release'}) ${outcome}` }
+  return { second: Date.parse(at) / 1000, tone, text: `${cause} ${rollout}${release ? ` (${release})` : ''} ${outcome}` }
 }
 
 /** @param {any} event @returns {Mark} */

@@ -30,7 +30,7 @@ export function createTerminal ({ stdout, stderr }) {
       line(colour('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`)
       for (const address of addresses) line(`  app    ${colour('cyan', oneLine(address))}`)
       line(`  admin  ${colour('cyan', signInLink)}`)
-      line(colour('gray', '         (signs you in once; `clusterdeck open` makes another)'))
+      line(colour('gray', '         (one-time link; `clusterdeck open` prints another)'))
     },
 
     /** @param {import('./events/stream.js').DeckEvent} event */

@@ -81,7 +81,7 @@ export function createApp (parts) {
     ...vitalsResources(parts)
   }))
   app.use(pagesRouter(parts))
-  app.use((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}`) })
+  app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
   app.use(answerError(parts.log))
   return app
 }
@@ -116,7 +116,7 @@ function limitRequests ({ windowMs, requests, strangerRequests }) {
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     validate: false,
-    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests; Retry-After says when to go on'))
+    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests; see Retry-After'))
   })
 }
 

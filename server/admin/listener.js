@@ -84,7 +84,7 @@ export function createAdmin ({
 
     /** @returns {string} a link that signs in whoever opens it first */
     signInLink () {
-      if (!running) throw new DeckError('listen-failed', 'The admin port does not listen yet')
+      if (!running) throw new DeckError('listen-failed', 'The admin port is not open yet')
       return `${running.url}/sign-in?code=${links.create(START_LINK_TTL_MS).code}`
     },
 

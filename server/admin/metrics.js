@@ -56,7 +56,7 @@ export function metricsRouter ({ deck }) {
   })
 
   router.all('/metrics', (req) => {
-    throw new DeckError('method-not-allowed', `${req.method} is not possible here: expected GET, HEAD`, { details: { allow: 'GET, HEAD' } })
+    throw new DeckError('method-not-allowed', `${req.method} is not allowed here: expected GET, HEAD`, { details: { allow: 'GET, HEAD' } })
   })
 
   return router

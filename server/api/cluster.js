@@ -55,7 +55,7 @@ export function clusterResources ({ deck }) {
         body: UPGRADE_BODY,
         handle ({ body: { execPath = null, note = null }, auth }) {
           // It names a program to run.
-          if (auth.via !== 'token') throw new DeckError('forbidden', 'An upgrade takes the token, not a session')
+          if (auth.via !== 'token') throw new DeckError('forbidden', 'An upgrade requires the token, not a session')
           return { status: 202, body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
         }
       }

@@ -60,7 +60,7 @@ export function diagnosticsResources ({ deck }) {
 
   function find (/** @type {number} */ id) {
     const item = deck.diagnostics.get(id)
-    if (!item) throw new DeckError('not-found', `There are no diagnostics ${id}`)
+    if (!item) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
     return item
   }
 }

@@ -31,7 +31,7 @@ export function eventResources ({ history, now, log }) {
 
   function findEvent (/** @type {number} */ id) {
     const event = history.event(id)
-    if (!event) throw new DeckError('not-found', `There is no event ${id}; old ones are removed`)
+    if (!event) throw new DeckError('not-found', `Event ${id} does not exist or is no longer kept`)
     return event
   }
 }

@@ -86,7 +86,7 @@ export function parseId (text) {
 
 /** @param {number} min @param {number} max */
 export function integerParam (min, max) {
-  const expected = max === Number.MAX_SAFE_INTEGER ? `an integer from ${min} up` : `an integer from ${min} to ${max}`
+  const expected = max === Number.MAX_SAFE_INTEGER ? 'a positive integer' : `an integer from ${min} to ${max}`
   return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional().describe(expected)
 }
 
@@ -156,7 +156,7 @@ function bare (field) {
 }
 
 function unknownName (/** @type {string} */ name, /** @type {string[]} */ known) {
-  if (known.length === 0) return 'nothing by this name'
+  if (known.length === 0) return 'no such name'
   return `one of ${known.join(', ')}${didYouMean(name, known)}`
 }
 

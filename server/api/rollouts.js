@@ -80,7 +80,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
   function findRollout (/** @type {number} */ id) {
     const running = deck.snapshot().rollout
     const rollout = running?.id === id ? running : history.rollout(id)
-    if (!rollout) throw new DeckError('not-found', `There is no rollout ${id}`)
+    if (!rollout) throw new DeckError('not-found', `Rollout ${id} does not exist or is no longer kept`)
     return rollout
   }
 

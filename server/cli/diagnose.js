@@ -15,7 +15,7 @@ const POLL_MS = 200
 export async function kill ({ api, options, print }, worker) {
   const id = checkedId('kill', worker)
   const body = await api.post(`/workers/${id}/kill`)
-  print(options.json ? JSON.stringify(body, null, 2) : `worker ${id} is killed, the next one is started`)
+  print(options.json ? JSON.stringify(body, null, 2) : `worker ${id} killed; its replacement starts`)
 }
 
 /** @param {Context} context @param {string} worker */
@@ -37,7 +37,7 @@ export async function diagnose ({ api, options, print, tell, timeoutMs }, worker
     // It may hold secrets, and nothing that is there is overwritten.
     await pipeline(Readable.fromWeb(/** @type {any} */ (response.body)), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
   } catch (/** @type {any} */ error) {
-    throw new DeckError('diagnostics-failed', `${file} cannot be written (${error.code ?? error.message}); the master keeps it as diagnostics ${item.id}`, { cause: error })
+    throw new DeckError('diagnostics-failed', `${file} cannot be written (${error.code ?? error.message}); the master keeps the file as diagnostics ${item.id}`, { cause: error })
   }
   print(options.json ? JSON.stringify({ ...item, file }, null, 2) : file)
 }

@@ -51,7 +51,7 @@ async function follow ({ api, tell }, query, show) {
   }
 
   function tellLine (/** @type {{ event: string, data: any }} */ { event, data }) {
-    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, were left out: they came faster than they can be shown`)
+    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, left out: output is faster than the reader`)
     else if (event === 'message') show(data)
   }
 }

@@ -29,7 +29,8 @@ export function statusText (status, now) {
     ['app', app.entry],
     ...app.addresses.map((/** @type {string} */ address) => ['', address]),
     ['release', status.release?.id ?? '-'],
-    ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready, dispatch ${status.dispatch}`],
+    ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready`],
+    ['dispatch', status.dispatch],
     ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : [])
   ]
   const workers = table(

@@ -21,7 +21,7 @@ export async function releases ({ api, options, print }, id) {
 
 /** @param {any[]} items newest first */
 function releasesText (items) {
-  return table(['RELEASE', 'OUTCOME', 'RUNS', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
+  return table(['RELEASE', 'OUTCOME', 'IN USE', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
     release.id, release.outcome, release.inUse ? 'yes' : null, release.createdAt, release.createdBy, release.package?.version, commitOf(release), release.mode, release.note
   ]))
 }
@@ -31,7 +31,7 @@ function releaseText (release) {
   const { id, outcome, inUse, deployedAt, rollout, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment, changed } = release
   /** @type {[string, string][]} */
   const facts = [
-    ['release', `${id}${inUse ? ', runs' : ''}`],
+    ['release', `${id}${inUse ? ' (in use)' : ''}`],
     ['outcome', outcome === null ? '-' : `${outcome} at ${deployedAt}${rollout === null ? '' : `, rollout ${rollout}`}`],
     ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`],
     ['mode', source ? `${mode} of ${source}` : mode],
@@ -42,7 +42,7 @@ function releaseText (release) {
     ['commit', commitOf(release, 40) ?? '-'],
     ['lock file', lockFile ?? '-'],
     ['variables', environment?.names.join(', ') || '-'],
-    ['changed', changed === null ? '-' : `since ${changed.from}: ${changesOf(changed).join(', ') || 'nothing that is known of'}`]
+    ['changed', changed === null ? '-' : `since ${changed.from}: ${changesOf(changed).join(', ') || 'no known change'}`]
   ]
   return facts.map(([name, value]) => `${name.padEnd(11)}${oneLine(value)}`).join('\n')
 }

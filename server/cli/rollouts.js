@@ -62,7 +62,7 @@ async function reportOn (rollout, context, good = ['succeeded']) {
   const ended = await follow(rollout, context)
   for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
   if (options.json) print(json(ended))
-  if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; go on with "clusterdeck retry" or "resume", or take it back with "abort"`)
+  if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) awaits an operator: ${ended.reason}; continue with "clusterdeck retry" or "resume", or revert with "abort"`)
   if (!good.includes(ended.state)) {
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }

@@ -39,7 +39,7 @@ const VITALS = Object.freeze([
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export function crashModel ({ crashes, history, id, params, now }) {
-  if (!ID.test(id)) throw new DeckError('not-found', `There is no crash group ${JSON.stringify(id.slice(0, 40))}.`)
+  if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
   const record = /** @type {Crash | null} */ (pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned))

@@ -65,5 +65,5 @@ export function urlOf (path, filters, changes = {}) {
 export function toShownProblem (error) {
   if (error instanceof DeckError) return { status: error.status, title: error.title, message: error.message }
   const { status, title } = new DeckError('history-unavailable', '')
-  return { status, title, message: 'The cluster goes on; this page works again once the database does.' }
+  return { status, title, message: 'The cluster keeps running; this page returns once the database works.' }
 }

@@ -21,25 +21,25 @@ const WORKER_STATES = Object.freeze({
   ready: { label: 'Ready', tone: 'ok' },
   draining: { label: 'Draining', tone: 'drain' },
   stopping: { label: 'Stopping', tone: 'idle' },
-  unresponsive: { label: 'Not answering', tone: 'bad' },
-  held: { label: 'Held', tone: 'bad' },
+  unresponsive: { label: 'Unresponsive', tone: 'bad' },
+  held: { label: 'Blocked', tone: 'bad' },
   backoff: { label: 'Backoff', tone: 'warn' }
 })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const STEP_STATES = Object.freeze({
-  pending: { label: 'Waiting', tone: 'idle', icon: 'circle-dashed' },
+  pending: { label: 'Pending', tone: 'idle', icon: 'circle-dashed' },
   starting: { label: 'Starting', tone: 'info', icon: 'loader-circle' },
-  soaking: { label: 'Proving itself', tone: 'info', icon: 'hourglass' },
-  ready: { label: 'Ready, waiting', tone: 'ok', icon: 'circle-check' },
+  soaking: { label: 'Soaking', tone: 'info', icon: 'hourglass' },
+  ready: { label: 'Ready', tone: 'ok', icon: 'circle-check' },
   draining: { label: 'Draining old', tone: 'drain', icon: 'hourglass' },
   done: { label: 'Replaced', tone: 'ok', icon: 'circle-check' },
   failed: { label: 'Failed', tone: 'bad', icon: 'circle-x' },
-  reverting: { label: 'Going back', tone: 'warn', icon: 'loader-circle' },
-  reverted: { label: 'Went back', tone: 'warn', icon: 'undo-2' }
+  reverting: { label: 'Reverting', tone: 'warn', icon: 'loader-circle' },
+  reverted: { label: 'Reverted', tone: 'warn', icon: 'undo-2' }
 })
 
-const ON_TRIAL = Object.freeze({ label: 'On trial', tone: 'info', icon: 'hourglass' })
+const CANARY = Object.freeze({ label: 'Canary', tone: 'info', icon: 'hourglass' })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const ROLLOUT_STATES = Object.freeze({
@@ -82,7 +82,7 @@ function readPast (/** @type {History} */ history) {
 export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'upgrade'>} */ { state, rollout, upgrade }) {
   if (state === 'stopping') return 'The master is stopping.'
   if (upgrade) return 'An upgrade is running.'
-  if (rollout) return `Rollout ${rollout.id} is running. One at a time.`
+  if (rollout) return `Rollout ${rollout.id} is running. Only one can run at a time.`
   return null
 }
 
@@ -110,7 +110,7 @@ function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ ind
 /** @param {RolloutView} rollout */
 export function toRollout (rollout) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
-  const isTrial = (rollout.pausedIn ?? rollout.state) === 'canary'
+  const isCanary = (rollout.pausedIn ?? rollout.state) === 'canary'
   return {
     ...rollout,
     title: rolloutTitle(rollout),
@@ -120,7 +120,7 @@ export function toRollout (rollout) {
     controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((step) => ({
       ...step,
-      badge: isTrial && step.state === 'ready' ? ON_TRIAL : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
+      badge: isCanary && step.state === 'ready' ? CANARY : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
       tookMs: step.startedAt && step.finishedAt ? Date.parse(step.finishedAt) - Date.parse(step.startedAt) : null
     }))
   }
@@ -133,7 +133,7 @@ export function toRollout (rollout) {
 function controlsOf ({ state, pausedIn, isHeld }) {
   if (state === 'aborting') return []
   /** @type {[action: string, label: string, className: string][]} */
-  const controls = state !== 'paused' ? [['pause', 'Pause', '']] : isHeld ? [['retry', 'Try again', 'primary']] : [['resume', 'Resume', 'primary']]
-  if ((pausedIn ?? state) === 'canary') controls.push(['promote', 'Promote now', ''])
+  const controls = state !== 'paused' ? [['pause', 'Pause', '']] : isHeld ? [['retry', 'Retry', 'primary']] : [['resume', 'Resume', 'primary']]
+  if ((pausedIn ?? state) === 'canary') controls.push(['promote', 'Promote', ''])
   return [...controls, ['abort', 'Abort', '']]
 }

@@ -125,7 +125,7 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
     res.status(204).end()
   })
 
-  router.use(onVisits((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}.`) }))
+  router.use(onVisits((req) => { throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`) }))
   router.use(showError)
   return router
 
@@ -159,7 +159,7 @@ function isVisit (/** @type {import('express').Request} */ { method, path, heade
 
 /** Forms are for the browser's session; scripts have the API, which says what it does. */
 function onlyPeople (/** @type {import('express').Request} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
-  if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Actions of the dashboard need its session; scripts use /api/v1')
+  if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
   next()
 }
 

@@ -4,7 +4,7 @@ import { DeckError } from '../errors.js'
 /** What can be different from the release before, as people call it. */
 const CHANGES = Object.freeze({ commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', folder: 'folder', entry: 'entry' })
 const MODES = Object.freeze({
-  live: 'runs in its folder as it is', symlink: 'what a symbolic link led to', path: 'a folder that the deploy named', snapshot: 'a copy of the folder'
+  live: 'runs in its folder, nothing is copied', symlink: 'the target of a symbolic link', path: 'a folder that the deploy named', snapshot: 'a copy of the folder'
 })
 
 /**
@@ -13,7 +13,7 @@ const MODES = Object.freeze({
  * @throws {DeckError} not-found
  */
 export function releaseModel ({ deck, id, now, blocked }) {
-  if (!RELEASE_ID.test(id)) throw new DeckError('not-found', 'There is no such release')
+  if (!RELEASE_ID.test(id)) throw new DeckError('not-found', `Release ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const snapshot = deck.snapshot()
   const release = deck.releases.get(id)
   return {

@@ -106,7 +106,7 @@ export function createCatalogue ({ onError, now }) {
   /** @param {string} id @returns {Item} @throws {DeckError} not-found */
   function mustFind (id) {
     const item = known.get(releaseNumber(id))
-    if (!item) throw new DeckError('not-found', `There is no release ${id}`)
+    if (!item) throw new DeckError('not-found', `Release ${id} does not exist or is no longer kept`)
     return item
   }
 

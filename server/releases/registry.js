@@ -119,7 +119,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     /** @param {string} id @returns {string} the one that ran before, as far as is known @throws {DeckError} not-found */
     before (id) {
       const last = catalogue.lastGood(id)
-      if (!last) throw new DeckError('not-found', `No other release than ${id} has been deployed with success`)
+      if (!last) throw new DeckError('not-found', `No release other than ${id} was deployed successfully`)
       return last.release.id
     },
 
@@ -263,7 +263,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     const item = catalogue.mustFind(id)
     const { entry } = item.release
     await access(entry).catch((error) => {
-      throw new DeckError('release-gone', `release ${id} cannot run any more: ${entry} is gone`, { cause: error })
+      throw new DeckError('release-gone', `release ${id} cannot run: ${entry} is gone`, { cause: error })
     })
     if (item.values === null) {
       item.values = latest.values

@@ -21,7 +21,7 @@ test('a real crash appears by itself, shows its stack and last words, and is res
   await page.goto(`${deck.adminUrl}/crashes`)
   await page.locator('html[data-live=on]').waitFor()
   const isSamePage = await markPage(page)
-  await page.getByText('Nothing has crashed').waitFor()
+  await page.getByText('No crashes').waitFor()
 
   await fetch(`${app}/throw-in-request`).catch(() => null)
   const row = page.getByRole('row').filter({ hasText: 'RangeError boom' })
@@ -101,7 +101,7 @@ test('whoever reads one crash keeps it while others happen', async (t) => {
   const words = page.getByRole('group', { name: 'Last lines of stderr' })
   crash(2)
   await words.getByText('words of 2').waitFor({ timeout: 1000 })
-  await page.getByRole('link', { name: 'Stay at this one' }).click()
+  await page.getByRole('link', { name: 'Pin it' }).click()
   await page.waitForURL('**/crashes/1?crash=2')
   await page.locator('html[data-live=on]').waitFor()
   crash(3)

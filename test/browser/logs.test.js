@@ -23,7 +23,7 @@ test('a real cluster: what an app writes is there at once, and once, also what i
   await page.goto(String(deck.output.stdout.match(/http:\S+\/sign-in\?code=\S+/)?.[0]))
   await page.getByRole('link', { name: 'Logs of slot 1' }).click()
   await page.waitForURL('**/logs?slot=1')
-  await page.getByText('Nothing written yet').waitFor()
+  await page.getByText('No output yet').waitFor()
   await untilLive(page)
 
   await tell('/say?text=hello')
@@ -47,7 +47,7 @@ test('slot and stream are chosen without a new page, live, and the way back work
   await page.waitForURL('**/logs?slot=2')
   await page.getByLabel('Stream').selectOption('stderr')
   await page.waitForURL('**/logs?slot=2&stream=stderr')
-  await page.getByText('Nothing written yet').waitFor()
+  await page.getByText('No output yet').waitFor()
   assert.equal(await page.getByRole('link', { name: 'Download as NDJSON' }).getAttribute('href'), '/logs.ndjson?slot=2&stream=stderr')
   await untilLive(page)
   say(1, 'stderr', ['one err'])

@@ -80,7 +80,7 @@ test('a refused button says why instead of opening its dialog', async (t) => {
   dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
   await page.locator('#open-restart[aria-disabled=true]').waitFor()
   await page.locator('#open-restart').press('Enter')
-  await page.getByRole('alert').getByText('Rollout 1 is running. One at a time.').waitFor()
+  await page.getByRole('alert').getByText('Rollout 1 is running. Only one can run at a time.').waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
 })
 

@@ -105,7 +105,7 @@ function fakeDiagnostics (dispatched) {
       return { ...done, ...order, id: 2, state: 'running' }
     },
     remove (/** @type {number} */ id) {
-      if (id !== 1) throw new DeckError('not-found', `There are no diagnostics ${id}`)
+      if (id !== 1) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
     }
   }
 }
@@ -140,7 +140,7 @@ function fakeReleases (/** @type {any} */ release) {
   return {
     list: () => ({ items: [known], next: null }),
     get (/** @type {string} */ id) {
-      if (id !== release.id) throw new DeckError('not-found', `There is no release ${id}`)
+      if (id !== release.id) throw new DeckError('not-found', `Release ${id} does not exist`)
       return known
     }
   }

@@ -109,7 +109,7 @@ test('deploy --wait does not wait for a person: a rollout that is held is a fail
   })
   const { code, stderr } = await cli('deploy --wait')
   assert.equal(code, 1)
-  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) is held: worker 3 \(slot 1\) crashed; go on with "clusterdeck retry"/m)
+  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) awaits an operator: worker 3 \(slot 1\) crashed; continue with "clusterdeck retry"/m)
 })
 
 test('abort --wait succeeds once the rollout has gone back', async (t) => {
@@ -140,14 +140,14 @@ test('deploy says how it is to be done only where a flag does, and what is wrong
 test('releases lists what can be gone back to, and tells one of them', async (t) => {
   const { cli } = await setUp(t)
   assert.equal((await cli('releases')).stdout, [
-    'RELEASE  OUTCOME    RUNS  CREATED                   BY      VERSION  COMMIT                MODE  NOTE',
-    'r1       succeeded  yes   2026-01-01T00:00:00.000Z  system  1.2.3    0123456789 (changed)  live  -\n'
+    'RELEASE  OUTCOME    IN USE  CREATED                   BY      VERSION  COMMIT                MODE  NOTE',
+    'r1       succeeded  yes     2026-01-01T00:00:00.000Z  system  1.2.3    0123456789 (changed)  live  -\n'
   ].join('\n'))
   const { stdout } = await cli('releases r1')
   assert.match(stdout, /^commit {5}0123456789abcdef0123456789abcdef01234567 on main \(changed\)$/m)
   assert.match(stdout, /^changed {4}since r0: package.json, variables LEVEL$/m)
   assert.equal(JSON.parse((await cli('releases r1 --json')).stdout).id, 'r1')
-  assert.deepEqual([(await cli('releases 1')).code, (await cli('releases r9')).stderr], [2, 'clusterdeck: There is no release r9\n'])
+  assert.deepEqual([(await cli('releases 1')).code, (await cli('releases r9')).stderr], [2, 'clusterdeck: Release r9 does not exist\n'])
 })
 
 test('a rollout while another one runs is a conflict that names it', async (t) => {
