@@ -8,14 +8,14 @@ import { DeckError } from './errors.js'
  * @typedef {ReturnType<Deck['snapshot']>} Status
  * @typedef {Status['workers'][number]} WorkerRow
  * @typedef {ReturnType<typeof import('./lifecycle/rollout/record.js').describe>} RolloutView
- * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/registry.js').Outcome | null, rollout: number | null, deployedAt: string | null, inUse: boolean }} ReleaseView
+ * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/catalogue.js').Outcome | null, rollout: number | null, deployedAt: string | null, inUse: boolean }} ReleaseView
  * @typedef {import('./config/steering.js').Steering} Steering
  * @typedef {import('./lifecycle/rollout/strategy.js').StrategyWish} StrategyWish
  * @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor
  *
  * What an operator wants; `release` of a rollback: the one before, unless it is said.
  * @typedef {{ actor: string } & (
- *   { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string, strategy?: StrategyWish, source?: { path?: string } }
+ *   { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string, strategy?: StrategyWish, source?: Record<string, unknown> }
  *   | { type: Steering, rollout: number }
  *   | { type: 'restart-worker', worker: number }
  *   | { type: 'kill-worker', worker: number }

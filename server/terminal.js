@@ -20,7 +20,7 @@ export function createTerminal ({ stdout, stderr }) {
     line,
 
     /** @param {string} text  why this master comes to nothing, or does less than it should */
-    fail (text) { stderr.write(`clusterdeck: ${clean(text)}\n`) },
+    fail (text) { stderr.write(`clusterdeck: ${oneLine(text)}\n`) },
 
     /** @param {string} text of the app's own */
     quote (text) { line(colour('gray', oneLine(text))) },
