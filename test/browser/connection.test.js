@@ -26,7 +26,7 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
   const successor = createAdmin({ deck, history, token: TOKEN, port })
   t.after(() => successor.close())
   await successor.listen()
-  await page.locator('#worker-1-1').getByText('Not answering').waitFor()
+  await page.locator('#worker-1-1').getByText('Unresponsive').waitFor()
   await banner.waitFor({ state: 'hidden' })
 
   assert.equal(await isSamePage(), true)

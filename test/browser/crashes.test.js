@@ -84,7 +84,7 @@ test('filters go into the address and keep their focus; states are a click away'
   await page.getByRole('link', { name: 'Muted' }).click()
   await page.waitForURL((url) => url.search === '?state=muted&q=range')
   await page.getByText('No crash matches').waitFor()
-  await page.getByRole('link', { name: 'Look among all' }).click()
+  await page.getByRole('link', { name: 'Search all' }).click()
   await page.waitForURL((url) => url.search === '?state=all&q=range')
   assert.deepEqual(await ids(), ['crash-group-2'])
   assert.deepEqual(page.problems, [])

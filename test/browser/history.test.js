@@ -147,7 +147,7 @@ test('text that an app threw is shown as text, on every page and by live update'
 test('a filter that cannot be read is named; an event or page that is not there gets a page of ours', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/history?slot=abc')
-  await page.getByText('slot: expected a whole number from 1, received "abc"').waitFor()
+  await page.getByText('slot: expected a positive integer, received "abc"').waitFor()
   const answer = await page.goto(`${dashboard.url}/history/99`)
   assert.equal(answer?.status(), 404)
   await page.getByText('Event "99" does not exist').waitFor()

@@ -30,9 +30,9 @@ test('a real cluster: what an app writes is there at once, and once, also what i
   await page.locator('.line').getByText('hello', { exact: true }).waitFor({ timeout: 1000 })
   await deck.loseMaster()
   await tell('/say?text=meanwhile')
-  await page.getByText('connected again').waitFor({ timeout: 15_000 })
+  await page.getByText('reconnected').waitFor({ timeout: 15_000 })
   await page.locator('.line').getByText('meanwhile', { exact: true }).waitFor()
-  assert.deepEqual((await texts(page)).filter((text) => /hello|meanwhile|connect/.test(text)), ['hello', 'connection lost', 'connected again: it goes on where it broke off', 'meanwhile'])
+  assert.deepEqual((await texts(page)).filter((text) => /hello|meanwhile|connect/.test(text)), ['hello', 'connection lost', 'reconnected, output continues', 'meanwhile'])
   assert.deepEqual(page.problems.filter((problem) => !/ERR_(CONNECTION|EMPTY|INCOMPLETE|NETWORK)/.test(problem)), [])
 })
 
@@ -115,7 +115,7 @@ test('who scrolls up can read on in peace, and jump to the end', async (t) => {
 
   await page.getByRole('button', { name: 'Wrap', pressed: true }).click()
   await page.getByRole('button', { name: 'Clear' }).click()
-  await page.getByText('The view was cleared').waitFor()
+  await page.getByText('View cleared').waitFor()
   say(1, 'stdout', ['z'.repeat(3000)])
   await page.locator('.line').waitFor()
   assert.ok(await list.evaluate((element) => element.scrollWidth > element.clientWidth))

@@ -124,7 +124,7 @@ test('an open dialog keeps focus and text while the page changes beneath it', as
   await page.locator('#open-deploy').click()
   await page.keyboard.type('half a no')
   dashboard.setWorker(1, { state: 'unresponsive' })
-  await page.locator('#worker-1-1').getByText('Not answering').waitFor()
+  await page.locator('#worker-1-1').getByText('Unresponsive').waitFor()
   await page.keyboard.type('te')
   assert.equal(await page.getByRole('dialog').getByLabel('Note').inputValue(), 'half a note')
   await page.keyboard.press('Escape')
