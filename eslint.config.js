@@ -18,20 +18,20 @@ const ROOMS = {
   },
   keeper: { because: 'the keeper only starts masters', may: ['lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['lifecycle/', 'vitals/', '../db/cursor.js', '../workers/'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'lifecycle/', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/'] },
-  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: [] },
-  webhooks: { because: 'webhooks hear the events alone', may: [] },
-  events: { because: 'the event stream knows nobody who publishes or subscribes', may: [] },
+  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
+  webhooks: { because: 'webhooks hear the events alone', may: ['events/'] },
+  events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
   config: { because: 'the configuration knows nobody whom it configures', may: [] },
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/'], never: OF_THE_CLUSTER },
-  api: { because: ADMIN, may: ['config/'], never: OF_THE_CLUSTER },
-  dashboard: { because: ADMIN, may: ['api/', 'events/', 'health.js', 'manual.js', '../public/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['config/', 'manual.js', 'systemd/'], never: OF_THE_CLUSTER }
+  api: { because: ADMIN, may: ['config/', 'events/kinds.js'], never: OF_THE_CLUSTER },
+  dashboard: { because: ADMIN, may: ['api/', 'config/', 'events/', 'health.js', 'manual.js', '../public/'], never: OF_THE_CLUSTER },
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['config/', 'manual.js', 'systemd/', 'system/one-line.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */

@@ -4,15 +4,14 @@
  */
 
 const DEPLOYS = 'rollout.started,rollout.succeeded,rollout.failed,rollout.rolled-back'
-const FAULTS = new Set(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed'])
 const MAX_EVENTS = 200
 const WAIT_MS = 300
 
 /**
  * Looks again whenever the page's list of recent events changes, which the server keeps up to date.
- * @param {{ recent: Element | null, onChange: (marks: Mark[]) => void }} parts
+ * @param {{ recent: Element | null, faults: readonly string[], onChange: (marks: Mark[]) => void }} parts `faults`: causes of exits that nobody asked for
  */
-export function createMarks ({ recent, onChange }) {
+export function createMarks ({ recent, faults, onChange }) {
   let sinceMs = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
@@ -34,7 +33,7 @@ export function createMarks ({ recent, onChange }) {
   async function look () {
     try {
       const [rollouts, exits] = await Promise.all([read(DEPLOYS), read('worker.exited')])
-      onChange([...rollouts.map(ofRollout), ...exits.filter(({ cause }) => FAULTS.has(cause)).map(ofExit)].sort((a, b) => a.second - b.second))
+      onChange([...rollouts.map(ofRollout), ...exits.filter(({ cause }) => faults.includes(cause)).map(ofExit)].sort((a, b) => a.second - b.second))
     } catch {
       // The master is away: it is looked again when the page changes.
     }
@@ -53,7 +52,7 @@ export function createMarks ({ recent, onChange }) {
 function ofRollout ({ at, type, cause, release, rollout }) {
   const outcome = type.slice('rollout.'.length)
   const tone = outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad'
-  return { second: Date.parse(at) / 1000, tone, text: `${cause} ${rollout} (${release ?? 'a new release'}) ${outcome}` }
+  return { second: Date.parse(at) / 1000, tone, text: `${cause} ${rollout}${release ? ` (${release})` : ''} ${outcome}` }
 }
 
 /** @param {any} event @returns {Mark} */

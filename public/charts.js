@@ -1,6 +1,6 @@
 import { createChart } from './chart.js'
 import { createMarks } from './chart-marks.js'
-import { formatBytes, formatPercent, formatRate } from './format.js'
+import { formatBytes, formatLatency, formatPercent, formatRate } from './format.js'
 import { createFeed, RANGES } from './vitals-feed.js'
 
 /** The charts of the overview: how the cluster felt, and what happened meanwhile. */
@@ -12,10 +12,10 @@ const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 1
 /** @type {readonly Chart[]} */
 const CHARTS = [
   { id: 'requests', format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`, lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xx', label: '5xx', tone: '--bad' }] },
-  { id: 'latency', format: (value) => rounded(value, ' ms'), lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain', isFilled: true }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }] },
+  { id: 'latency', format: formatLatency, lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain', isFilled: true }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }] },
   { id: 'cpu', format: formatPercent, lines: [{ column: 'cpuPercent', label: 'all workers', tone: '--info', isFilled: true }] },
   { id: 'memory', format: formatBytes, increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: 'all workers', tone: '--info', isFilled: true }] },
-  { id: 'loop', format: (value) => rounded(value, ' ms'), lines: [{ column: 'loopDelayP99Ms', label: 'worst p99', tone: '--warn', isFilled: true }] }
+  { id: 'loop', format: formatLatency, lines: [{ column: 'loopDelayP99Ms', label: 'worst p99', tone: '--warn', isFilled: true }] }
 ]
 
 const section = /** @type {HTMLElement} */ (document.getElementById('charts'))
@@ -31,7 +31,7 @@ const charts = CHARTS.map((chart) => {
   return { ...chart, figure, plot }
 })
 const feed = createFeed({ columns: CHARTS.flatMap(({ lines }) => lines.map(({ column }) => column)), onChange: show })
-const marks = createMarks({ recent: document.getElementById('recent'), onChange: mark })
+const marks = createMarks({ recent: document.getElementById('recent'), faults: String(section.dataset.faults).split(' '), onChange: mark })
 
 choose()
 choice.addEventListener('change', choose)
@@ -75,11 +75,4 @@ function mark (all) {
     item.textContent = `${new Date(second * 1000).toLocaleTimeString('en-GB')} ${text}`
     return item
   }))
-}
-
-/** @param {number | null | undefined} value @param {string} unit */
-function rounded (value, unit) {
-  if (value === null || value === undefined) return '–'
-  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2
-  return `${Number(value.toFixed(digits))}${unit}`
 }

@@ -4,29 +4,29 @@
 
 /**
  * @param {number | null | undefined} ms
- * @returns {string} two units at most: `0.4s`, `12s`, `3m 12s`, `2h 05m`, `3d 04h`
+ * @returns {string} two units at most: `12 s`, `3 min 12 s`, `2 h 05 min`, `3 d 04 h`
  */
 export function formatDuration (ms) {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–'
-  if (ms < 0) return '0s'
+  if (ms < 0) return '0 s'
   const seconds = Math.floor(ms / 1000)
   const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86400)]
-  if (days > 0) return `${days}d ${pad(hours % 24)}h`
-  if (hours > 0) return `${hours}h ${pad(minutes % 60)}m`
-  if (minutes > 0) return `${minutes}m ${pad(seconds % 60)}s`
-  return `${seconds}s`
+  if (days > 0) return `${days} d ${pad(hours % 24)} h`
+  if (hours > 0) return `${hours} h ${pad(minutes % 60)} min`
+  if (minutes > 0) return `${minutes} min ${pad(seconds % 60)} s`
+  return `${seconds} s`
 }
 
-/** @param {number | null | undefined} ms @returns {string} as above, with tenths below ten seconds: `0.4s` */
+/** @param {number | null | undefined} ms @returns {string} of what is over: `340 ms`, `1.2 s`, `5 min`, `3 min 12 s` */
 export function formatExactDuration (ms) {
-  if (typeof ms === 'number' && ms >= 0 && ms < 10_000) return `${(ms / 1000).toFixed(1)}s`
-  return formatDuration(ms)
+  if (typeof ms !== 'number' || !(ms >= 0 && ms < 10_000)) return formatDuration(ms).replace(/ 00 \w+$/, '')
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`
 }
 
-/** @param {number} ms since it happened @returns {string} one unit: `now`, `12s ago`, `3m ago`, `2h ago`, `3d ago` */
+/** @param {number} ms since it happened @returns {string} one unit: `now`, `12 s ago`, `3 min ago`, `2 h ago`, `3 d ago` */
 export function formatAgo (ms) {
   if (ms < 1000) return 'now'
-  return `${formatDuration(ms).split(' ')[0]} ago`
+  return `${formatDuration(ms).split(' ', 2).join(' ')} ago`
 }
 
 /** @param {number | null | undefined} bytes @returns {string} `64.0 MB`, `1.25 GB` */
@@ -46,11 +46,11 @@ export function formatRate (perSecond) {
   return String(Math.round(perSecond * 10) / 10)
 }
 
-/** @param {number | null | undefined} ms @returns {string} `0.4 ms`, `120 ms`, `2.5 s` */
+/** @param {number | null | undefined} ms @returns {string} `0.45 ms`, `12.5 ms`, `120 ms`, `2.5 s` */
 export function formatLatency (ms) {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return '–'
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`
-  return `${ms >= 10 ? Math.round(ms) : Math.round(ms * 10) / 10} ms`
+  return `${Number(ms.toFixed(ms >= 100 ? 0 : ms >= 10 ? 1 : 2))} ms`
 }
 
 /** @param {number | null | undefined} percent @returns {string} `12.5%` */

@@ -19,6 +19,8 @@ const socket = io({ transports: ['websocket', 'polling'], tryAllTransports: true
 socket.on('connect', watch)
 socket.on('fragments', show)
 socket.on('signed-out', toSignIn)
+// Who signs out here is led on by the form.
+document.querySelector('form[action="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
 socket.on('disconnect', () => setLive(false))
 socket.on('connect_error', async () => {
   setLive(false)

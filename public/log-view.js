@@ -80,7 +80,7 @@ export function createView (list, onChange) {
     frame = 0
     const { items, leftOut } = backlog.take()
     const fragment = document.createDocumentFragment()
-    if (leftOut > 0) fragment.append(noteElement(`… ${formatCount(leftOut)} lines left out: the page keeps the last ${formatCount(MAX_LINES)}`))
+    if (leftOut > 0) fragment.append(noteElement(`… ${formatCount(leftOut)} lines left out; the page keeps the last ${formatCount(MAX_LINES)}`))
     for (const item of items) fragment.append(toElement(item, wanted))
     for (let surplus = list.childElementCount + fragment.childElementCount - MAX_LINES; surplus > 0 && list.firstChild; surplus--) list.firstElementChild?.remove()
     list.append(fragment)
@@ -125,7 +125,7 @@ function textOf (line) {
 function toElement (item, wanted) {
   if ('note' in item) return noteElement(item.note)
   const { slot, stream, text, bytes } = item
-  if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out, the reader was too slow`)
+  if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
   const line = element('div', `line hue-${Number(slot) % 6}${stream === 'stderr' ? ' is-stderr' : ''}`)
   const shown = shownLine(text)
   const body = element('span', 'line-text', shown.text)

@@ -5,7 +5,7 @@ import { formatCount } from './log-text.js'
 /** The page of the logs: its switches, the lines and the tail that brings them. */
 
 /** @type {Readonly<Record<string, string>>} */
-const STATES = Object.freeze({ connecting: 'Connecting', live: 'Live', paused: 'Paused', lost: 'Connection lost, trying again' })
+const STATES = Object.freeze({ connecting: 'Connecting', live: 'Live', paused: 'Paused', lost: 'Connection lost, reconnecting' })
 const WRAP = 'clusterdeck-logs-wrap'
 
 /** @type {{ panel: HTMLElement, end: () => void, start: () => void, stop: () => void } | null} */
@@ -76,7 +76,7 @@ function open (panel) {
   function onState (state) {
     if (state === connection) return
     if (state === 'lost') view.add([{ note: 'connection lost' }])
-    else if (connection === 'lost') view.add([{ note: 'connected again: it goes on where it broke off' }])
+    else if (connection === 'lost') view.add([{ note: 'reconnected, output continues' }])
     connection = state
     view.report()
   }
@@ -87,7 +87,7 @@ function open (panel) {
     jump.hidden = isFollowing || waiting === 0
     setText(byId('log-jump-text'), `${formatCount(waiting)} new ${waiting === 1 ? 'line' : 'lines'}, jump to end`)
     byId('log-empty').hidden = list.childElementCount > 0
-    setText(byId('log-empty-title'), isCleared ? 'The view was cleared' : 'Nothing written yet')
+    setText(byId('log-empty-title'), isCleared ? 'View cleared' : 'No output yet')
     panel.dataset.state = connection === 'live' && !isFollowing ? 'paused' : connection
     setText(byId('log-state'), STATES[panel.dataset.state])
     const lines = `${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'}`

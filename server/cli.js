@@ -7,16 +7,16 @@ import { createApiClient } from './cli/api-client.js'
 import * as commands from './cli/commands.js'
 import { crashes } from './cli/crashes.js'
 import { diagnose, kill } from './cli/diagnose.js'
-import { parseDuration } from './cli/duration.js'
+import { checkedDuration } from './cli/duration.js'
 import { findMaster } from './cli/find-master.js'
 import { addHelpCommand } from './cli/help.js'
 import { logs } from './cli/logs.js'
-import { clean } from './cli/output.js'
 import { releases } from './cli/releases.js'
 import { rollout, steer } from './cli/rollouts.js'
 import { DeckError } from './errors.js'
 import { keep } from './keeper/keeper.js'
 import { KEPT_VARIABLE, tellFailure } from './keeper/link.js'
+import { oneLine } from './system/one-line.js'
 
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string }} Terminal */
 
@@ -60,7 +60,7 @@ async function createProgram (argv, terminal, outcome) {
     .addHelpText('after', '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.')
 
   const start = program.command('start')
-    .description('run an app as a cluster, in the foreground; arguments for the app go after --')
+    .description('run an app as a cluster in the foreground; arguments for the app follow --')
     .usage('[options] [entry] [-- app arguments]')
     .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
     .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
@@ -68,7 +68,7 @@ async function createProgram (argv, terminal, outcome) {
   if (argv.includes('start')) await addStartOptions(start)
 
   const systemd = program.command('systemd')
-    .description('print a unit file that runs an app under systemd, with these options of start')
+    .description('print a systemd unit file that runs an app with these options of start')
     .usage('[options] [entry] [-- app arguments]')
     .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
     .action(async (entry, flags) => {
@@ -102,77 +102,78 @@ function addClientCommands (program, terminal) {
     })
 
   client('status', 'print the state of the cluster and its workers', commands.status)
-  client('restart', 'restart all workers: the new ones are ready before the old ones go', rollout('restart'))
+  client('restart', 'restart all workers: new ones are ready before old ones drain', rollout('restart'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')
-  client('deploy', 'roll the code that is on the disk now out, one worker at a time', rollout('deploy'))
+  client('deploy', 'deploy the code on disk, slot by slot', rollout('deploy'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'what is new, for the history')
-    .option('--path <folder>', 'a folder below releases.root to take it from')
-    .optionsGroup('How, in place of what is configured:')
-    .option('--surge <n|n%>', 'so many workers at the same time')
-    .option('--min-ready <duration>', 'how long a new worker has to be ready before the old one drains')
-    .option('--canary <n>', 'so many new workers serve beside all old ones first, and are judged')
-    .option('--canary-time <duration>', 'for how long')
-    .option('--on-failure <what>', 'rollback, or hold: wait for a person')
-  client('rollback [release]', 'go back to the release before, or to another one that was deployed', rollout('rollback'))
+    .option('--path <folder>', 'deploy this folder, below releases.root')
+    .optionsGroup('Overrides of the configuration:')
+    .option('--surge <n|n%>', 'how many workers are replaced at the same time')
+    .option('--min-ready <duration>', 'how long a new worker must stay ready before the old one drains')
+    .option('--canary <n>', 'how many new workers serve beside the old ones first and are judged')
+    .option('--canary-time <duration>', 'how long the canary lasts')
+    .option('--on-failure <what>', 'rollback, or hold: wait for an operator')
+  client('rollback [release]', 'roll back to the previous release, or to another one', rollout('rollback'))
     .option('--wait', 'wait for the end; fail if the rollback fails')
     .option('--note <text>', 'why, for the history')
   for (const [name, about] of Object.entries(STEERING)) {
     client(name, about, steer(/** @type {import('./cli/rollouts.js').Steering} */ (name))).option('--wait', 'wait for the end of the rollout')
   }
-  client('releases [id]', 'print the releases that can be rolled back to, or one of them', releases)
+  client('releases [id]', 'print the releases, or one of them', releases)
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')
-  client('kill <worker>', 'end one worker at once, by SIGKILL; the next one is started in the same moment', kill)
-  client('diagnose <worker>', 'look into one worker: a heap snapshot stops it for a while and holds its secrets', diagnose)
+  client('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', kill)
+  client('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnose)
     .requiredOption('--kind <kind>', 'cpu-profile, heap-snapshot, heap-statistics or report')
     .option('--duration <duration>', 'how long to profile, at most 60s (default: 10s)')
-    .option('--output <file>', 'where to (default: a name of its own in the working folder)')
-  client('upgrade', 'change to the installed version of clusterdeck, or to another node, without a pause', commands.upgrade)
-    .option('--node <path>', 'the node binary of the next master and its workers (default: the one of now)')
+    .option('--output <file>', 'output file (default: a generated name in the working folder)')
+  client('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgrade)
+    .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
     .option('--note <text>', 'why, for the history')
-  const history = client('history', 'print what happened, newest first', commands.history)
+  const history = client('history', 'print events, newest first', commands.history)
     .option('--limit <n>', 'how many events, at most 1000', '50')
   for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
-  client('logs', 'print the last lines that the workers have written', logs)
-    .option('-f, --follow', 'go on with what they write from now on')
+  client('logs', 'print the last lines of the workers\' output', logs)
+    .option('-f, --follow', 'follow new output')
     .option('--slot <n>', 'only this slot')
     .option('--stream <name>', 'only stdout, or only stderr')
-    .option('--lines <n>', 'how many of each log, at most 1000', '100')
-  client('crashes [id]', 'print the groups of crashes, or one of them', crashes)
-    .option('--state <state>', 'only open, resolved or muted ones')
-    .option('--q <words>', 'only with these words in a message or a stack')
-    .option('--release <value>', 'only those of this release')
-    .option('--since <value>', 'only what has crashed since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
-  client('open', 'print a link that signs a browser in once, and open it', commands.open)
-  client('stop', 'stop the master and its workers, and wait until they are gone', commands.stop)
+    .option('--lines <n>', 'lines of each log, at most 1000', '100')
+  client('crashes [id]', 'print the crash groups, or one of them', crashes)
+    .option('--state <state>', 'only this state: open, resolved or muted')
+    .option('--q <words>', 'only with these words in message or stack')
+    .option('--release <value>', 'only this release')
+    .option('--since <value>', 'only crashes since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
+  client('open', 'print a one-time sign-in link and open it', commands.open)
+  client('stop', 'stop the master and its workers, and wait for their exit', commands.stop)
 }
 
+/** @type {Readonly<Record<import('./config/steering.js').Steering, string>>} */
 const STEERING = Object.freeze({
-  pause: 'let the running rollout wait where it is',
-  resume: 'let the paused rollout go on',
-  abort: 'take back what the running rollout has replaced',
-  promote: 'end the trial of the running rollout: it goes on without a judgement',
-  retry: 'try again what failed, in a rollout that is held (rollout.onFailure)'
+  pause: 'pause the running rollout',
+  resume: 'resume the paused rollout',
+  abort: 'abort the running rollout and revert what it replaced',
+  promote: 'end the canary of the running rollout without a verdict',
+  retry: 'retry the failed step of a rollout that awaits an operator'
 })
 
 const HISTORY_OPTIONS = Object.freeze({
-  type: 'only these types: worker.exited, worker.*, several by commas',
+  type: 'only these types: worker.exited, worker.*, problems; separated by commas',
   cause: 'only this cause: crash, killed, deploy, …',
   slot: 'only this slot',
   worker: 'only this worker',
   release: 'only this release',
   rollout: 'only this rollout',
-  since: 'from this time on: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago',
+  since: 'since this time: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago',
   until: 'before this time',
-  q: 'only with this text in the message, type or cause'
+  q: 'only with this text in message, type or cause'
 })
 
 /** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
 async function createContext (options, { stdout, stderr, env, cwd }) {
-  const timeoutMs = parseDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const timeoutMs = checkedDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
   const master = await findMaster(options, { env, cwd })
   return {
     api: createApiClient(master, { timeoutMs }),
@@ -199,7 +200,7 @@ async function addStartOptions (start) {
   }
   start.optionsGroup('Options:').addOption(new Option('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
   all.filter(isCommon).forEach(add)
-  start.option('--no-keeper', 'run the master alone: if it dies, nobody starts the next one (env: CLUSTERDECK_KEEPER=off)')
+  start.option('--no-keeper', 'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')
   start.optionsGroup('Fine tuning:')
   all.filter((option) => !isCommon(option)).forEach(add)
 }
@@ -208,9 +209,9 @@ async function addStartOptions (start) {
 async function addSystemdOptions (systemd) {
   const several = (/** @type {string} */ value, /** @type {string[]} */ before = []) => [...before, value]
   systemd.optionsGroup('The unit:')
-    .option('--name <name>', 'what the units are called (default: as the package of the app, or its file)')
-    .option('--user <name>', 'who the service runs as (default: who asks; for root, a user of its own)')
-    .option('--socket <address>', 'a port, an address with a port or a path that systemd listens on; may be given again', several)
+    .option('--name <name>', 'name of the units (default: that of the package, or of the file)')
+    .option('--user <name>', 'user of the service (default: the current one; for root, a user of its own)')
+    .option('--socket <address>', 'port, address with port, or path that systemd listens on; repeatable', several)
     .option('--notify-reload', 'Type=notify-reload, which needs systemd 253')
   await addStartOptions(systemd)
 }
@@ -247,13 +248,13 @@ function appArguments (/** @type {string[]} */ argv) {
 /** @param {unknown} error @param {Terminal} terminal @returns {number} the exit code */
 function report (error, { stderr }) {
   if (error instanceof DeckError) {
-    stderr.write(`clusterdeck: ${clean(error.message)}\n`)
+    stderr.write(`clusterdeck: ${oneLine(error.message)}\n`)
     return error.exitCode
   }
   const { code, exitCode, stack } = /** @type {any} */ (error ?? {})
   // commander has said what is wrong, or printed the help or version that was asked for.
   if (typeof code === 'string' && code.startsWith('commander.')) return exitCode === 0 ? 0 : USAGE_EXIT_CODE
-  stderr.write(`clusterdeck: this is a bug in clusterdeck, please report it\n${stack ?? error}\n`)
+  stderr.write(`clusterdeck: internal error, please report it\n${stack ?? error}\n`)
   return 1
 }
 

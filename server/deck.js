@@ -2,8 +2,27 @@ import { accessSync, constants } from 'node:fs'
 import { createCrashDesk } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 
-/** @typedef {ReturnType<typeof createDeck>} Deck */
-/** @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor */
+/**
+ * All that the admin side knows.
+ * @typedef {ReturnType<typeof createDeck>} Deck
+ * @typedef {ReturnType<Deck['snapshot']>} Status
+ * @typedef {Status['workers'][number]} WorkerRow
+ * @typedef {ReturnType<typeof import('./lifecycle/rollout/record.js').describe>} RolloutView
+ * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/catalogue.js').Outcome | null, rollout: number | null, deployedAt: string | null, inUse: boolean }} ReleaseView
+ * @typedef {import('./config/steering.js').Steering} Steering
+ * @typedef {import('./lifecycle/rollout/strategy.js').StrategyWish} StrategyWish
+ * @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor
+ *
+ * What an operator wants; `release` of a rollback: the one before, unless it is said.
+ * @typedef {{ actor: string } & (
+ *   { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string, strategy?: StrategyWish, source?: Record<string, unknown> }
+ *   | { type: Steering, rollout: number }
+ *   | { type: 'restart-worker', worker: number }
+ *   | { type: 'kill-worker', worker: number }
+ *   | { type: 'scale', workers: number }
+ *   | { type: 'upgrade', execPath: string | null, note: string | null }
+ *   | { type: 'stop' })} DeckCommand
+ */
 
 /**
  * The one facade between the admin side and the cluster.
@@ -26,7 +45,9 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     vitals,
     diagnostics,
     logs,
-    releases: { get: releases.get, list: releases.list },
+    releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null } }} */ (
+      { get: releases.get, list: releases.list }
+    ),
     crashes: createCrashDesk({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {
@@ -39,18 +60,24 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
       }
     },
 
-    /** @param {any} command see server/lifecycle/state.js; @returns {any} @throws {import('./errors.js').DeckError} */
+    /**
+     * @template {DeckCommand['type']} T
+     * @param {Extract<DeckCommand, { type: T }>} command
+     * @returns {ReturnType<typeof RESULTS[T]>}
+     * @throws {import('./errors.js').DeckError}
+     */
     dispatch (command) {
-      if (command.type === 'upgrade') checkUpgrade(command, { config, isKept: isKept() })
-      supervisor.dispatch(command.kind === 'rollback' ? toRollback(command) : command)
-      return RESULTS[/** @type {keyof typeof RESULTS} */ (command.type)](supervisor)
+      const wanted = /** @type {DeckCommand} */ (command)
+      if (wanted.type === 'upgrade') checkUpgrade(wanted, { config, isKept: isKept() })
+      supervisor.dispatch(wanted.type === 'rollout' && wanted.kind === 'rollback' ? toRollback(wanted) : wanted)
+      return /** @type {ReturnType<typeof RESULTS[T]>} */ (RESULTS[command.type](supervisor))
     },
 
     /**
      * Rolls out what is on the disk now. What is wrong with it for certain is refused at once; making the release of it
      * may take a while, and is the rollout's own first step.
-     * @param {{ path?: string, note?: string, strategy?: any, actor: string }} wanted
-     * @returns {Promise<any>} the rollout
+     * @param {{ path?: string, note?: string, strategy?: StrategyWish, actor: string }} wanted
+     * @returns {Promise<RolloutView>}
      * @throws {import('./errors.js').DeckError} entry-not-found, path-refused, and what dispatch throws
      */
     async deploy ({ path, ...command }) {
@@ -59,7 +86,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     }
   }
 
-  /** @param {any} command */
+  /** @param {{ release?: string }} command */
   function toRollback ({ release = releases.before(supervisor.snapshot().release.id), ...command }) {
     releases.get(release)
     return { ...command, source: { release } }
@@ -68,13 +95,27 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
 
 /** What a command answers with, once it has been accepted. */
 const RESULTS = {
-  rollout: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
-  'restart-worker': (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout,
+  rollout: started,
+  'restart-worker': started,
   'kill-worker': () => ({}),
   scale: (/** @type {Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
-  ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [type, (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().rollout])),
+  pause: running,
+  resume: running,
+  abort: running,
+  promote: running,
+  retry: running,
   upgrade: (/** @type {Supervisor} */ supervisor) => supervisor.snapshot().upgrade,
   stop: () => ({ state: 'stopping' })
+}
+
+/** @param {Supervisor} supervisor @returns {RolloutView} */
+function started (supervisor) {
+  return /** @type {RolloutView} */ (supervisor.snapshot().rollout)
+}
+
+/** @param {Supervisor} supervisor @returns {RolloutView | null} null: that was its end */
+function running (supervisor) {
+  return supervisor.snapshot().rollout
 }
 
 /** @param {{ execPath: string | null }} command @param {{ config: import('./config/config.js').Config, isKept: boolean }} master */

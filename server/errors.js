@@ -5,6 +5,7 @@
 
 const TABLE = Object.freeze({
   'invalid-config': { status: 422, exitCode: 2, title: 'Invalid configuration' },
+  usage: { status: 400, exitCode: 2, title: 'Wrong usage of the command line' },
   'unknown-option': { status: 400, exitCode: 2, title: 'Unknown option' },
   'entry-not-found': { status: 422, exitCode: 2, title: 'The app entry does not exist' },
   'invalid-json': { status: 400, exitCode: 2, title: 'The body is not valid JSON' },

@@ -2,11 +2,11 @@
  * The one sentence that says how the cluster is, most urgent truth first.
  * @typedef {import('./events/kinds.js').Tone} Tone
  * @typedef {{ tone: Tone, text: string, hint: string }} Health
- * @typedef {{ desiredWorkers: number, readyWorkers: number, state: string, rollout: any, upgrade?: any, workers: any[] }} Snapshot
+ * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshot>} Snapshot
  */
 
 /** Asked in this order; the first answer stands. */
-const SENTENCES = [whileStopping, ofHeld, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofDrift]
+const SENTENCES = [whileStopping, ofBlocked, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofDrift]
 
 /** @param {Snapshot} snapshot @param {{ openCrashes?: number }} [more] groups that nobody has resolved @returns {Health} */
 export function describeHealth (snapshot, { openCrashes = 0 } = {}) {
@@ -16,11 +16,11 @@ export function describeHealth (snapshot, { openCrashes = 0 } = {}) {
   }
   const { desiredWorkers: total, workers } = snapshot
   const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
-  const ofCrashes = openCrashes > 0 ? `${openCrashes === 1 ? 'One kind of crash waits' : `${openCrashes} kinds of crashes wait`} to be looked into.` : 'Nothing needs your attention.'
+  const ofCrashes = openCrashes === 0 ? 'No open crashes.' : `${openCrashes} open ${openCrashes === 1 ? 'crash' : 'crashes'}.`
   return {
     tone: 'ok',
     text: total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
-    hint: leaving > 0 ? `${count(leaving, 'old worker')} still finishing ${leaving === 1 ? 'its' : 'their'} last requests.` : ofCrashes
+    hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : ofCrashes
   }
 }
 
@@ -28,42 +28,42 @@ export function describeHealth (snapshot, { openCrashes = 0 } = {}) {
 function whileStopping ({ state, workers }) {
   if (state !== 'stopping') return null
   const live = workers.filter(({ pid }) => pid !== null).length
-  return { tone: 'drain', text: 'The master is stopping', hint: live > 0 ? `${count(live, 'worker')} still draining.` : 'All workers have gone.' }
+  return { tone: 'drain', text: 'The master is stopping', hint: live > 0 ? `${count(live, 'worker')} still draining.` : 'All workers have exited.' }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
-function ofHeld ({ workers }) {
+function ofBlocked ({ workers }) {
   const slots = workers.filter(({ state }) => state === 'held').map(({ slot }) => slot)
   if (slots.length === 0) return null
-  const who = slots.length === 1 ? `Slot ${slots[0]} waits` : `Slots ${list(slots)} wait`
-  return { tone: 'bad', text: `${who} for you`, hint: 'The files of the release have changed since it was deployed. Deploy, or restore them.' }
+  const who = slots.length === 1 ? `Slot ${slots[0]} is` : `Slots ${list(slots)} are`
+  return { tone: 'bad', text: `${who} blocked`, hint: 'Files of the release changed after its deploy. Deploy, or restore the files.' }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofCrashLoops ({ workers, desiredWorkers }) {
   const slots = [...new Set(workers.filter(({ crashLooping }) => crashLooping).map(({ slot }) => slot))]
   if (slots.length === 0) return null
-  const hint = 'It keeps dying soon after its start and is retried ever more slowly. History tells why.'
+  const hint = `${slots.length === 1 ? 'It keeps' : 'They keep'} crashing. Each restart waits longer than the last. See Crashes for the reason.`
   if (slots.length === 1) return { tone: 'bad', text: `Slot ${slots[0]} is crash-looping`, hint }
   const who = slots.length === desiredWorkers ? `All ${slots.length} slots` : `Slots ${list(slots)}`
-  return { tone: 'bad', text: `${who} are crash-looping`, hint: hint.replace('It keeps', 'They keep').replace('its', 'their').replace('is retried', 'are retried') }
+  return { tone: 'bad', text: `${who} are crash-looping`, hint }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofNoneReady ({ state, readyWorkers }) {
   if (state === 'starting' || readyWorkers > 0) return null
-  return { tone: 'bad', text: 'No worker is ready', hint: 'New connections wait in the queue of the socket until one is.' }
+  return { tone: 'bad', text: 'No worker is ready', hint: 'New connections wait in the socket queue.' }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofUnresponsive ({ workers, desiredWorkers }) {
   const stuck = workers.filter(({ state }) => state === 'unresponsive').length
-  return stuck === 0 ? null : { tone: 'bad', text: `${portion(stuck, desiredWorkers)} not answering`, hint: 'It lives, but its event loop is blocked.' }
+  return stuck === 0 ? null : { tone: 'bad', text: `${portion(stuck, desiredWorkers)} unresponsive`, hint: 'Its event loop is blocked.' }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofUpgrade ({ upgrade }) {
-  return upgrade ? { tone: 'info', text: 'Upgrading the master', hint: 'The next one gets its workers ready; until then everything goes on here.' } : null
+  return upgrade ? { tone: 'info', text: 'Upgrading the master', hint: 'The next master starts its workers. This one serves until they are ready.' } : null
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
@@ -71,7 +71,7 @@ function ofRollout ({ rollout }) {
   if (!rollout) return null
   const { replaced, total } = rollout.progress
   const hint = `${replaced} of ${count(total, 'worker')} replaced.`
-  if (rollout.isHeld) return { tone: 'bad', text: rolloutTitle(rollout), hint: `${rollout.reason}. ${hint} Try again, or abort it.` }
+  if (rollout.isHeld) return { tone: 'bad', text: rolloutTitle(rollout), hint: `${rollout.reason}. ${hint} Retry or abort it.` }
   return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }
 }
 
@@ -81,13 +81,13 @@ function ofBackoff ({ workers, desiredWorkers, readyWorkers }) {
   // A slot that is past its backoff has a starting worker again; to people both are the same restart.
   const restarting = waiting + workers.filter(({ state, restarts }) => state === 'starting' && restarts > 0).length
   if (restarting === 0 || readyWorkers >= desiredWorkers) return null
-  return { tone: 'warn', text: `${portion(restarting, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready and serving.` }
+  return { tone: 'warn', text: `${portion(restarting, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready.` }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofStarting ({ state, desiredWorkers, readyWorkers }) {
   if (readyWorkers >= desiredWorkers) return null
-  if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready so far.` }
+  if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready.` }
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
 }
 
@@ -95,16 +95,16 @@ function ofStarting ({ state, desiredWorkers, readyWorkers }) {
 function ofDrift ({ workers, desiredWorkers }) {
   const drifted = workers.filter((worker) => worker.drifted).length
   if (drifted === 0) return null
-  const who = desiredWorkers === 1 ? 'The worker runs' : `${drifted} of ${desiredWorkers} workers ${drifted === 1 ? 'runs' : 'run'}`
-  return { tone: 'warn', text: `${who} changed files`, hint: 'They were edited after the deploy. History names them; a deploy gives all workers the same.' }
+  const who = desiredWorkers === 1 ? 'The worker has' : `${drifted} of ${desiredWorkers} workers ${drifted === 1 ? 'has' : 'have'}`
+  return { tone: 'warn', text: `${who} drifted`, hint: 'Files of the release changed after its deploy. Deploy to give all workers the same files.' }
 }
 
-/** @param {{ kind: string, state: string, isHeld?: boolean, from: string | null, to: string | null, steps: any[] }} rollout `to`: null until its release is prepared */
+/** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'isHeld' | 'from' | 'to' | 'steps'>} rollout `to`: null until its release is prepared */
 export function rolloutTitle ({ kind, state, isHeld, from, to, steps }) {
-  if (state === 'aborting') return `Going back to ${from}`
+  if (state === 'aborting') return `Reverting to ${from}`
   if (state === 'preparing') return 'Preparing a release'
-  if (state === 'paused') return `${nameOf(kind, to)} ${isHeld ? 'waits for you' : 'paused'}`
-  if (state === 'canary') return `Trying out ${to}`
+  if (state === 'paused') return `${nameOf(kind, to)} ${isHeld ? 'awaits an operator' : 'paused'}`
+  if (state === 'canary') return `Running a canary of ${to}`
   if (kind === 'deploy') return `Deploying ${to}`
   if (kind === 'rollback') return `Rolling back to ${to}`
   return steps.length === 1 ? `Restarting slot ${steps[0].slot}` : 'Restarting all workers'

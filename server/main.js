@@ -260,7 +260,7 @@ function run (tools, past, cluster, { admin, ending }) {
   ending.stopped.then(operator.leave)
   setTimeout(() => tellWaiting(past, cluster), WAITING_AFTER_MS).unref()
   keeper.on('reaped', supervisor.reaped)
-  keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master goes on, but nobody would start the next one' }))
+  keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
   keeper.send({ type: 'started', giveUpAfter: config.keeper.giveUpAfter })
 }
 
@@ -287,7 +287,7 @@ function takeStock ({ dataDir, log, vitals, releases, terminal }, { memory, hist
   keepOutcomes({ releases, events })
   attempt(() => endUnfinished({ history, events }))
   attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
-  if (history.movedAside) terminal.line(`the history could not be read and was moved to ${history.movedAside}; a new one begins`)
+  if (history.movedAside) terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one begins`)
   vitals.keepIn({
     store: history.vitals,
     // As an event that the recorder cannot write either it gets the database repaired; as one that it can it is on record.
@@ -301,7 +301,7 @@ function listenToSignals ({ terminal }, { deck }, ending) {
   let deploying = Promise.resolve()
   const leave = listenForSignals({
     onStop () {
-      terminal.line('stopping: the workers answer what they have; once more to stop at once')
+      terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
       attempt(() => deck.dispatch({ type: 'stop', actor: 'signal' }))
     },
     onKill: () => ending.stop(1),
@@ -317,7 +317,7 @@ function listenToSignals ({ terminal }, { deck }, ending) {
     try {
       await work()
     } catch (/** @type {any} */ error) {
-      terminal.line(`not done: ${error.message}`)
+      terminal.line(`refused: ${error.message}`)
     }
   }
 }

@@ -1,34 +1,10 @@
-import { stripVTControlCharacters, styleText } from 'node:util'
+import { styleText } from 'node:util'
+import { isInTerminal, kindOf } from './events/kinds.js'
+import { sentenceOf } from './events/sentences.js'
+import { oneLine } from './system/one-line.js'
 
-/** Events that a person at the terminal wants to see; the history has all of them. */
-const SHOWN = /** @type {Record<string, 'red' | 'yellow' | 'green' | 'cyan'>} */ ({
-  'master.waiting': 'yellow',
-  'worker.no-server': 'yellow',
-  'worker.crash-looping': 'red',
-  'worker.recovered': 'green',
-  'worker.restarted': 'yellow',
-  'worker.drifted': 'yellow',
-  'slot.held': 'red',
-  'slot.resumed': 'green',
-  'master.upgrading': 'cyan',
-  'master.upgraded': 'green',
-  'master.upgrade-failed': 'red',
-  'keeper.lost': 'red',
-  'rollout.started': 'cyan',
-  'rollout.succeeded': 'green',
-  'rollout.held': 'red',
-  'rollout.paused': 'yellow',
-  'rollout.resumed': 'cyan',
-  'rollout.judged': 'cyan',
-  'rollout.aborting': 'yellow',
-  'rollout.rolled-back': 'red',
-  'rollout.failed': 'red',
-  'scale.changed': 'cyan',
-  'socket.unused': 'yellow',
-  'history.degraded': 'red',
-  'history.recovered': 'green',
-  unexpected: 'yellow'
-})
+/** @type {Readonly<Record<import('./events/kinds.js').Tone, 'red' | 'yellow' | 'green' | 'cyan' | 'gray' | 'magenta'>>} */
+const COLOURS = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', warn: 'yellow', bad: 'red', idle: 'gray' })
 
 /**
  * The master's words for the person who started it.
@@ -44,42 +20,22 @@ export function createTerminal ({ stdout, stderr }) {
     line,
 
     /** @param {string} text  why this master comes to nothing, or does less than it should */
-    fail (text) { stderr.write(`clusterdeck: ${clean(text)}\n`) },
+    fail (text) { stderr.write(`clusterdeck: ${oneLine(text)}\n`) },
 
     /** @param {string} text of the app's own */
-    quote (text) { line(colour('gray', clean(text))) },
+    quote (text) { line(colour('gray', oneLine(text))) },
 
     /** @param {{ version: string, entry: string, workers: number, addresses: string[], signInLink: string, bootMs: number }} start */
     started ({ version, entry, workers, addresses, signInLink, bootMs }) {
-      line(colour('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${clean(entry)}`)
-      for (const address of addresses) line(`  app    ${colour('cyan', clean(address))}`)
+      line(colour('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`)
+      for (const address of addresses) line(`  app    ${colour('cyan', oneLine(address))}`)
       line(`  admin  ${colour('cyan', signInLink)}`)
-      line(colour('gray', '         (signs you in once; `clusterdeck open` makes another)'))
+      line(colour('gray', '         (one-time link; `clusterdeck open` prints another)'))
     },
 
     /** @param {import('./events/stream.js').DeckEvent} event */
     show (event) {
-      const isResult = event.type === 'rollout.step' && /: (done|failed|reverted)$/.test(String(event.message))
-      const isUnplannedExit = event.type === 'worker.exited' && ['crash', 'killed', 'boot-failure'].includes(String(event.cause))
-      const style = isUnplannedExit ? 'red' : isResult ? 'cyan' : SHOWN[event.type]
-      if (style) line(`${colour('gray', event.at.slice(11, 19))} ${colour(style, event.type)} ${clean(sentence(event))}`)
+      if (isInTerminal(event)) line(`${colour('gray', event.at.slice(11, 19))} ${colour(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`)
     }
   }
-}
-
-/** @param {import('./events/stream.js').DeckEvent} event */
-function sentence (event) {
-  if (event.type === 'worker.restarted') {
-    return `slot ${event.slot}: a new worker on ${event.release} ${event.detail?.delayMs ? `in ${event.detail.delayMs} ms` : 'at once'}`
-  }
-  if (event.type.startsWith('rollout.')) {
-    return [`${event.cause} ${event.rollout}`, event.message].filter(Boolean).join(': ')
-  }
-  return event.message ?? (event.slot ? `slot ${event.slot}` : '')
-}
-
-/** @param {string} text what an app threw or named may move a terminal's cursor */
-function clean (text) {
-  // eslint-disable-next-line no-control-regex
-  return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
 }

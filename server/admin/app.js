@@ -36,9 +36,10 @@ const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
 export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, strangerRequests: 600 })
 
 /**
+ * @typedef {Record<'error' | 'warn', (fields: object, text: string) => void>} Log
  * @typedef {object} AppParts
- * @property {any} deck
- * @property {any} history
+ * @property {import('../deck.js').Deck} deck
+ * @property {import('../../db/history.js').History} history
  * @property {import('./sessions.js').Sessions} sessions
  * @property {import('./sign-in-links.js').Links} links
  * @property {import('../dashboard/views.js').Views} views
@@ -46,7 +47,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {() => number} now
  * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers
  * @property {Limits} limits
- * @property {{ error: (...args: any[]) => void, warn: (...args: any[]) => void }} log
+ * @property {Log} log
  */
 
 /**
@@ -66,20 +67,21 @@ export function createApp (parts) {
   app.use(metricsRouter(parts))
   app.use(assetsRouter())
   app.use(signInRouter(parts))
+  const stream = { ...parts, authenticate: parts.sessions.authenticate }
   app.use('/api/v1', createApi({
     ...clusterResources(parts),
     ...releaseResources(parts),
     ...rolloutResources(parts),
     ...crashResources(parts),
     ...diagnosticsResources(parts),
-    ...eventFeedResources({ ...parts, authenticate: parts.sessions.authenticate }),
+    ...eventFeedResources(parts, stream),
     ...eventResources(parts),
-    ...logResources({ ...parts, authenticate: parts.sessions.authenticate }),
+    ...logResources(parts, stream),
     ...signInLinkResources(parts),
     ...vitalsResources(parts)
   }))
   app.use(pagesRouter(parts))
-  app.use((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}`) })
+  app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
   app.use(answerError(parts.log))
   return app
 }
@@ -114,7 +116,7 @@ function limitRequests ({ windowMs, requests, strangerRequests }) {
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     validate: false,
-    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests; Retry-After says when to go on'))
+    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests; see Retry-After'))
   })
 }
 

@@ -109,7 +109,7 @@ export function checkSameOrigin (req, isRead) {
   if (isVouched) return
   const isOrdinaryRead = site === undefined || site === 'none' || req.headers['sec-fetch-mode'] === 'navigate'
   if (isRead && isOrdinaryRead) return
-  throw new DeckError('forbidden', 'This must be asked by a page of this dashboard: expected Sec-Fetch-Site: same-origin or its own Origin')
+  throw new DeckError('forbidden', 'Only pages of this dashboard may send this: expected Sec-Fetch-Site: same-origin or its own Origin')
 }
 
 // Absolute and asterisk targets are for proxies; they would let the Host that was checked differ from the one that is used.
@@ -120,7 +120,7 @@ function checkTarget (/** @type {IncomingMessage} */ { url }) {
 function checkHost (/** @type {IncomingMessage} */ req, /** @type {Set<string>} */ hosts) {
   const given = req.headersDistinct.host ?? []
   if (given.length === 1 && hosts.has(given[0].toLowerCase())) return
-  throw new DeckError('forbidden', `Host: ${JSON.stringify(given.join(', ').slice(0, 100))} is not a name of this admin port; add it to admin.allowedHosts if it is`)
+  throw new DeckError('forbidden', `Host: ${JSON.stringify(given.join(', ').slice(0, 100))} is not a host name of this admin port; admin.allowedHosts adds more`)
 }
 
 function checkOrigin (/** @type {IncomingMessage} */ req, /** @type {Set<string>} */ origins) {

@@ -39,8 +39,8 @@ export async function loadSite () {
 /**
  * The admin port: bound at once, so that a start fails with it; who comes before the site is loaded waits.
  * @param {object} parts
- * @param {any} parts.deck
- * @param {any} parts.history
+ * @param {import('../deck.js').Deck} parts.deck
+ * @param {import('../../db/history.js').History} parts.history
  * @param {string} parts.token
  * @param {string} [parts.host]
  * @param {number} [parts.port]  0: any free one
@@ -48,7 +48,7 @@ export async function loadSite () {
  * @param {readonly string[]} [parts.allowedHosts]
  * @param {number} [parts.sessionTtlMs]
  * @param {() => number} [parts.now]
- * @param {{ error: (...args: any[]) => void, warn: (...args: any[]) => void }} [parts.log]
+ * @param {import('./app.js').Log} [parts.log]
  * @param {import('./app.js').AppParts['timers']} [parts.timers]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} [parts.limits]

@@ -10,7 +10,7 @@ import { withoutTicking } from '../dashboard/views.js'
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {{ snapshot: () => any, events: { subscribe: (subscriber: () => void) => () => void }, crashes: import('../dashboard/crash-page.js').Desk } & import('../dashboard/deploys-page.js').Deck} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'events' | 'crashes' | 'releases'>} Deck
  * @typedef {{ id: string, html: string }} Fragment
  * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
  */
@@ -31,7 +31,7 @@ const MAX_URL_CHARS = 2000
  * @param {string} [parts.software]
  * @param {(req: import('node:http').IncomingMessage) => object | null} parts.authenticate
  * @param {() => number} [parts.now] wall clock, ms since the epoch
- * @param {{ error: (...args: any[]) => void }} [parts.log]
+ * @param {Pick<import('./app.js').Log, 'error'>} [parts.log]
  * @returns {{ close: () => void }}
  */
 export function attachLive ({ httpServer, deck, history, views, software = '', authenticate, now = Date.now, log = { error () {} } }) {
@@ -161,7 +161,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   }
 
   /** `now` lets the browser's clocks tick by ours. */
-  function send (/** @type {{ emit: (event: string, data: any) => unknown }} */ to, /** @type {Fragment[]} */ fragments) {
+  function send (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Fragment[]} */ fragments) {
     to.emit('fragments', { now: now(), fragments })
   }
 

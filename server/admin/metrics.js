@@ -4,7 +4,9 @@ import { DeckError } from '../errors.js'
 /**
  * What Prometheus reads. Names, units and types are those that its documentation asks for; labels are slots, classes and
  * causes, so there are no more of them than the cluster has slots, however many workers come and go.
- * @typedef {{ vitals: ReturnType<import('../vitals/vitals.js').Vitals['metrics']>, status: any }} Facts
+ * @typedef {{ vitals: ReturnType<import('../vitals/vitals.js').Vitals['metrics']>, status: Status }} Facts
+ * @typedef {import('../deck.js').Status} Status
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'vitals'>} Deck
  * @typedef {{ labels?: Record<string, string | number>, value: number, metricName?: string }} Value
  * @typedef {[name: string, type: 'gauge' | 'counter' | 'histogram', help: string, values: (facts: Facts) => Value[]]} Metric
  */
@@ -40,7 +42,7 @@ const LOOP_PRECISION_MS = 50
 
 /**
  * For Prometheus, with the token as everything else: `authorization: { credentials_file: …/admin.token }`.
- * @param {{ deck: any }} parts
+ * @param {{ deck: Deck }} parts
  */
 export function metricsRouter ({ deck }) {
   const router = Router({ caseSensitive: true })
@@ -54,14 +56,14 @@ export function metricsRouter ({ deck }) {
   })
 
   router.all('/metrics', (req) => {
-    throw new DeckError('method-not-allowed', `${req.method} is not possible here: expected GET, HEAD`, { details: { allow: 'GET, HEAD' } })
+    throw new DeckError('method-not-allowed', `${req.method} is not allowed here: expected GET, HEAD`, { details: { allow: 'GET, HEAD' } })
   })
 
   return router
 }
 
 /**
- * @param {{ deck: { snapshot: () => any, vitals: Pick<import('../vitals/vitals.js').Vitals, 'metrics'> } }} parts
+ * @param {{ deck: Deck }} parts
  * @returns {Promise<() => Promise<{ contentType: string, text: string }>>} reads all of them now
  */
 async function createMetrics ({ deck }) {
@@ -98,12 +100,12 @@ function histogram ({ buckets, count, sumSeconds }) {
   ]
 }
 
-/** @param {any} status @param {{ slot: number }[]} [more] those that were scaled away too, whose counts stay @returns {number[]} */
+/** @param {Status} status @param {{ slot: number }[]} [more] those that were scaled away too, whose counts stay @returns {number[]} */
 function slotsOf ({ workers }, more = []) {
   return [...new Set([...workers, ...more].map(({ slot }) => slot))].sort((a, b) => a - b)
 }
 
-/** @param {any} status @param {number} slot */
+/** @param {Status} status @param {number} slot */
 function hasReady ({ workers }, slot) {
-  return workers.some((/** @type {any} */ worker) => worker.slot === slot && worker.state === 'ready')
+  return workers.some((worker) => worker.slot === slot && worker.state === 'ready')
 }

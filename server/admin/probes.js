@@ -2,7 +2,7 @@ import { Router } from 'express'
 
 /**
  * For load balancers and probes: public, and says nothing but yes or no.
- * @param {{ deck: { snapshot: () => any } }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot'> }} parts
  */
 export function healthRouter ({ deck }) {
   const router = Router({ caseSensitive: true })

@@ -29,7 +29,7 @@ const MAX_REMEMBERED = 1000
  * @param {string} parts.cookieName
  * @param {() => number} [parts.now]
  * @param {(size: number) => Buffer} [parts.randomBytes]
- * @param {{ warn: (...args: any[]) => void }} [parts.log]
+ * @param {Pick<import('./app.js').Log, 'warn'>} [parts.log]
  */
 export function createSessions ({ store, token, ttlMs, cookieName, now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
   const tokenHash = sha256(token)

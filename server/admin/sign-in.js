@@ -12,9 +12,9 @@ const FIELD_LIMIT_BYTES = 4096
 const CODE_SHAPE = /^[\w-]{43}$/
 
 const NOTICES = Object.freeze({
-  used: { kind: 'error', text: 'This sign-in link has been used already. Each one works once: run "clusterdeck open" for a new one, or sign in with the token.' },
-  unknown: { kind: 'error', text: 'This sign-in link is not valid any more. Run "clusterdeck open" for a new one, or sign in with the token.' },
-  wrongToken: { kind: 'error', text: 'That is not the token. It is in the file admin.token of the data folder.' },
+  used: { kind: 'error', text: 'This sign-in link was already used. Run "clusterdeck open" for a new one, or sign in with the token.' },
+  unknown: { kind: 'error', text: 'This sign-in link is no longer valid. Run "clusterdeck open" for a new one, or sign in with the token.' },
+  wrongToken: { kind: 'error', text: 'Wrong token. It is in the file admin.token of the data folder.' },
   rateLimited: { kind: 'error', text: 'Too many attempts. Wait a minute and try again.' },
   signedOut: { kind: 'info', text: 'You are signed out.' }
 })
@@ -23,7 +23,7 @@ const NOTICES = Object.freeze({
  * @param {object} parts
  * @param {import('./sessions.js').Sessions} parts.sessions
  * @param {import('./sign-in-links.js').Links} parts.links
- * @param {{ render: (name: string, data: any) => string }} parts.views
+ * @param {{ render: (name: string, data: object) => string }} parts.views
  * @param {{ signInAttempts: number, windowMs: number }} parts.limits  wrong tokens that one address may try in that time
  */
 export function signInRouter ({ sessions, links, views, limits }) {

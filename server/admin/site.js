@@ -12,7 +12,7 @@ import { createSessions } from './sessions.js'
  * What stands behind the admin port: the guard looks at everything first; the inner server never listens, and express
  * and engine.io attach to it. So whatever attaches, and in whatever order, comes after the guard.
  * @param {object} parts
- * @param {any} parts.deck
+ * @param {import('../deck.js').Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
  * @param {string} parts.token
  * @param {string} parts.host
@@ -22,7 +22,7 @@ import { createSessions } from './sessions.js'
  * @param {ReturnType<typeof import('./sign-in-links.js').createLinks>} parts.links
  * @param {AbortSignal} parts.closing
  * @param {() => number} parts.now
- * @param {import('./app.js').AppParts['log']} parts.log
+ * @param {import('./app.js').Log} parts.log
  * @param {import('./app.js').AppParts['timers']} parts.timers
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} parts.limits

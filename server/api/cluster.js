@@ -12,7 +12,7 @@ const UPGRADE_BODY = z.strictObject({
 
 /**
  * The cluster as it is, and as it should be.
- * @param {{ deck: { snapshot: () => any, dispatch: (command: any) => any } }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function clusterResources ({ deck }) {
@@ -55,7 +55,7 @@ export function clusterResources ({ deck }) {
         body: UPGRADE_BODY,
         handle ({ body: { execPath = null, note = null }, auth }) {
           // It names a program to run.
-          if (auth.via !== 'token') throw new DeckError('forbidden', 'An upgrade takes the token, not a session')
+          if (auth.via !== 'token') throw new DeckError('forbidden', 'An upgrade requires the token, not a session')
           return { status: 202, body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
         }
       }
@@ -67,7 +67,7 @@ export function clusterResources ({ deck }) {
   }
 
   function findWorker (/** @type {number} */ id) {
-    const worker = deck.snapshot().workers.find((/** @type {any} */ one) => one.id === id)
+    const worker = deck.snapshot().workers.find((one) => one.id === id)
     if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
     return worker
   }

@@ -1,21 +1,15 @@
 import { z } from 'zod'
-import { integerParam, parseId, textParam, timeParam } from './input.js'
+import { crashFilters, paging } from './filters.js'
+import { parseId } from './input.js'
 
 /**
  * @param {object} parts
- * @param {any} parts.deck
+ * @param {Pick<import('../deck.js').Deck, 'crashes'>} parts.deck
  * @param {() => number} parts.now
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function crashResources ({ deck, now }) {
-  const listQuery = z.strictObject({
-    state: z.enum(['open', 'resolved', 'muted']).optional().describe('"open", "resolved" or "muted"'),
-    q: z.string().min(1).max(100).optional().describe('1 to 100 characters of a message or a stack'),
-    release: textParam('a release such as r12', /^[\w.-]{1,64}$/),
-    since: timeParam(now),
-    limit: integerParam(1, 100),
-    cursor: textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
-  })
+  const listQuery = z.strictObject({ ...crashFilters(now), ...paging(100) })
 
   return {
     '/crashes': { GET: { query: listQuery, handle: ({ query }) => ({ body: deck.crashes.page(query) }) } },

@@ -13,7 +13,7 @@ const START_BODY = z.strictObject({
 
 /**
  * A look into one worker, and the files that come of it.
- * @param {{ deck: { diagnostics: import('../diagnostics/diagnostics.js').Diagnostics } }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'diagnostics'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function diagnosticsResources ({ deck }) {
@@ -60,7 +60,7 @@ export function diagnosticsResources ({ deck }) {
 
   function find (/** @type {number} */ id) {
     const item = deck.diagnostics.get(id)
-    if (!item) throw new DeckError('not-found', `There are no diagnostics ${id}`)
+    if (!item) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
     return item
   }
 }

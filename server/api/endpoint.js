@@ -42,7 +42,7 @@ export function createApi (resources) {
   for (const [path, resource] of Object.entries(resources)) {
     router.all(path, (req, res) => answer(resource, req, res))
   }
-  router.use((req) => { throw new DeckError('not-found', `Nothing is at ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
+  router.use((req) => { throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
   return router
 }
 
@@ -69,7 +69,7 @@ function endpointFor (resource, method) {
   const endpoint = resource[/** @type {keyof Resource} */ (name)]
   if (endpoint) return endpoint
   const allow = Object.keys(resource).flatMap((known) => known === 'GET' ? ['GET', 'HEAD'] : [known]).join(', ')
-  throw new DeckError('method-not-allowed', `${method} is not possible here: expected ${allow}`, { details: { allow } })
+  throw new DeckError('method-not-allowed', `${method} is not allowed here: expected ${allow}`, { details: { allow } })
 }
 
 /** @param {Request} req @param {string[]} produces */

@@ -1,40 +1,32 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
+import { EVENT_STREAM, openStream } from './server-sent-events.js'
 
 /**
- * Events as they happen, as server-sent events (WHATWG HTML, 9.2). A reader that was away sends Last-Event-ID and gets
- * what it missed first; one that reads too slowly is cut off, and does just that.
+ * Events as they happen. A reader that was away sends Last-Event-ID and gets what it missed first; one that reads too
+ * slowly is cut off, and does just that.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  */
 
-const HEARTBEAT_MS = 15_000
 const MAX_REPLAY = 10_000
 const REPLAY_SLICE = 100
 const MAX_UNSENT_BYTES = 1024 * 1024
 
 /**
  * @param {object} parts
- * @param {any} parts.deck
- * @param {any} parts.history
- * @param {(req: import('node:http').IncomingMessage) => unknown} parts.authenticate
- * @param {Pick<typeof globalThis, 'setInterval' | 'clearInterval'>} parts.timers
- * @param {AbortSignal} parts.closing  aborted when the admin port closes
+ * @param {Pick<import('../deck.js').Deck, 'events'>} parts.deck
+ * @param {Pick<import('../../db/history.js').History, 'event'>} parts.history
+ * @param {import('./server-sent-events.js').StreamParts} stream
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function eventFeedResources ({ deck, history, authenticate, timers, closing }) {
+export function eventFeedResources ({ deck, history }, stream) {
   return {
     '/events/stream': {
       GET: {
-        produces: ['text/event-stream'],
-        async handle ({ req, res }) {
-          const after = lastEventId(req.headers['last-event-id'])
-          res.set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
-          if (req.method === 'HEAD') {
-            res.end()
-            return undefined
-          }
-          res.write('retry: 3000\n\n')
-          const feed = openFeed(req, res)
+        produces: [EVENT_STREAM],
+        async handle (call) {
+          const after = lastEventId(call.req.headers['last-event-id'])
+          const feed = openFeed(call)
           if (after !== null) await replay(after, feed)
           feed.goLive()
           return undefined
@@ -43,38 +35,21 @@ export function eventFeedResources ({ deck, history, authenticate, timers, closi
     }
   }
 
-  /** @param {import('express').Request} req @param {import('express').Response} res */
-  function openFeed (req, res) {
+  /** @param {import('./endpoint.js').Call} call */
+  function openFeed (call) {
+    const { res, write, isOpen } = openStream(call, stream)
     let isLive = false
-    const unsubscribe = deck.events.subscribe((/** @type {DeckEvent} */ event) => { if (isLive) send(event) })
-    const heartbeat = timers.setInterval(() => write(': heartbeat\n\n'), HEARTBEAT_MS)
-    const end = () => { res.end() }
-    closing.addEventListener('abort', end)
-    res.once('close', () => {
-      unsubscribe()
-      timers.clearInterval(heartbeat)
-      closing.removeEventListener('abort', end)
+    const unsubscribe = deck.events.subscribe((event) => {
+      if (!isLive) return
+      if (res.writableLength > MAX_UNSENT_BYTES) res.destroy()
+      else send(event)
     })
-    if (closing.aborted) end()
+    res.once('close', unsubscribe)
+    return { res, write, send, isOpen, goLive () { isLive = true } }
 
-    return {
-      res,
-      write,
-      send,
-      isOpen: () => !res.writableEnded && !res.destroyed,
-      goLive () { isLive = true }
-    }
-
-    function send (/** @type {DeckEvent} */ event) {
+    /** @param {DeckEvent} event */
+    function send (event) {
       write(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`)
-    }
-
-    function write (/** @type {string} */ text) {
-      if (res.writableEnded || res.destroyed) return
-      // Signed out, or the session is over: this stream must not outlive it.
-      if (!authenticate(req)) end()
-      else if (isLive && res.writableLength > MAX_UNSENT_BYTES) res.destroy()
-      else res.write(text)
     }
   }
 

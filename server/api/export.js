@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
  * The history as a file: everything that matches, in slices, so that neither the loop nor the memory of the master
  * notices how much it is. Backpressure comes from the stream: a slow reader slows down the reading of the database.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
+ * @typedef {import('../../db/event-pages.js').EventQuery} EventQuery
  */
 
 export const CSV_TYPE = 'text/csv'
@@ -34,12 +35,12 @@ const FORMATS = Object.freeze(/** @type {Record<string, { head: string, line: (e
 /**
  * Ends when everything is sent or the caller has gone.
  * @param {object} parts
- * @param {{ page: (query: any) => { items: DeckEvent[], next: string | null } }} parts.history
- * @param {Record<string, any>} parts.query  `limit`: at most so many in all
+ * @param {Pick<import('../../db/history.js').History, 'page'>} parts.history
+ * @param {EventQuery} parts.query  `limit`: at most so many in all
  * @param {string} parts.type
  * @param {import('express').Request} parts.req
  * @param {import('express').Response} parts.res
- * @param {{ warn: (...args: any[]) => void }} parts.log
+ * @param {Pick<import('../admin/app.js').Log, 'warn'>} parts.log
  * @returns {Promise<undefined>}
  */
 export async function sendExport ({ history, query, type, req, res, log }) {
@@ -64,7 +65,7 @@ export async function sendExport ({ history, query, type, req, res, log }) {
 
 /**
  * The text of an export, a little of it in every turn of the loop.
- * @param {{ history: any, query: Record<string, any>, type: string, first: { items: DeckEvent[], next: string | null } }} parts
+ * @param {{ history: Pick<import('../../db/history.js').History, 'page'>, query: EventQuery, type: string, first: { items: DeckEvent[], next: string | null } }} parts
  */
 export async function * exportChunks ({ history, query, type, first }) {
   const format = FORMATS[type]

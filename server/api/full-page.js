@@ -9,8 +9,8 @@ const MAX_TURNS = 50
 /**
  * As many events as were asked for. The history ends a page when it has held the loop for long enough; here the loop
  * turns in between, so a caller meets a short page only in a long search.
- * @param {{ page: (query: any) => { items: DeckEvent[], next: string | null } }} history
- * @param {Record<string, any>} query
+ * @param {Pick<import('../../db/history.js').History, 'page'>} history
+ * @param {import('../../db/event-pages.js').EventQuery} query
  * @returns {Promise<{ items: DeckEvent[], next: string | null }>}
  */
 export async function fullPage (history, query) {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseDuration } from '../config/duration.js'
 import { DeckError } from '../errors.js'
 import { didYouMean } from '../config/nearest.js'
 
@@ -10,7 +11,6 @@ import { didYouMean } from '../config/nearest.js'
 
 const MAX_SHOWN_CHARS = 80
 const MAX_FLAWS = 20
-const UNIT_MS = Object.freeze(/** @type {Record<string, number>} */ ({ ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }))
 const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/
 
 /** A query without parameters. */
@@ -28,12 +28,37 @@ export const NO_BODY = z.strictObject({})
 export function parseQuery (schema, url) {
   const start = url.indexOf('?')
   const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
-  for (const name of new Set(params.keys())) {
-    if (params.getAll(name).length > 1) throw invalidQuery([{ path: name, expected: 'to be given once', received: quote(params.getAll(name)) }])
-  }
-  const result = schema.safeParse(Object.fromEntries(params))
-  if (result.success) return result.data
-  throw invalidQuery(flawsOf(schema, Object.fromEntries(params), result.error))
+  for (const name of new Set(params.keys())) checkOnce(params, name)
+  return checkedQuery(schema, Object.fromEntries(params))
+}
+
+/**
+ * What a page has in its address: its forms send their empty fields along, and what else is in there is not meant.
+ * @template {z.ZodObject} S
+ * @param {S} schema
+ * @param {URLSearchParams} params
+ * @returns {{ texts: Partial<Record<keyof z.infer<S> & string, string>>, values: z.infer<S> }} `texts`: in the order of the schema, so that equal
+ *   filters have equal addresses
+ * @throws {DeckError} `invalid-query`
+ */
+export function parseFields (schema, params) {
+  const names = Object.keys(schema.shape)
+  for (const name of names) checkOnce(params, name)
+  const texts = Object.fromEntries(names.map((name) => [name, (params.get(name) ?? '').trim()]).filter(([, text]) => text !== ''))
+  return { texts, values: checkedQuery(schema, texts) }
+}
+
+/** @param {URLSearchParams} params @param {string} name */
+function checkOnce (params, name) {
+  const values = params.getAll(name)
+  if (values.length > 1) throw invalidQuery([{ path: name, expected: 'to be given once', received: quote(values) }])
+}
+
+/** @template {z.ZodObject} S @param {S} schema @param {Record<string, string>} query @returns {z.infer<S>} */
+function checkedQuery (schema, query) {
+  const result = schema.safeParse(query)
+  if (result.success) return /** @type {z.infer<S>} */ (result.data)
+  throw invalidQuery(flawsOf(schema, query, result.error))
 }
 
 /**
@@ -61,7 +86,7 @@ export function parseId (text) {
 
 /** @param {number} min @param {number} max */
 export function integerParam (min, max) {
-  const expected = max === Number.MAX_SAFE_INTEGER ? `an integer from ${min} up` : `an integer from ${min} to ${max}`
+  const expected = max === Number.MAX_SAFE_INTEGER ? 'a positive integer' : `an integer from ${min} to ${max}`
   return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional().describe(expected)
 }
 
@@ -73,19 +98,13 @@ export function textParam (expected, pattern) {
 /** @param {number} maxMs  a length of time such as `30s`, read as ms */
 export function durationParam (maxMs) {
   return z.string().transform(readBy(parseDuration)).pipe(z.int().min(0).max(maxMs)).optional()
-    .describe(`a duration such as 30s, at most ${maxMs / UNIT_MS.m}m`)
+    .describe(`a duration such as 30s, at most ${maxMs / 60_000}m`)
 }
 
 /** @param {() => number} now  a time as ISO 8601, or as how long ago it was; read as ms since the epoch */
 export function timeParam (now) {
   return z.string().transform(readBy((text) => parseTime(text, now))).optional()
     .describe('an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d')
-}
-
-/** @param {string} text @returns {number | null} ms */
-function parseDuration (text) {
-  const [, count, unit] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? []
-  return unit === undefined ? null : Number(count) * UNIT_MS[unit]
 }
 
 /** @param {string} text @param {() => number} now @returns {number | null} */
@@ -137,7 +156,7 @@ function bare (field) {
 }
 
 function unknownName (/** @type {string} */ name, /** @type {string[]} */ known) {
-  if (known.length === 0) return 'nothing by this name'
+  if (known.length === 0) return 'no such name'
   return `one of ${known.join(', ')}${didYouMean(name, known)}`
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { integerParam, parseQuery } from './input.js'
+import { integerParam, parseFields } from './input.js'
 
 /**
  * The last lines of the workers' output, and the places in it from which a reader goes on.
@@ -30,13 +30,12 @@ export const SELECTION = {
 const SELECTION_QUERY = z.strictObject(SELECTION)
 
 /**
- * @param {URLSearchParams} params of a page: a form sends its empty fields along, and what else is in there is not meant
+ * @param {URLSearchParams} params of a page
  * @returns {Selection}
  * @throws {DeckError} `invalid-query`
  */
 export function parseSelection (params) {
-  const given = [...params].filter(([name, value]) => Object.hasOwn(SELECTION, name) && value !== '')
-  return parseQuery(SELECTION_QUERY, `?${new URLSearchParams(given)}`)
+  return parseFields(SELECTION_QUERY, params).values
 }
 
 /** @param {Logs} logs @param {Selection} selection @returns {Log[]} */

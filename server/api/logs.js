@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { integerParam } from './input.js'
 import { MAX_LINES, SELECTION, formatPlaces, lastLines, parsePlaces, selectedLogs } from './log-lines.js'
+import { EVENT_STREAM, openStream } from './server-sent-events.js'
 
 /**
  * What the workers have written to stdout and stderr. The text is the app's, and anybody's who makes it log something.
@@ -10,7 +11,6 @@ import { MAX_LINES, SELECTION, formatPlaces, lastLines, parsePlaces, selectedLog
  */
 
 const NDJSON_TYPE = 'application/x-ndjson'
-const HEARTBEAT_MS = 15_000
 const TICK_MS = 100
 /** The same when it is about to end. */
 const READ_OUT_MS = 5
@@ -23,14 +23,11 @@ const MAX_LAG_BYTES = 512 * 1024
 const MAX_UNSENT_BYTES = 256 * 1024
 
 /**
- * @param {object} parts
- * @param {{ logs: import('../logs/logs.js').Logs }} parts.deck
- * @param {(req: import('node:http').IncomingMessage) => unknown} parts.authenticate
- * @param {Pick<typeof globalThis, 'setInterval' | 'clearInterval'>} parts.timers
- * @param {AbortSignal} parts.closing  aborted when the admin port closes
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'logs'> }} parts
+ * @param {import('./server-sent-events.js').StreamParts} stream
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function logResources ({ deck: { logs }, authenticate, timers, closing }) {
+export function logResources ({ deck: { logs } }, stream) {
   return {
     '/logs': {
       GET: {
@@ -49,13 +46,12 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
     '/logs/stream': {
       GET: {
         query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES), from: z.string().optional() }),
-        produces: ['text/event-stream'],
-        async handle ({ query, req, res }) {
-          const places = placesOf(req, query)
+        produces: [EVENT_STREAM],
+        async handle (call) {
+          const { query } = call
+          const places = placesOf(call.req, query)
           const past = await lastLines(logs, { ...query, lines: query.lines || 1 })
-          res.set({ 'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no' })
-          if (req.method === 'HEAD') res.end()
-          else follow(query, { req, res, places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
+          follow(call, { places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
           return undefined
         }
       }
@@ -63,36 +59,25 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
   }
 
   /**
-   * @param {Selection} query
-   * @param {object} connection
-   * @param {import('express').Request} connection.req
-   * @param {import('express').Response} connection.res
-   * @param {{ log: Log, position: number }[]} connection.places  where to begin
-   * @param {import('./log-lines.js').Page[]} connection.past  to be told before
+   * @param {import('./endpoint.js').Call} call
+   * @param {object} from
+   * @param {{ log: Log, position: number }[]} from.places  where to begin
+   * @param {import('./log-lines.js').Page[]} from.past  to be told before
    */
-  function follow (query, { req, res, places, past }) {
+  function follow (call, { places, past }) {
     /** @type {Map<string, { log: Log, cursor: ReturnType<typeof logs.cursor> }>} */
     const cursors = new Map()
     const known = new Map(places.map(({ log, position }) => [keyOf(log), position]))
     let isReading = false
     openAll()
-
-    const ticker = timers.setInterval(tick, TICK_MS)
-    const heartbeat = timers.setInterval(() => write(': heartbeat\n\n'), HEARTBEAT_MS)
-    const end = () => { res.end() }
-    closing.addEventListener('abort', readOut)
-    res.once('close', () => {
-      timers.clearInterval(ticker)
-      timers.clearInterval(heartbeat)
-      closing.removeEventListener('abort', readOut)
-    })
-    write('retry: 3000\n\n')
+    const { res, write, end, isOpen } = openStream(call, stream, { onClosing: readOut })
+    const ticker = stream.timers.setInterval(tick, TICK_MS)
+    res.once('close', () => stream.timers.clearInterval(ticker))
     // What has no end yet comes once it has.
     const told = past.flatMap(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined)).map(toMessage)
     send(told)
     // Also a reader who has not been told anything yet can come back.
     if (told.length === 0) write(`id: ${place()}\n\n`)
-    if (closing.aborted) readOut()
 
     // The last words of the workers; who reads them too slowly is cut off with the admin port.
     async function readOut () {
@@ -106,14 +91,10 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
 
     // A slot that has come since is told from its beginning.
     function openAll () {
-      for (const log of selectedLogs(logs, query)) {
+      for (const log of selectedLogs(logs, call.query)) {
         const key = keyOf(log)
         if (!cursors.has(key)) cursors.set(key, { log, cursor: logs.cursor(log.slot, log.stream, known.get(key) ?? logs.begin(log.slot)[log.stream]) })
       }
-    }
-
-    function isOpen () {
-      return !res.writableEnded && !res.destroyed
     }
 
     // What its reader has not taken yet is not read on: the files keep it.
@@ -150,14 +131,6 @@ export function logResources ({ deck: { logs }, authenticate, timers, closing })
 
     function place () {
       return formatPlaces([...cursors.values()].map(({ log, cursor }) => ({ log, position: cursor.position })))
-    }
-
-    /** @param {string} text */
-    function write (text) {
-      if (!isOpen()) return
-      // Signed out, or the session is over: this stream must not outlive it.
-      if (!authenticate(req)) end()
-      else res.write(text)
     }
   }
 }

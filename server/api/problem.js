@@ -9,11 +9,11 @@ import { DeckError } from '../errors.js'
 /** What body-parser and express call their errors, in our words. */
 const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors.js').ErrorCode, string]>} */ ({
   'entity.parse.failed': ['invalid-json', 'The body is not valid JSON'],
-  'entity.too.large': ['payload-too-large', 'The body is larger than is accepted here'],
+  'entity.too.large': ['payload-too-large', 'The body is too large'],
   'parameters.too.many': ['payload-too-large', 'The form has too many fields'],
   'encoding.unsupported': ['unsupported-media-type', 'Content-Encoding: expected none'],
   'charset.unsupported': ['unsupported-media-type', 'Content-Type: expected the charset utf-8'],
-  'request.size.invalid': ['bad-request', 'The body is not as long as its Content-Length says'],
+  'request.size.invalid': ['bad-request', 'The length of the body differs from its Content-Length'],
   'request.aborted': ['bad-request', 'The request was cut off']
 }))
 
@@ -29,8 +29,8 @@ export function toDeckError (error) {
   const known = FOREIGN_TYPES[type]
   if (known) return new DeckError(known[0], known[1], { cause: error })
   // express throws these for a path that does not decode, such as /%ZZ
-  if (status === 400) return new DeckError('bad-request', 'The request cannot be understood', { cause: error })
-  return new DeckError('internal', 'Something went wrong here; the log of the master says more', { cause: error })
+  if (status === 400) return new DeckError('bad-request', 'The request is malformed', { cause: error })
+  return new DeckError('internal', 'Internal error; see the log of the master', { cause: error })
 }
 
 /** @param {DeckError} error @returns {Problem} */

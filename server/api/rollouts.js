@@ -1,13 +1,18 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { STRATEGY } from '../config/options.js'
-import { durationParam, integerParam, textParam } from './input.js'
+import { RELEASE_ID } from '../config/release-id.js'
+import { STEERING } from '../config/steering.js'
+import { PAGE_QUERY } from './filters.js'
+import { durationParam } from './input.js'
+
+/** @typedef {import('../deck.js').RolloutView} RolloutView */
 
 const MAX_WAIT_MS = 5 * 60_000
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
-  release: z.string().regex(/^r[1-9]\d{0,14}$/).optional().describe('a release such as r12'),
+  release: z.string().regex(RELEASE_ID).optional().describe('a release such as r12'),
   path: z.string().min(1).max(4096).optional().describe('a folder below releases.root'),
   note: z.string().max(500).optional().describe('a text of at most 500 characters'),
   strategy: STRATEGY.optional().describe('an object')
@@ -18,17 +23,12 @@ const ROLLOUT_BODY = z.strictObject({
   }
 })
 
-const LIST_QUERY = z.strictObject({
-  limit: integerParam(1, 100),
-  cursor: textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
-})
-
 const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 
 /**
  * @param {object} parts
- * @param {any} parts.deck
- * @param {any} parts.history
+ * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy' | 'events'>} parts.deck
+ * @param {Pick<import('../../db/history.js').History, 'rollout' | 'rollouts'>} parts.history
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
  * @param {AbortSignal} parts.closing  aborted when the admin port closes
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -36,18 +36,18 @@ const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 export function rolloutResources ({ deck, history, timers, closing }) {
   return {
     '/rollouts': {
-      GET: { query: LIST_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
+      GET: { query: PAGE_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
       POST: {
         body: ROLLOUT_BODY,
         async handle ({ body, auth }) {
           const command = { ...body, actor: auth.actor }
-          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
+          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', kind: body.kind, ...command })
           return { status: 202, headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
         }
       }
     },
 
-    ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [`/rollouts/:id/${type}`, { POST: steering(type) }])),
+    ...Object.fromEntries(STEERING.map((type) => [`/rollouts/:id/${type}`, { POST: steering(type) }])),
 
     '/rollouts/:id': {
       GET: {
@@ -61,7 +61,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
     }
   }
 
-  /** @param {string} type @returns {import('./endpoint.js').Endpoint} */
+  /** @param {import('../config/steering.js').Steering} type @returns {import('./endpoint.js').Endpoint} */
   function steering (type) {
     return {
       handle ({ id, auth }) {
@@ -80,27 +80,27 @@ export function rolloutResources ({ deck, history, timers, closing }) {
   function findRollout (/** @type {number} */ id) {
     const running = deck.snapshot().rollout
     const rollout = running?.id === id ? running : history.rollout(id)
-    if (!rollout) throw new DeckError('not-found', `There is no rollout ${id}`)
+    if (!rollout) throw new DeckError('not-found', `Rollout ${id} does not exist or is no longer kept`)
     return rollout
   }
 
   /**
    * Resolves when the rollout is done, the time is up, the caller has gone or the port closes: whichever is first.
    * @param {number} id @param {number} waitMs @param {import('node:http').ServerResponse} res
-   * @returns {Promise<Record<string, any> | null>} the finished rollout, as told by its last event
+   * @returns {Promise<RolloutView | null>} the finished rollout, as told by its last event
    */
   function untilDone (id, waitMs, res) {
     return new Promise((resolve) => {
       const giveUp = () => end(null)
       const timer = timers.setTimeout(giveUp, waitMs)
-      const unsubscribe = deck.events.subscribe((/** @type {import('../events/stream.js').DeckEvent} */ event) => {
-        if (event.rollout === id && event.detail?.done === true) end(event.detail)
+      const unsubscribe = deck.events.subscribe((event) => {
+        if (event.rollout === id && event.detail?.done === true) end(/** @type {RolloutView} */ (event.detail))
       })
       res.once('close', giveUp)
       closing.addEventListener('abort', giveUp)
       if (closing.aborted || res.destroyed) giveUp()
 
-      function end (/** @type {Record<string, any> | null} */ rollout) {
+      function end (/** @type {RolloutView | null} */ rollout) {
         timers.clearTimeout(timer)
         unsubscribe()
         res.off('close', giveUp)

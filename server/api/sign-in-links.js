@@ -13,7 +13,7 @@ export function signInLinkResources ({ links }) {
     '/sign-in-links': {
       POST: {
         handle ({ auth, req }) {
-          if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links are made with the token, not with a session')
+          if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links require the token, not a session')
           const { code, expiresAt } = links.create(LINK_TTL_MS)
           // The name that the caller used is one that the caller can reach, and the guard has checked it.
           const url = `http://${req.headers.host}/sign-in?code=${code}`

@@ -18,7 +18,7 @@ const TOLERANCE_MS = 2 * SECOND_MS
 
 /**
  * How the workers feel, and have felt.
- * @param {{ deck: { vitals: Pick<import('../vitals/vitals.js').Vitals, 'series'> }, now: () => number }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'vitals'>, now: () => number }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function vitalsResources ({ deck, now }) {

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { formatDuration } from './duration.js'
+import { formatExactDuration } from '../../public/format.js'
 
 /** @typedef {ReturnType<typeof createApiClient>} ApiClient */
 
@@ -112,7 +112,7 @@ function toMessage (block) {
 
 /** @param {number} timeoutMs */
 export function timedOut (timeoutMs) {
-  return new DeckError('timed-out', `not done within ${formatDuration(timeoutMs)} (--timeout)`)
+  return new DeckError('timed-out', `not done within ${formatExactDuration(timeoutMs)} (--timeout)`)
 }
 
 /** @param {number} status @param {any} problem RFC 9457 */

@@ -38,7 +38,7 @@ export async function upgrade ({ api, options, print, tell, timeoutMs }) {
     print(options.json ? json(started) : 'upgrade started')
     return
   }
-  tell('upgrade started: the next master gets its workers ready')
+  tell('upgrade started: the next master starts its workers')
   /** @type {any} */
   let master
   await until(async () => {
@@ -51,7 +51,7 @@ export async function upgrade ({ api, options, print, tell, timeoutMs }) {
     const { items: [failure] } = await api.get('/events?type=master.upgrade-failed&limit=1')
     throw new DeckError('upgrade-failed', `the upgrade failed: ${failure?.id > lastEventId ? failure.message : 'no reason was given'}`)
   }
-  print(options.json ? json(master) : `clusterdeck ${master.version} on Node ${master.nodeVersion} runs (pid ${master.pid})`)
+  print(options.json ? json(master) : `upgraded to clusterdeck ${master.version} on Node ${master.nodeVersion} (pid ${master.pid})`)
 }
 
 /** Between two masters a connection may end without an answer. @param {unknown} error */
@@ -106,7 +106,7 @@ export async function open ({ api, options, print, isInteractive }) {
 /** @param {Context} context */
 export async function stop ({ api, master, options, print, tell, timeoutMs }) {
   const body = await api.post('/stop')
-  tell('stopping: the workers answer what they have')
+  tell('stopping: the workers finish their requests')
   await until(() => isGone(master, api.signal), api.signal, timeoutMs)
   print(options.json ? json({ ...body, state: 'stopped' }) : 'stopped')
 }
@@ -146,14 +146,14 @@ function openBrowser (url) {
 function checkedCount (count) {
   const workers = /^\d{1,3}$/.test(count) ? Number(count) : NaN
   if (workers >= 1 && workers <= 256) return workers
-  throw new DeckError('invalid-config', `scale: expected an integer from 1 to 256, received ${JSON.stringify(count)}`)
+  throw new DeckError('usage', `scale: expected an integer from 1 to 256, received ${JSON.stringify(count)}`)
 }
 
 /** @param {string} limit */
 function checkedLimit (limit) {
   const count = /^\d{1,4}$/.test(limit) ? Number(limit) : NaN
   if (count >= 1 && count <= PAGE_LIMIT) return count
-  throw new DeckError('invalid-config', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)
+  throw new DeckError('usage', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)
 }
 
 /** @param {Record<string, any>} object @param {readonly string[]} keys @returns {Record<string, string>} */

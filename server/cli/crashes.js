@@ -1,5 +1,7 @@
 import { DeckError } from '../errors.js'
-import { clean, table } from './output.js'
+import { formatExactDuration } from '../../public/format.js'
+import { oneLine } from '../system/one-line.js'
+import { table } from './output.js'
 
 const PAGE_LIMIT = 100
 const STATES = Object.freeze(['open', 'resolved', 'muted'])
@@ -9,9 +11,9 @@ const STATES = Object.freeze(['open', 'resolved', 'muted'])
  * @param {import('./commands.js').Context} context @param {string} [id]
  */
 export async function crashes ({ api, options, print }, id) {
-  if (id !== undefined && !/^[1-9]\d{0,14}$/.test(id)) throw new DeckError('invalid-config', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
+  if (id !== undefined && !/^[1-9]\d{0,14}$/.test(id)) throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
   if (options.state !== undefined && !STATES.includes(options.state)) {
-    throw new DeckError('invalid-config', `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
+    throw new DeckError('usage', `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
   }
   if (id !== undefined) {
     const group = await api.get(`/crashes/${id}`)
@@ -40,7 +42,7 @@ function groupText (group) {
     ['cause', `${group.cause} (${group.kind})`],
     ['seen', `${group.count} times, first ${group.firstSeenAt}, last ${group.lastSeenAt}`],
     ['releases', group.releases.map((/** @type {any} */ { release, count }) => `${release} (${count})`).join(', ') || '-']
-  ].map(([name, value]) => `${name.padEnd(10)}${clean(String(value))}`)
+  ].map(([name, value]) => `${name.padEnd(10)}${oneLine(String(value))}`)
   return [facts, ...(latest ? sectionsOf(latest) : [])].map((lines) => lines.join('\n')).join('\n\n')
 }
 
@@ -49,12 +51,12 @@ function sectionsOf ({ at, worker, slot, uptimeMs, code, signal, stack, causes, 
   const how = signal ?? (code === null ? 'unknown' : `code ${code}`)
   /** @type {[string, string[]][]} */
   const sections = [
-    [`newest: ${at}, worker ${worker} (slot ${slot}), up ${uptimeMs} ms, ${how}`, String(stack ?? '').split('\n')],
+    [`newest: ${at}, worker ${worker} (slot ${slot}), up ${formatExactDuration(uptimeMs)}, ${how}`, String(stack ?? '').split('\n')],
     ...causes.map((/** @type {any} */ cause) => [`caused by ${cause.errorName}: ${cause.errorMessage}`, String(cause.stack ?? '').split('\n').slice(1)]),
-    ['requests in flight', requests.map((/** @type {any} */ { method, path, ageMs }) => `${method} ${path} for ${ageMs} ms`)],
+    ['requests in flight', requests.map((/** @type {any} */ { method, path, ageMs }) => `${method} ${path} for ${formatExactDuration(ageMs)}`)],
     ['last lines of stderr', stderr]
   ]
-  return sections.map(([title, lines]) => [clean(title), ...lines.filter(Boolean).map((line) => `  ${clean(line)}`)])
+  return sections.map(([title, lines]) => [oneLine(title), ...lines.filter(Boolean).map((line) => `  ${oneLine(line)}`)])
     .filter((lines, index) => index === 0 || lines.length > 1)
 }
 

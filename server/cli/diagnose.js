@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
-import { parseDuration } from './duration.js'
+import { checkedDuration } from './duration.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 
@@ -15,13 +15,13 @@ const POLL_MS = 200
 export async function kill ({ api, options, print }, worker) {
   const id = checkedId('kill', worker)
   const body = await api.post(`/workers/${id}/kill`)
-  print(options.json ? JSON.stringify(body, null, 2) : `worker ${id} is killed, the next one is started`)
+  print(options.json ? JSON.stringify(body, null, 2) : `worker ${id} killed; its replacement starts`)
 }
 
 /** @param {Context} context @param {string} worker */
 export async function diagnose ({ api, options, print, tell, timeoutMs }, worker) {
   const id = checkedId('diagnose', worker)
-  const durationMs = options.duration === undefined ? undefined : parseDuration('--duration', options.duration)
+  const durationMs = options.duration === undefined ? undefined : checkedDuration('--duration', options.duration)
   let item = await api.post(`/workers/${id}/diagnostics`, { kind: options.kind, ...(durationMs === undefined ? {} : { durationMs }) })
   tell(`${item.kind} of worker ${id} (slot ${item.slot}) started`)
   if (item.warning) tell(`warning: ${item.warning}`)
@@ -37,7 +37,7 @@ export async function diagnose ({ api, options, print, tell, timeoutMs }, worker
     // It may hold secrets, and nothing that is there is overwritten.
     await pipeline(Readable.fromWeb(/** @type {any} */ (response.body)), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
   } catch (/** @type {any} */ error) {
-    throw new DeckError('diagnostics-failed', `${file} cannot be written (${error.code ?? error.message}); the master keeps it as diagnostics ${item.id}`, { cause: error })
+    throw new DeckError('diagnostics-failed', `${file} cannot be written (${error.code ?? error.message}); the master keeps the file as diagnostics ${item.id}`, { cause: error })
   }
   print(options.json ? JSON.stringify({ ...item, file }, null, 2) : file)
 }
@@ -51,5 +51,5 @@ function nameIn (response) {
 /** @param {string} command @param {string} text */
 function checkedId (command, text) {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
-  throw new DeckError('invalid-config', `${command}: expected the id of a worker, received ${JSON.stringify(text)}`)
+  throw new DeckError('usage', `${command}: expected the id of a worker, received ${JSON.stringify(text)}`)
 }

@@ -10,14 +10,14 @@ import { DeckError } from '../errors.js'
  * @param {{ url?: string, token?: string, dataDir?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
  * @returns {Promise<Master>}
- * @throws {DeckError} no-master, unauthenticated, invalid-config
+ * @throws {DeckError} no-master, unauthenticated, usage, invalid-config
  */
 export async function findMaster (options, { env, cwd }) {
   const dataDir = await findDataDir(options.dataDir, env, cwd)
   const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
   const running = readMaster(path.join(dataDir, 'master.json'))
   if (named === null && running === null) {
-    throw new DeckError('no-master', `no master is running on ${dataDir}: there is no master.json in it (another folder: --data-dir; another machine: --url)`)
+    throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
   // The token of this folder belongs to this folder's master and is sent to no other address.
   const isOwn = named === null || named === running?.url
@@ -43,7 +43,7 @@ function readMaster (file) {
     const { adminUrl, pid } = JSON.parse(readFileSync(file, 'utf8'))
     return { url: new URL(adminUrl).origin, pid: Number(pid) }
   } catch (/** @type {any} */ error) {
-    if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${file}: it belongs to another user`, { cause: error })
+    if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${file}: belongs to another user`, { cause: error })
     // ENOENT: none runs here. Unreadable content is as good as none.
     return null
   }
@@ -62,5 +62,5 @@ function readToken (file) {
 function checkedUrl (url) {
   if (url === undefined) return null
   if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url).origin
-  throw new DeckError('invalid-config', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
+  throw new DeckError('usage', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
 }

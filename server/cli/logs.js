@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
-import { clean } from './output.js'
+import { oneLine } from '../system/one-line.js'
 
 /** How long `--follow` looks for a master once the one that it followed is gone; the next one may be on its way. */
 const RECONNECT_WITHIN_MS = 10_000
@@ -51,7 +51,7 @@ async function follow ({ api, tell }, query, show) {
   }
 
   function tellLine (/** @type {{ event: string, data: any }} */ { event, data }) {
-    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${clean(String(data.stream))}, were left out: they came faster than they can be shown`)
+    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, left out: output is faster than the reader`)
     else if (event === 'message') show(data)
   }
 }
@@ -62,7 +62,7 @@ function printer ({ options, print, isTerminal }) {
   const isOne = options.slot !== undefined && options.stream !== undefined
   return ({ slot, stream, text }) => {
     // What is no terminal gets what the app has written.
-    const shown = isTerminal ? clean(text) : text
+    const shown = isTerminal ? oneLine(text) : text
     print(isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`)
   }
 }
@@ -71,5 +71,5 @@ function printer ({ options, print, isTerminal }) {
 function checkedLines (lines, min) {
   const count = /^\d{1,4}$/.test(lines) ? Number(lines) : NaN
   if (count >= min && count <= MAX_LINES) return count
-  throw new DeckError('invalid-config', `--lines: expected an integer from ${min} to ${MAX_LINES}, received ${JSON.stringify(lines)}`)
+  throw new DeckError('usage', `--lines: expected an integer from ${min} to ${MAX_LINES}, received ${JSON.stringify(lines)}`)
 }

@@ -1,5 +1,5 @@
-import { stripVTControlCharacters } from 'node:util'
-import { formatDuration } from './duration.js'
+import { oneLine } from '../system/one-line.js'
+import { formatBytes, formatDuration, formatExactDuration, formatPercent } from '../../public/format.js'
 
 /**
  * What the commands print for people. Scripts read `--json`.
@@ -11,7 +11,7 @@ import { formatDuration } from './duration.js'
  * @param {{ right?: number[] }} [options] `right`: columns that hold numbers
  */
 export function table (head, rows, { right = [] } = {}) {
-  const lines = [head, ...rows].map((row) => row.map((cell) => cell === null || cell === undefined || cell === '' ? '-' : clean(String(cell))))
+  const lines = [head, ...rows].map((row) => row.map((cell) => cell === null || cell === undefined || cell === '' ? '-' : oneLine(String(cell))))
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column].length)))
   return lines.map((line) => line.map((cell, column) => {
     if (right.includes(column)) return cell.padStart(widths[column])
@@ -19,26 +19,18 @@ export function table (head, rows, { right = [] } = {}) {
   }).join('  ')).join('\n')
 }
 
-/**
- * Text from the app or its errors on one line, without anything that moves a terminal's cursor.
- * @param {string} text
- */
-export function clean (text) {
-  // eslint-disable-next-line no-control-regex
-  return stripVTControlCharacters(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
-}
-
 /** @param {any} status the body of GET /status @param {number} now ms since the epoch */
 export function statusText (status, now) {
   const { master, app } = status
-  const age = (/** @type {string | null} */ since) => since === null ? null : formatDuration(Math.max(0, now - Date.parse(since)))
+  const age = (/** @type {string | null} */ since) => since === null ? null : formatDuration(now - Date.parse(since))
   const facts = [
     ['state', status.state],
     ['master', `pid ${master.pid}, up ${age(master.startedAt)}, ${formatBytes(master.rssBytes)}, clusterdeck ${master.version}, node ${master.nodeVersion}`],
     ['app', app.entry],
     ...app.addresses.map((/** @type {string} */ address) => ['', address]),
     ['release', status.release?.id ?? '-'],
-    ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready, dispatch ${status.dispatch}`],
+    ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready`],
+    ['dispatch', status.dispatch],
     ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : [])
   ]
   const workers = table(
@@ -52,14 +44,14 @@ export function statusText (status, now) {
       worker.pid === null ? null : age(worker.startedAt),
       worker.restarts,
       worker.vitals && formatBytes(worker.vitals.rssBytes),
-      worker.vitals && `${Math.round(worker.vitals.cpuPercent)}%`
+      worker.vitals && formatPercent(worker.vitals.cpuPercent)
     ]), { right: [0, 1, 2, 6, 7, 8] })
-  return `${facts.map(([name, value]) => `${name.padEnd(9)}${clean(String(value))}`).join('\n')}\n\n${workers}`
+  return `${facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')}\n\n${workers}`
 }
 
 /** @param {any} rollout */
 export function rolloutText ({ id, kind, state, progress, startedAt, finishedAt }) {
-  const took = startedAt && finishedAt ? ` in ${formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
+  const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
   return `rollout ${id} (${kind}) ${state}${took}: ${progress.replaced} of ${progress.total} workers replaced`
 }
 
@@ -75,9 +67,4 @@ function whatHappened ({ cause, code, signal, message, actor }) {
   const facts = [cause, signal, code === null ? null : `code ${code}`, actor && `by ${actor}`].filter(Boolean).join(', ')
   if (message && facts) return `${message} (${facts})`
   return message ?? facts
-}
-
-/** @param {number} bytes */
-function formatBytes (bytes) {
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`
 }

@@ -1,5 +1,7 @@
+import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
-import { clean, table } from './output.js'
+import { oneLine } from '../system/one-line.js'
+import { table } from './output.js'
 
 const PAGE_LIMIT = 100
 
@@ -8,7 +10,7 @@ const PAGE_LIMIT = 100
  * @param {import('./commands.js').Context} context @param {string} [id]
  */
 export async function releases ({ api, options, print }, id) {
-  if (id !== undefined && !/^r[1-9]\d{0,8}$/.test(id)) throw new DeckError('invalid-config', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
+  if (id !== undefined && !RELEASE_ID.test(id)) throw new DeckError('usage', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
   if (id !== undefined) {
     const release = await api.get(`/releases/${id}`)
     return print(options.json ? JSON.stringify(release, null, 2) : releaseText(release))
@@ -19,7 +21,7 @@ export async function releases ({ api, options, print }, id) {
 
 /** @param {any[]} items newest first */
 function releasesText (items) {
-  return table(['RELEASE', 'OUTCOME', 'RUNS', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
+  return table(['RELEASE', 'OUTCOME', 'IN USE', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
     release.id, release.outcome, release.inUse ? 'yes' : null, release.createdAt, release.createdBy, release.package?.version, commitOf(release), release.mode, release.note
   ]))
 }
@@ -29,7 +31,7 @@ function releaseText (release) {
   const { id, outcome, inUse, deployedAt, rollout, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment, changed } = release
   /** @type {[string, string][]} */
   const facts = [
-    ['release', `${id}${inUse ? ', runs' : ''}`],
+    ['release', `${id}${inUse ? ' (in use)' : ''}`],
     ['outcome', outcome === null ? '-' : `${outcome} at ${deployedAt}${rollout === null ? '' : `, rollout ${rollout}`}`],
     ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`],
     ['mode', source ? `${mode} of ${source}` : mode],
@@ -40,9 +42,9 @@ function releaseText (release) {
     ['commit', commitOf(release, 40) ?? '-'],
     ['lock file', lockFile ?? '-'],
     ['variables', environment?.names.join(', ') || '-'],
-    ['changed', changed === null ? '-' : `since ${changed.from}: ${changesOf(changed).join(', ') || 'nothing that is known of'}`]
+    ['changed', changed === null ? '-' : `since ${changed.from}: ${changesOf(changed).join(', ') || 'no known change'}`]
   ]
-  return facts.map(([name, value]) => `${name.padEnd(11)}${clean(value)}`).join('\n')
+  return facts.map(([name, value]) => `${name.padEnd(11)}${oneLine(value)}`).join('\n')
 }
 
 /** @param {any} release @param {number} [length] */

@@ -1,9 +1,10 @@
 import { DeckError } from '../errors.js'
-import { parseDuration } from './duration.js'
-import { clean, rolloutText } from './output.js'
+import { oneLine } from '../system/one-line.js'
+import { checkedDuration } from './duration.js'
+import { rolloutText } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
-/** @typedef {'pause' | 'resume' | 'abort' | 'promote' | 'retry'} Steering */
+/** @typedef {import('../config/steering.js').Steering} Steering */
 
 /** How long one call waits for news of a rollout; short enough to show its progress. */
 const FOLLOW_WAIT = '1s'
@@ -35,7 +36,7 @@ export function steer (action) {
  * @returns {Record<string, unknown> | undefined} as the API takes it, which checks the values
  */
 function strategyFrom ({ surge, minReady, canary, canaryTime, onFailure }) {
-  const duration = (/** @type {string} */ flag, /** @type {string | undefined} */ text) => text === undefined ? undefined : parseDuration(flag, text)
+  const duration = (/** @type {string} */ flag, /** @type {string | undefined} */ text) => text === undefined ? undefined : checkedDuration(flag, text)
   const trial = { workers: countFrom(canary), durationMs: duration('--canary-time', canaryTime) }
   const strategy = {
     surge: countFrom(surge),
@@ -59,9 +60,9 @@ async function reportOn (rollout, context, good = ['succeeded']) {
     return
   }
   const ended = await follow(rollout, context)
-  for (const warning of ended.warnings ?? []) tell(`warning: ${clean(warning)}`)
+  for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
   if (options.json) print(json(ended))
-  if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; go on with "clusterdeck retry" or "resume", or take it back with "abort"`)
+  if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) awaits an operator: ${ended.reason}; continue with "clusterdeck retry" or "resume", or revert with "abort"`)
   if (!good.includes(ended.state)) {
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }

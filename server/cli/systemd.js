@@ -12,7 +12,7 @@ import { unitFiles } from '../systemd/unit.js'
  * @param {Record<string, any>} options the flags as they were given, `entry` and `args` among them
  * @param {{ cwd: string, script: string }} where `script`: the command line's own file
  * @returns {Promise<string>}
- * @throws {DeckError} invalid-config, unknown-option, entry-not-found
+ * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found
  */
 export async function systemdUnits ({ keeper, name, user, socket: sockets = [], notifyReload = false, entry, args, ...flags }, { cwd, script }) {
   const [{ loadConfig }, { readConfigFile }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/file.js'), import('../config/options.js')])
@@ -72,7 +72,7 @@ function packageName (folder) {
 /** @param {string} name */
 function checkedName (name) {
   if (/^\w[\w.-]{0,200}$/.test(name)) return name
-  throw new DeckError('invalid-config', `--name: expected a name of letters, digits and . _ -, received ${JSON.stringify(name)}`)
+  throw new DeckError('usage', `--name: expected a name of letters, digits and . _ -, received ${JSON.stringify(name)}`)
 }
 
 /**
@@ -82,7 +82,7 @@ function checkedName (name) {
 function userOf (user) {
   if (user === undefined) return os.userInfo().uid === 0 ? null : os.userInfo().username
   if (/^[a-z_][\w.-]{0,30}$/i.test(user) || /^\d{1,9}$/.test(user)) return user
-  throw new DeckError('invalid-config', `--user: expected the name or number of a user, received ${JSON.stringify(user)}`)
+  throw new DeckError('usage', `--user: expected the name or number of a user, received ${JSON.stringify(user)}`)
 }
 
 /** @param {string} text a port, an address with one, or the path of a Unix socket; ListenStream= reads it the same way */
@@ -91,5 +91,5 @@ function checkedSocket (text) {
   const isPort = Number(port) >= 1 && Number(port) <= 65535
   const isHost = host === undefined || net.isIP(host.replace(/^\[|\]$/g, '')) > 0
   if ((isPort && isHost) || path.isAbsolute(text)) return text
-  throw new DeckError('invalid-config', `--socket: expected a port, an address such as 127.0.0.1:3000 or [::1]:3000, or an absolute path, received ${JSON.stringify(text)}`)
+  throw new DeckError('usage', `--socket: expected a port, an address such as 127.0.0.1:3000 or [::1]:3000, or an absolute path, received ${JSON.stringify(text)}`)
 }

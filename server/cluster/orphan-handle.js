@@ -1,6 +1,7 @@
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { takeCrashNote } from '../crashes/note.js'
+import { writeJson } from '../system/json-file.js'
 import { isAlive, signalProcess } from '../system/process-identity.js'
 
 /** @typedef {ReturnType<typeof createOrphanHandle>} OrphanHandle */
@@ -64,8 +65,7 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
     const content = { pid, claimedBy: process.pid, drain }
     try {
       mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
-      writeFileSync(`${orderFile}.new`, JSON.stringify(content), { mode: 0o600 })
-      renameSync(`${orderFile}.new`, orderFile)
+      writeJson(orderFile, content)
     } catch {
       // ENOSPC and the like, which must keep no master from starting: it leaves when nobody has claimed it for too long,
       // and the deadline of its drain ends it by a signal.

@@ -287,7 +287,7 @@ export function createSupervisor (initialState, {
   /** @param {string[]} unused */
   function tellUnused (unused) {
     for (const address of unused) {
-      events.publish({ type: 'socket.unused', actor: 'system', message: `the app does not listen on ${address}, which the service manager has opened for it` })
+      events.publish({ type: 'socket.unused', actor: 'system', message: `the app does not listen on ${address}, which the service manager opened for it` })
     }
   }
 }

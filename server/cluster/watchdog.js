@@ -40,7 +40,7 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
       if (message.type === 'inspected') silence.excuse(worker, message.isInspected === true)
       if (message.type === 'vitals') checkMemory(worker, message.rssBytes)
       if (message.type === 'max-requests') {
-        receive({ type: 'worker-due', worker, cause: 'max-requests', message: `worker ${worker} has answered enough requests (option recycle.maxRequests)` })
+        receive({ type: 'worker-due', worker, cause: 'max-requests', message: `worker ${worker} reached its maximum number of requests (option recycle.maxRequests)` })
       }
     },
 
@@ -89,7 +89,7 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
     const samples = rssBytes > maxRssBytes ? (overLimit.get(worker) ?? 0) + 1 : 0
     overLimit.set(worker, samples)
     if (samples !== SAMPLES_OVER_LIMIT) return
-    receive({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} holds ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})` })
+    receive({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})` })
   }
 }
 

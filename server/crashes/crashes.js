@@ -42,7 +42,7 @@ export function createCrashDesk ({ store, events, release, now = Date.now }) {
     occurrence (id, crash) {
       if (!store.find(id)) throw notFound(id)
       const record = store.occurrence(id, crash)
-      if (!record) throw new DeckError('not-found', `Crash group ${id} keeps no crash ${crash}; of many crashes only some are kept`)
+      if (!record) throw new DeckError('not-found', `Crash group ${id} has no occurrence ${crash}; a group keeps only some`)
       return record
     },
 
@@ -64,7 +64,7 @@ export function createCrashDesk ({ store, events, release, now = Date.now }) {
     try {
       store.setState(id, to)
     } catch (error) {
-      throw new DeckError('history-unavailable', 'the history database cannot be written at the moment', { cause: error })
+      throw new DeckError('history-unavailable', 'the history database cannot be written', { cause: error })
     }
   }
 
@@ -76,5 +76,5 @@ export function createCrashDesk ({ store, events, release, now = Date.now }) {
 
 /** @param {number} id */
 function notFound (id) {
-  return new DeckError('not-found', `There is no crash group ${id}; those that have not crashed for long are removed`)
+  return new DeckError('not-found', `Crash group ${id} does not exist or is no longer kept`)
 }

@@ -5,14 +5,14 @@
 
 /** @type {Readonly<Record<Kind, { label: string, noStack: string }>>} `noStack`: why there is none */
 const KINDS = Object.freeze({
-  exception: { label: 'Exception', noStack: 'What was thrown is no error, so it has no stack.' },
-  'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The promise was rejected with something that is no error, so it has no stack.' },
-  'exit-code': { label: 'Exit', noStack: 'The app ended itself and left no stack. Its last lines on stderr may say why.' },
-  signal: { label: 'Signal', noStack: 'A signal ended the process at once, without a JavaScript stack.' },
-  'heap-out-of-memory': { label: 'Heap out of memory', noStack: 'V8 ends a process that is out of memory without a JavaScript stack. A heap snapshot of a worker that still lives shows what fills it.' },
-  'kernel-out-of-memory': { label: 'Killed: out of memory', noStack: 'The kernel killed the process to free memory; that leaves no stack.' },
-  hung: { label: 'Hung', noStack: 'The stack where it was stuck could not be read.' },
-  'boot-failure': { label: 'Not ready in time', noStack: 'It did not get ready in time; nothing was thrown.' }
+  exception: { label: 'Exception', noStack: 'The thrown value is not an Error, so it has no stack.' },
+  'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The rejection value is not an Error, so it has no stack.' },
+  'exit-code': { label: 'Exit', noStack: 'The app called exit, which leaves no stack. See its last lines on stderr.' },
+  signal: { label: 'Signal', noStack: 'A signal ended the process, which leaves no stack.' },
+  'heap-out-of-memory': { label: 'Heap out of memory', noStack: 'V8 ends the process without a JavaScript stack. A heap snapshot of a live worker shows what fills its heap.' },
+  'kernel-out-of-memory': { label: 'Killed: out of memory', noStack: 'The kernel killed the process to free memory, which leaves no stack.' },
+  hung: { label: 'Hung', noStack: 'The stack of the blocked event loop could not be read.' },
+  'boot-failure': { label: 'Not ready in time', noStack: 'The worker was not ready in time; it threw no error.' }
 })
 
 /** Names that Node gives to what is thrown and is no error. */
@@ -57,7 +57,7 @@ export function nameOf (errorName) {
 }
 
 /**
- * @param {{ detail?: any }} event
+ * @param {{ detail?: Record<string, unknown> | null }} event
  * @returns {string | null} the page of the crash that the event tells of
  */
 export function crashUrlOf ({ detail }) {

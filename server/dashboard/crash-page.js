@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { formatBytes, formatExactDuration, formatPercent } from '../../public/format.js'
+import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
 import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
 import { count } from '../health.js'
 import { firstLine, readable } from './readable-text.js'
@@ -8,7 +8,9 @@ import { foldFrames } from './stack-view.js'
 
 /**
  * What the page of one crash group shows: the group, and the evidence of one of its crashes.
- * @typedef {ReturnType<typeof import('../crashes/crashes.js').createCrashDesk>} Desk
+ * @typedef {import('../deck.js').Deck['crashes']} Desk
+ * @typedef {Omit<import('../crashes/record.js').CrashRecord, 'vitals'> & { id: number, isCut?: boolean, vitals: Sample[] }} Crash
+ * @typedef {{ at: string } & Record<string, number | null>} Sample  of a second
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
  */
 
@@ -22,10 +24,10 @@ const ID = /^[1-9]\d{0,14}$/
 const FOLLOWING = Object.freeze(['crash-head', 'crash-body'])
 const PINNED = Object.freeze(['crash-head', 'crash-kept'])
 
-/** @type {readonly { label: string, valueOf: (sample: any) => number | null, format: (value: number | null) => string }[]} */
+/** @type {readonly { label: string, valueOf: (sample: Sample) => number | null | undefined, format: (value: number | null) => string }[]} */
 const VITALS = Object.freeze([
   { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
-  { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: (ms) => ms === null ? '–' : `${ms >= 10 ? Math.round(ms) : ms.toFixed(1)} ms` },
+  { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
   { label: 'Requests/s', valueOf: answered, format: (count) => count === null ? '–' : String(count) },
   { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: (count) => count === null ? '–' : String(count) },
   { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
@@ -37,10 +39,10 @@ const VITALS = Object.freeze([
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export function crashModel ({ crashes, history, id, params, now }) {
-  if (!ID.test(id)) throw new DeckError('not-found', `There is no crash group ${JSON.stringify(id.slice(0, 40))}.`)
+  if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
-  const record = pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned)
+  const record = /** @type {Crash | null} */ (pinned === null || pinned === group.latest?.id ? group.latest : recordOf(crashes, group.id, pinned))
   return {
     now,
     status: pinned !== null && record === null ? 404 : 200,
@@ -94,11 +96,11 @@ function recordOf (crashes, group, crash) {
   }
 }
 
-/** @param {History} history @param {any} record @returns {number | null} the id of the event of this end */
+/** @param {History} history @param {Crash} record @returns {number | null} the id of the event of this end */
 function eventOf (history, { id, worker }) {
   try {
-    const { items } = history.page({ type: 'worker.exited', worker, limit: 5 })
-    return items.find(({ detail }) => /** @type {any} */ (detail)?.crash === id)?.id ?? null
+    const { items } = history.page({ type: 'worker.exited', worker: worker ?? undefined, limit: 5 })
+    return items.find(({ detail }) => detail?.crash === id)?.id ?? null
   } catch {
     // The page is worth showing without it.
     return null
@@ -135,7 +137,7 @@ function toKept ({ id, occurrences, count }, shown) {
   }))
 }
 
-/** @param {any} record @param {number | null} event */
+/** @param {Crash} record @param {number | null} event */
 function toCrash (record, event) {
   const frames = foldFrames(record.frames ?? [])
   const message = readable(record.errorMessage)
@@ -148,7 +150,7 @@ function toCrash (record, event) {
     // The headline has its first line.
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
     causes: (record.causes ?? []).map(toCause),
-    requests: (record.requests ?? []).map((/** @type {any} */ request) => ({ method: readable(request.method), path: readable(request.path), age: formatAge(request.ageMs) })),
+    requests: (record.requests ?? []).map((request) => ({ method: readable(request.method), path: readable(request.path), age: formatExactDuration(request.ageMs) })),
     stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
     stderrLines: record.stderr?.length ?? 0,
     ...vitalsOf(record),
@@ -158,7 +160,7 @@ function toCrash (record, event) {
   }
 }
 
-/** @param {any} cause */
+/** @param {Crash['causes'][number]} cause */
 function toCause ({ depth, errorName, errorMessage, stack }) {
   return {
     depth: Math.min(Number(depth) || 1, 4),
@@ -168,28 +170,28 @@ function toCause ({ depth, errorName, errorMessage, stack }) {
   }
 }
 
-/** How it was up to its end. A worker that lived for some seconds has a line of some seconds. @param {any} record */
+/** How it was up to its end. A worker that lived for some seconds has a line of some seconds. @param {Crash} record */
 function vitalsOf ({ at, vitals }) {
-  const samples = (vitals ?? []).map((/** @type {any} */ sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) }))
+  const samples = (vitals ?? []).map((sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) }))
   if (samples.length === 0) return { vitals: [], span: '' }
   const spanMs = Math.min(Math.max(samples[0].ageMs, MIN_SPAN_MS), MAX_SPAN_MS)
   const lines = VITALS.map(({ label, valueOf, format }) => {
-    const line = sparkline(samples.map((/** @type {any} */ { sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
+    const line = sparkline(samples.map(({ sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
     return { label, ...line, lastText: format(line.last), maxText: format(line.max) }
   })
   return { vitals: lines.filter(({ last }) => last !== null), span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
 }
 
-/** @param {Record<string, any>} sample @returns {number | null} requests that ended in that second, however they did */
+/** @param {Sample} sample @returns {number | null} requests that ended in that second, however they did */
 function answered (sample) {
-  const counts = Object.entries(sample).filter(([name, value]) => name.startsWith('requests') && typeof value === 'number')
-  return counts.length === 0 ? null : counts.reduce((sum, [, value]) => sum + value, 0)
+  const counts = Object.entries(sample).filter(([name]) => name.startsWith('requests')).map(([, value]) => value).filter((value) => typeof value === 'number')
+  return counts.length === 0 ? null : counts.reduce((sum, value) => sum + value, 0)
 }
 
-/** @param {any} record @param {number | null} event @returns {{ name: string, value: string, url: string | null }[]} */
+/** @param {Crash} record @param {number | null} event @returns {{ name: string, value: string, url: string | null }[]} */
 function factsOf ({ worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory }, event) {
-  const heap = memory?.heapTotalBytes > 0 ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}` : null
-  /** @type {[string, any, (string | null | false)?][]} */
+  const heap = memory?.heapTotalBytes ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}` : null
+  /** @type {[string, string | number | null | undefined, (string | null | false)?][]} */
   const rows = [
     ['Worker', worker === null ? null : `#${worker}`, `/history?worker=${worker}`],
     ['Slot', slot, `/history?slot=${slot}`],
@@ -199,15 +201,10 @@ function factsOf ({ worker, slot, pid, release, rollout, uptimeMs, code, signal,
     ['Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)],
     ['Exit code', code],
     ['Signal', signal],
-    ['Memory', memory?.rssBytes > 0 ? formatBytes(memory.rssBytes) : null],
+    ['Memory', memory?.rssBytes ? formatBytes(memory.rssBytes) : null],
     ['Heap', heap],
     ['Node.js', nodeVersion],
     ['Event', event, `/history/${event}`]
   ]
   return rows.filter(([, value]) => value !== null && value !== undefined).map(([name, value, url]) => ({ name, value: readable(value), url: url || null }))
-}
-
-/** @param {number} ms */
-function formatAge (ms) {
-  return ms < 1000 ? `${Math.round(ms)} ms` : formatExactDuration(ms)
 }

@@ -1,4 +1,6 @@
-import { DeckError } from '../errors.js'
+import { z } from 'zod'
+import { CURSOR, crashFilters } from '../api/filters.js'
+import { parseFields } from '../api/input.js'
 import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.js'
 import { toShownProblem, urlOf } from './history-filters.js'
 import { firstLine, readable } from './readable-text.js'
@@ -6,22 +8,15 @@ import { firstLine, readable } from './readable-text.js'
 /**
  * What the list of crash groups shows.
  * @typedef {Partial<Record<'state' | 'q' | 'release', string>>} Filters  `state`: open where it is left out
- * @typedef {ReturnType<typeof import('../crashes/crashes.js').createCrashDesk>} Desk
+ * @typedef {import('../deck.js').Deck['crashes']} Desk
  */
 
 const PAGE_SIZE = 50
 const MAX_MESSAGE_CHARS = 300
-const CURSOR = /^[\w-]{1,64}$/
-
+// A page without a state shows those that are open, the API all.
+const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const CRASHES_FRAGMENTS = Object.freeze(['crash-tabs', 'crash-groups'])
-
-/** @type {Readonly<Record<keyof Filters, { expected: string, accepts: (text: string) => boolean }>>} */
-const RULES = Object.freeze({
-  state: { expected: 'open, resolved, muted or all', accepts: (text) => text === 'all' || Object.hasOwn(GROUP_STATES, text) },
-  q: { expected: 'at most 100 characters', accepts: (text) => text.length <= 100 },
-  release: { expected: 'a release such as r1', accepts: (text) => /^[\w.-]{1,64}$/.test(text) }
-})
 
 /**
  * @param {{ crashes: Desk, params: URLSearchParams, now: number }} parts
@@ -29,10 +24,9 @@ const RULES = Object.freeze({
  */
 export function crashesModel ({ crashes, params, now }) {
   try {
-    const filters = parseCrashFilters(params)
-    const cursor = params.get('cursor') || undefined
-    if (cursor !== undefined && !CURSOR.test(cursor)) throw new DeckError('invalid-query', 'cursor: expected that of an earlier page')
-    const { items, next } = crashes.page({ ...toGroupQuery(filters), limit: PAGE_SIZE, cursor })
+    const { filters, query } = parseCrashFilters(params, now)
+    const { cursor } = query
+    const { items, next } = crashes.page({ ...query, limit: PAGE_SIZE })
     const counts = crashes.counts()
     return {
       now,
@@ -66,33 +60,21 @@ export function countOpen (crashes) {
   }
 }
 
-/** @param {URLSearchParams} params @returns {Filters} in a fixed order @throws {DeckError} `invalid-query` */
-function parseCrashFilters (params) {
-  /** @type {Filters} */
-  const filters = {}
-  for (const name of /** @type {(keyof Filters)[]} */ (Object.keys(RULES))) {
-    const text = (params.get(name) ?? '').trim()
-    if (text === '' || (name === 'state' && text === 'open')) continue
-    if (!RULES[name].accepts(text)) {
-      throw new DeckError('invalid-query', `${name}: expected ${RULES[name].expected}, received ${JSON.stringify(text.slice(0, 60))}`)
-    }
-    filters[name] = text
-  }
-  return filters
+/**
+ * @param {URLSearchParams} params @param {number} now
+ * @returns {{ filters: Filters, query: { cursor?: string } & import('../../db/crash-groups.js').GroupQuery }}
+ * @throws {import('../errors.js').DeckError} `invalid-query`
+ */
+function parseCrashFilters (params, now) {
+  const { q, release } = crashFilters(() => now)
+  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(z.object({ state: STATE, q, release, cursor: CURSOR }), params)
+  if (state === 'open') delete filters.state
+  return { filters, query: { ...query, ...(state === 'all' ? {} : { state }) } }
 }
 
 /** @param {Filters} filters @param {Record<string, string | undefined>} [changes] */
 function linkTo (filters, changes) {
   return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, ...filters }, changes)
-}
-
-/** @param {Filters} filters @returns {import('../../db/crash-groups.js').GroupQuery} */
-function toGroupQuery ({ state = 'open', q, release }) {
-  return {
-    ...(state === 'all' ? {} : { state: /** @type {any} */ (state) }),
-    ...(q === undefined ? {} : { q }),
-    ...(release === undefined ? {} : { release })
-  }
 }
 
 /** @param {Filters} filters @param {Record<string, number> | null} counts */
@@ -137,7 +119,7 @@ function blankModel (params, now) {
     total: 0,
     isFirstPage: false,
     isNarrowed: true,
-    groups: /** @type {any[]} */ ([]),
+    groups: /** @type {ReturnType<typeof toRow>[]} */ ([]),
     links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' },
     canonicalUrl: '/crashes'
   }

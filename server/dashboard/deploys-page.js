@@ -1,10 +1,12 @@
+import { PAGE_QUERY } from '../api/filters.js'
+import { parseFields } from '../api/input.js'
 import { DeckError } from '../errors.js'
 import { toRollout } from './overview.js'
 import { changesOf } from './release-page.js'
 
 /**
  * What the page about deploys shows.
- * @typedef {import('./overview.js').Deck & { releases: { get: (id: string) => any, list: (query: { limit: number }) => { items: any[] } } }} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollouts'>} History
  */
 
@@ -17,8 +19,7 @@ export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'rollout', 'verdicts'
 /** @param {{ deck: Deck, history: History, params: URLSearchParams, now: number, blocked: string | null }} parts */
 export function deploysModel ({ deck, history, params, now, blocked }) {
   const snapshot = deck.snapshot()
-  const cursor = params.get('cursor') || undefined
-  if (cursor !== undefined && !/^[\w-]{1,64}$/.test(cursor)) throw new DeckError('invalid-query', 'cursor: expected the cursor of another page')
+  const { cursor } = parseFields(PAGE_QUERY, params).values
   const { items, next } = read(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
   const past = items.filter(({ id }) => id !== snapshot.rollout?.id).map(toRollout)
   return {
@@ -28,7 +29,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
     isFirstPage: cursor === undefined,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout) : null,
     past,
-    releases: read(() => deck.releases.list({ limit: LISTED }).items, /** @type {any[]} */ ([])).map((release) => ({ ...release, isRunning: release.id === snapshot.release.id, changes: changesOf(release) })),
+    releases: read(() => deck.releases.list({ limit: LISTED }).items, /** @type {import('../deck.js').ReleaseView[]} */ ([])).map((release) => ({ ...release, isRunning: release.id === snapshot.release.id, changes: changesOf(release) })),
     links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: cursor === undefined ? null : '/deploys' }
   }
 }

@@ -1,5 +1,8 @@
+import { z } from 'zod'
+import { eventFilters } from '../api/filters.js'
+import { parseFields } from '../api/input.js'
 import { DeckError } from '../errors.js'
-import { EVENT_TYPES, PROBLEM_TYPES } from '../events/kinds.js'
+import { EVENT_TYPES } from '../events/kinds.js'
 
 /**
  * The filters of the history page as they stand in its URL.
@@ -18,68 +21,30 @@ export const RANGES = Object.freeze({
 
 /** Types that belong together, by the name that the URL has for them. */
 export const TYPE_GROUPS = Object.freeze([
-  { value: 'problems', label: 'Problems', types: [...PROBLEM_TYPES] },
-  { value: 'worker.exited', label: 'Exits', types: 'worker.exited' },
-  { value: 'worker.*', label: 'Everything about workers', types: 'worker.*' },
-  { value: 'rollout.*', label: 'Rollouts', types: 'rollout.*' },
-  { value: 'scale.*', label: 'Scaling', types: 'scale.*' },
-  { value: 'release.*', label: 'Releases', types: 'release.*' },
-  { value: 'master.*', label: 'Master', types: 'master.*' },
-  { value: 'history.*', label: 'History database', types: 'history.*' }
+  { value: 'problems', label: 'Problems' },
+  { value: 'worker.exited', label: 'Exits' },
+  { value: 'worker.*', label: 'Everything about workers' },
+  { value: 'rollout.*', label: 'Rollouts' },
+  { value: 'scale.*', label: 'Scaling' },
+  { value: 'release.*', label: 'Releases' },
+  { value: 'master.*', label: 'Master' },
+  { value: 'history.*', label: 'History database' }
 ])
 
 /** Single types that are no group of their own. */
 export const SINGLE_TYPES = EVENT_TYPES.filter((type) => TYPE_GROUPS.every(({ value }) => value !== type))
 
-const WHOLE_NUMBER = /^[1-9]\d{0,14}$/
-const NAME = /^[\w.*-]{1,64}$/
-
-/** @type {Readonly<Record<keyof Filters, { expected: string, accepts: (text: string) => boolean }>>} */
-const RULES = Object.freeze({
-  q: { expected: 'at most 100 characters', accepts: (text) => text.length <= 100 },
-  type: { expected: 'an event type, a family such as worker.*, or problems', accepts: (text) => NAME.test(text) },
-  cause: { expected: 'a cause such as crash', accepts: (text) => NAME.test(text) },
-  slot: { expected: 'a whole number from 1', accepts: (text) => WHOLE_NUMBER.test(text) },
-  worker: { expected: 'a whole number from 1', accepts: (text) => WHOLE_NUMBER.test(text) },
-  release: { expected: 'a release such as r1', accepts: (text) => NAME.test(text) },
-  rollout: { expected: 'a whole number from 1', accepts: (text) => WHOLE_NUMBER.test(text) },
-  range: { expected: Object.keys(RANGES).join(', '), accepts: (text) => Object.hasOwn(RANGES, text) },
-  since: { expected: 'a time in ISO 8601', accepts: (text) => !Number.isNaN(Date.parse(text)) },
-  until: { expected: 'a time in ISO 8601', accepts: (text) => !Number.isNaN(Date.parse(text)) }
-})
-
-const NAMES = /** @type {(keyof Filters)[]} */ (Object.keys(RULES))
+const RANGE = z.enum(/** @type {(keyof typeof RANGES)[]} */ (Object.keys(RANGES))).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)
 
 /**
  * @param {URLSearchParams} params  empty ones and ones that are no filter are left out
- * @returns {Filters} in a fixed order, so that equal filters have equal URLs
+ * @param {number} now ms since the epoch
+ * @returns {{ filters: Filters, query: import('../../db/event-pages.js').EventQuery }} `filters`: as they stand in the URL
  * @throws {DeckError} `invalid-query`
  */
-export function parseFilters (params) {
-  /** @type {Filters} */
-  const filters = {}
-  for (const name of NAMES) {
-    const text = (params.get(name) ?? '').trim()
-    if (text === '') continue
-    if (!RULES[name].accepts(text)) {
-      throw new DeckError('invalid-query', `${name}: expected ${RULES[name].expected}, received ${JSON.stringify(text.slice(0, 60))}`)
-    }
-    filters[name] = text
-  }
-  return filters
-}
-
-/**
- * @param {Filters} filters
- * @param {number} now ms since the epoch
- * @returns {import('../../db/event-pages.js').EventQuery}
- */
-export function toEventQuery ({ q, type, cause, slot, worker, release, rollout, range, since, until }, now) {
-  const number = (/** @type {string | undefined} */ text) => text === undefined ? undefined : Number(text)
-  const types = TYPE_GROUPS.find(({ value }) => value === type)?.types ?? type
-  const rangeStart = range && new Date(now - RANGES[/** @type {keyof typeof RANGES} */ (range)].ms).toISOString()
-  const query = { q, type: types, cause, slot: number(slot), worker: number(worker), release, rollout: number(rollout), since: since ?? rangeStart, until }
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined && value !== ''))
+export function parseFilters (params, now) {
+  const { texts, values: { range, ...query } } = parseFields(z.object({ ...eventFilters(() => now), range: RANGE }), params)
+  return { filters: texts, query: range === undefined ? query : { since: now - RANGES[range].ms, ...query } }
 }
 
 /**
@@ -100,5 +65,5 @@ export function urlOf (path, filters, changes = {}) {
 export function toShownProblem (error) {
   if (error instanceof DeckError) return { status: error.status, title: error.title, message: error.message }
   const { status, title } = new DeckError('history-unavailable', '')
-  return { status, title, message: 'The cluster goes on; this page works again once the database does.' }
+  return { status, title, message: 'The cluster keeps running; this page returns once the database works.' }
 }

@@ -1,8 +1,7 @@
 import { DeckError } from '../errors.js'
-import { CAUSES, kindOf } from '../events/kinds.js'
-import { crashUrlOf } from './crash-kinds.js'
-import { sentenceOf } from './event-sentences.js'
-import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toEventQuery, toShownProblem, urlOf } from './history-filters.js'
+import { CAUSES } from '../events/kinds.js'
+import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toShownProblem, urlOf } from './history-filters.js'
+import { toShownEvent } from './shown-event.js'
 
 /**
  * What the history pages show.
@@ -25,9 +24,9 @@ export const HISTORY_FRAGMENTS = Object.freeze(['events'])
 export function historyModel ({ history, params, now }) {
   const choices = { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES, ranges: Object.entries(RANGES).map(([value, { label }]) => ({ value, label })) }
   try {
-    const filters = parseFilters(params)
+    const { filters, query } = parseFilters(params, now)
     const { cursor, trail } = parsePlace(params)
-    const { items, next } = history.page({ ...toEventQuery(filters, now), limit: PAGE_SIZE, cursor })
+    const { items, next } = history.page({ ...query, limit: PAGE_SIZE, cursor })
     return {
       now,
       choices,
@@ -35,7 +34,7 @@ export function historyModel ({ history, params, now }) {
       problem: null,
       isFirstPage: cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
-      events: items.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) })),
+      events: items.map(toShownEvent),
       // The search had a time limit: there may be more, though this page is not full.
       isCutShort: next !== null && items.length < PAGE_SIZE,
       links: { ...pageLinks(filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters), clear: '/history', without: withoutLinks(filters) },
@@ -48,18 +47,18 @@ export function historyModel ({ history, params, now }) {
 
 /** @param {{ params: URLSearchParams, now: number }} parts @throws {DeckError} `invalid-query` */
 export function exportQuery ({ params, now }) {
-  return toEventQuery(parseFilters(params), now)
+  return parseFilters(params, now).query
 }
 
 /** @param {{ history: History, id: string, now: number }} parts @throws {DeckError} `not-found`, or the database's */
 export function eventModel ({ history, id, now }) {
   const event = /^[1-9]\d{0,14}$/.test(id) ? history.event(Number(id)) : null
-  if (!event) throw new DeckError('not-found', `There is no event ${JSON.stringify(id.slice(0, 40))}. It may be older than what the history keeps.`)
+  if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const { errorName, stack, ...rest } = event.detail ?? {}
   const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
   return {
     now,
-    event: { ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) },
+    event: toShownEvent(event),
     errorName: errorName === undefined ? null : String(errorName),
     stack: stack === undefined ? null : String(stack),
     detail: Object.keys(rest).length === 0 ? null : JSON.stringify(rest, null, 2),
@@ -102,7 +101,7 @@ function blankModel (params, now) {
     filters: /** @type {Filters} */ (Object.fromEntries([...params].map(([name, value]) => [name, value.slice(0, 100)]))),
     isFirstPage: false,
     isFiltered: true,
-    events: /** @type {any[]} */ ([]),
+    events: /** @type {import('./shown-event.js').ShownEvent[]} */ ([]),
     isCutShort: false,
     links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
     canonicalUrl: '/history'

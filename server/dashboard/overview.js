@@ -1,17 +1,19 @@
-import { NOTABLE_TYPES, kindOf } from '../events/kinds.js'
-import { crashUrlOf } from './crash-kinds.js'
-import { sentenceOf } from './event-sentences.js'
+import { FAULTS, NOTABLE_TYPES } from '../events/kinds.js'
 import { describeHealth, rolloutTitle } from '../health.js'
+import { toShownEvent } from './shown-event.js'
 
 /**
  * What the overview shows, worked out from the snapshot and the history.
  * @typedef {import('../events/kinds.js').Tone} Tone
- * @typedef {{ snapshot: () => any }} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot'>} Deck
+ * @typedef {import('../deck.js').Status} Status
+ * @typedef {import('../deck.js').WorkerRow} WorkerRow
+ * @typedef {import('../deck.js').RolloutView} RolloutView
  * @typedef {Pick<import('../../db/history.js').History, 'page' | 'rollouts'>} History
  */
 
 const RECENT_EVENTS = 8
-const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {any[]} */ ([]) })
+const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {import('../events/stream.js').DeckEvent[]} */ ([]) })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
 const WORKER_STATES = Object.freeze({
@@ -19,25 +21,25 @@ const WORKER_STATES = Object.freeze({
   ready: { label: 'Ready', tone: 'ok' },
   draining: { label: 'Draining', tone: 'drain' },
   stopping: { label: 'Stopping', tone: 'idle' },
-  unresponsive: { label: 'Not answering', tone: 'bad' },
-  held: { label: 'Held', tone: 'bad' },
+  unresponsive: { label: 'Unresponsive', tone: 'bad' },
+  held: { label: 'Blocked', tone: 'bad' },
   backoff: { label: 'Backoff', tone: 'warn' }
 })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const STEP_STATES = Object.freeze({
-  pending: { label: 'Waiting', tone: 'idle', icon: 'circle-dashed' },
+  pending: { label: 'Pending', tone: 'idle', icon: 'circle-dashed' },
   starting: { label: 'Starting', tone: 'info', icon: 'loader-circle' },
-  soaking: { label: 'Proving itself', tone: 'info', icon: 'hourglass' },
-  ready: { label: 'Ready, waiting', tone: 'ok', icon: 'circle-check' },
+  soaking: { label: 'Soaking', tone: 'info', icon: 'hourglass' },
+  ready: { label: 'Ready', tone: 'ok', icon: 'circle-check' },
   draining: { label: 'Draining old', tone: 'drain', icon: 'hourglass' },
   done: { label: 'Replaced', tone: 'ok', icon: 'circle-check' },
   failed: { label: 'Failed', tone: 'bad', icon: 'circle-x' },
-  reverting: { label: 'Going back', tone: 'warn', icon: 'loader-circle' },
-  reverted: { label: 'Went back', tone: 'warn', icon: 'undo-2' }
+  reverting: { label: 'Reverting', tone: 'warn', icon: 'loader-circle' },
+  reverted: { label: 'Reverted', tone: 'warn', icon: 'undo-2' }
 })
 
-const ON_TRIAL = Object.freeze({ label: 'On trial', tone: 'info', icon: 'hourglass' })
+const CANARY = Object.freeze({ label: 'Canary', tone: 'info', icon: 'hourglass' })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const ROLLOUT_STATES = Object.freeze({
@@ -53,15 +55,17 @@ export const OVERVIEW_FRAGMENTS = Object.freeze(['health', 'addresses', 'actions
 export function overviewModel ({ deck, history, now, openCrashes }) {
   const snapshot = deck.snapshot()
   const past = readPast(history)
+  const rollout = snapshot.rollout ?? past.rollout
   return {
     now,
+    faults: FAULTS,
     snapshot,
     health: describeHealth(snapshot, { openCrashes: openCrashes ?? 0 }),
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
-    rollout: shownRollout(snapshot.rollout ?? past.rollout),
-    recent: { isAvailable: past.isAvailable, events: past.events.map((event) => ({ ...event, kind: kindOf(event), sentence: sentenceOf(event), crashUrl: crashUrlOf(event) })) }
+    rollout: rollout && toRollout(rollout),
+    recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
   }
 }
 
@@ -74,21 +78,17 @@ function readPast (/** @type {History} */ history) {
   }
 }
 
-function shownRollout (/** @type {any} */ rollout) {
-  return rollout && toRollout(rollout)
-}
-
 /** @returns {string | null} why nothing may be started now */
-export function blockedReason (/** @type {any} */ { state, rollout, upgrade }) {
+export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'upgrade'>} */ { state, rollout, upgrade }) {
   if (state === 'stopping') return 'The master is stopping.'
   if (upgrade) return 'An upgrade is running.'
-  if (rollout) return `Rollout ${rollout.id} is running. One at a time.`
+  if (rollout) return `Rollout ${rollout.id} is running. Only one can run at a time.`
   return null
 }
 
-function totalsOf (/** @type {any[]} */ workers) {
-  const vitals = workers.map((worker) => worker.vitals).filter(Boolean)
-  const sum = (/** @type {string} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + each[key], 0)
+function totalsOf (/** @type {WorkerRow[]} */ workers) {
+  const vitals = workers.map(({ vitals }) => vitals).filter((each) => each !== null)
+  const sum = (/** @type {'rssBytes' | 'cpuPercent'} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + each[key], 0)
   return {
     rssBytes: sum('rssBytes'),
     cpuPercent: sum('cpuPercent'),
@@ -96,7 +96,7 @@ function totalsOf (/** @type {any[]} */ workers) {
   }
 }
 
-function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /** @type {any[]} */ all) {
+function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ index, /** @type {WorkerRow[]} */ all) {
   const state = WORKER_STATES[worker.state] ?? { label: worker.state, tone: 'idle' }
   return {
     ...worker,
@@ -107,10 +107,10 @@ function toWorkerRow (/** @type {any} */ worker, /** @type {number} */ index, /*
   }
 }
 
-/** @param {any} rollout */
+/** @param {RolloutView} rollout */
 export function toRollout (rollout) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
-  const isTrial = (rollout.pausedIn ?? rollout.state) === 'canary'
+  const isCanary = (rollout.pausedIn ?? rollout.state) === 'canary'
   return {
     ...rollout,
     title: rolloutTitle(rollout),
@@ -118,9 +118,9 @@ export function toRollout (rollout) {
     outcome,
     tookMs: rollout.finishedAt ? Date.parse(rollout.finishedAt) - Date.parse(rollout.startedAt) : null,
     controls: outcome ? [] : controlsOf(rollout),
-    steps: rollout.steps.map((/** @type {any} */ step) => ({
+    steps: rollout.steps.map((step) => ({
       ...step,
-      badge: isTrial && step.state === 'ready' ? ON_TRIAL : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
+      badge: isCanary && step.state === 'ready' ? CANARY : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
       tookMs: step.startedAt && step.finishedAt ? Date.parse(step.finishedAt) - Date.parse(step.startedAt) : null
     }))
   }
@@ -128,12 +128,12 @@ export function toRollout (rollout) {
 
 /**
  * What an operator can do with a rollout at this step, see lifecycle/rollout/steering.js.
- * @param {any} rollout @returns {[action: string, label: string, className: string][]}
+ * @param {RolloutView} rollout @returns {[action: string, label: string, className: string][]}
  */
 function controlsOf ({ state, pausedIn, isHeld }) {
   if (state === 'aborting') return []
   /** @type {[action: string, label: string, className: string][]} */
-  const controls = state !== 'paused' ? [['pause', 'Pause', '']] : isHeld ? [['retry', 'Try again', 'primary']] : [['resume', 'Resume', 'primary']]
-  if ((pausedIn ?? state) === 'canary') controls.push(['promote', 'Promote now', ''])
+  const controls = state !== 'paused' ? [['pause', 'Pause', '']] : isHeld ? [['retry', 'Retry', 'primary']] : [['resume', 'Resume', 'primary']]
+  if ((pausedIn ?? state) === 'canary') controls.push(['promote', 'Promote', ''])
   return [...controls, ['abort', 'Abort', '']]
 }

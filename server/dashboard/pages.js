@@ -1,5 +1,7 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
+import { RELEASE_ID } from '../config/release-id.js'
+import { STEERING } from '../config/steering.js'
 import { DeckError } from '../errors.js'
 import { crashModel } from './crash-page.js'
 import { countOpen, crashesModel } from './crashes-page.js'
@@ -14,7 +16,7 @@ import { releaseModel } from './release-page.js'
 
 /**
  * The pages of the dashboard and the forms on them.
- * @typedef {{ snapshot: () => any, dispatch: (command: any) => any, deploy: (wanted: any) => Promise<any>, logs: import('../api/log-lines.js').Logs, crashes: import('./crash-page.js').Desk } & import('./deploys-page.js').Deck} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy' | 'logs' | 'crashes' | 'releases'>} Deck
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
@@ -23,30 +25,30 @@ const MAX_NOTE_CHARS = 500
 
 const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']])
 
+const ID = z.string().regex(/^[1-9]\d{0,14}$/).transform(Number)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
-/** What a form may ask for. @type {Readonly<Record<string, (body: Record<string, unknown>) => any>>} */
-const ACTIONS = Object.freeze({
-  restart: () => ({ type: 'rollout', kind: 'restart' }),
-  deploy: ({ note }) => ({ type: 'rollout', kind: 'deploy', ...optionalNote(note) }),
-  rollback: ({ release, note }) => ({
+const actor = 'dashboard'
+
+/** @type {Readonly<Record<string, (deck: Deck, body: Record<string, unknown>) => unknown>>} what a form may ask for */
+const ACTIONS = {
+  restart: (deck) => deck.dispatch({ type: 'rollout', kind: 'restart', actor }),
+  deploy: (deck, { note }) => deck.deploy({ ...optionalNote(note), actor }),
+  rollback: (deck, { release, note }) => deck.dispatch({
     type: 'rollout',
     kind: 'rollback',
-    release: checked(z.string().regex(/^r[1-9]\d{0,14}$/), release, 'release: expected a release such as r1'),
-    ...optionalNote(note)
+    release: checked(z.string().regex(RELEASE_ID), release, 'release: expected a release such as r12'),
+    ...optionalNote(note),
+    actor
   }),
-  ...Object.fromEntries(['pause', 'resume', 'abort', 'promote', 'retry'].map((type) => [`${type}-rollout`, (/** @type {any} */ { rollout }) => ({
-    type, rollout: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), rollout, 'rollout: expected the id of a rollout')
-  })])),
-  scale: ({ workers }) => ({
-    type: 'scale',
-    workers: checked(WORKER_COUNT, workers, `workers: expected a whole number from 1 to ${MAX_WORKERS}`)
+  ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steering(type)])),
+  scale: (deck, { workers }) => deck.dispatch({
+    type: 'scale', workers: checked(WORKER_COUNT, workers, `workers: expected an integer from 1 to ${MAX_WORKERS}`), actor
   }),
-  'restart-worker': ({ worker }) => ({
-    type: 'restart-worker',
-    worker: checked(z.string().regex(/^[1-9]\d{0,14}$/).transform(Number), worker, 'worker: expected the id of a worker')
+  'restart-worker': (deck, { worker }) => deck.dispatch({
+    type: 'restart-worker', worker: checked(ID, worker, 'worker: expected the id of a worker'), actor
   })
-})
+}
 
 /**
  * @param {object} parts
@@ -54,7 +56,7 @@ const ACTIONS = Object.freeze({
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('./views.js').Views} parts.views
  * @param {() => number} [parts.now] wall clock, ms since the epoch
- * @param {{ warn: (...args: any[]) => void, error: (...args: any[]) => void }} [parts.log]
+ * @param {import('../admin/app.js').Log} [parts.log]
  */
 export function pagesRouter ({ deck, history, views, now = Date.now, log = SILENT_LOG }) {
   const router = Router()
@@ -116,16 +118,14 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   }
 
   router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), async (req, res, next) => {
-    const { name } = req.params
+    const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    const action = { ...ACTIONS[name](req.body ?? {}), actor: 'dashboard' }
-    if (action.kind === 'deploy') await deck.deploy(action)
-    else deck.dispatch(action)
+    await ACTIONS[name](deck, req.body ?? {})
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()
   })
 
-  router.use(onVisits((req) => { throw new DeckError('not-found', `Nothing is at ${req.path.slice(0, 200)}.`) }))
+  router.use(onVisits((req) => { throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`) }))
   router.use(showError)
   return router
 
@@ -143,9 +143,14 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
   }
 }
 
+/** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>) => unknown} */
+function steering (type) {
+  return (deck, { rollout }) => deck.dispatch({ type, rollout: checked(ID, rollout, 'rollout: expected the id of a rollout'), actor })
+}
+
 /** @param {import('express').RequestHandler} handler for somebody who typed an address or followed a link */
 function onVisits (handler) {
-  return (/** @type {any} */ req, /** @type {any} */ res, /** @type {any} */ next) => isVisit(req) ? handler(req, res, next) : next()
+  return (/** @type {import('express').Request} */ req, /** @type {import('express').Response} */ res, /** @type {import('express').NextFunction} */ next) => isVisit(req) ? handler(req, res, next) : next()
 }
 
 function isVisit (/** @type {import('express').Request} */ { method, path, headers }) {
@@ -153,8 +158,8 @@ function isVisit (/** @type {import('express').Request} */ { method, path, heade
 }
 
 /** Forms are for the browser's session; scripts have the API, which says what it does. */
-function onlyPeople (/** @type {any} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
-  if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Actions of the dashboard need its session; scripts use /api/v1')
+function onlyPeople (/** @type {import('express').Request} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
+  if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
   next()
 }
 

@@ -61,8 +61,8 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
     start ({ worker: id, kind, durationMs = DEFAULT_PROFILE_MS, actor }) {
       const worker = supervisor.snapshot().workers.find((row) => row.id === id)
       if (!worker || worker.pid === null) throw new DeckError('not-found', `No worker ${id} is alive`)
-      if (worker.orphan) throw new DeckError('not-possible', `worker ${id} is one of another master, and cannot be asked`)
-      if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} does not answer`)
+      if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
+      if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
       const other = running.get(id)
       if (other) {
         throw new DeckError('diagnostics-running', `worker ${id} is busy with diagnostics ${other.item.id} (${other.item.kind})`, { details: { diagnostics: other.item.id } })
@@ -86,7 +86,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
     /** @param {number} id @param {string} actor @throws {DeckError} not-found, diagnostics-running */
     remove (id, actor) {
       const item = store.get(id)
-      if (!item) throw new DeckError('not-found', `There are no diagnostics ${id}`)
+      if (!item) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
       if (item.state === 'running') throw new DeckError('diagnostics-running', `diagnostics ${id} are still running`)
       store.remove(item)
       tell('diagnostics.deleted', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)

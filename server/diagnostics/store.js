@@ -1,5 +1,6 @@
-import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, lstatSync, mkdirSync, openSync, readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
+import { readJson, writeJson } from '../system/json-file.js'
 
 /** @typedef {ReturnType<typeof openStore>} Store */
 
@@ -61,9 +62,7 @@ export function openStore (folder, { maxFiles, maxBytes }) {
   /** @param {any} item */
   function keep (item) {
     known.set(item.id, item)
-    const about = aboutOf(item.id)
-    writeFileSync(`${about}.new`, JSON.stringify(item), { mode: 0o600 })
-    renameSync(`${about}.new`, about)
+    writeJson(aboutOf(item.id), item)
   }
 
   /** @param {any} item */
@@ -86,13 +85,9 @@ export function openStore (folder, { maxFiles, maxBytes }) {
 /** @param {string} folder @returns {any[]} what earlier masters have left, by id */
 function readAll (folder) {
   return readdirSync(folder).filter((name) => /^\d+\.about\.json$/.test(name)).flatMap((name) => {
-    try {
-      const item = JSON.parse(readFileSync(path.join(folder, name), 'utf8'))
-      if (!Number.isSafeInteger(item.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
-      return [item.state === 'running' ? { ...item, state: 'failed', error: 'the master ended before it was done' } : item]
-    } catch {
-      // Not one of ours, or cut short by a full disk.
-      return []
-    }
+    const item = readJson(path.join(folder, name))
+    // Not one of ours, or cut short by a full disk.
+    if (!Number.isSafeInteger(item?.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
+    return [item.state === 'running' ? { ...item, state: 'failed', error: 'the master ended before it was done' } : item]
   }).sort((a, b) => a.id - b.id)
 }

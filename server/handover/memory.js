@@ -152,6 +152,6 @@ export function signMemory (memory) {
 /** @param {Software | null} before @param {Software} now @returns {string} what an upgrade has changed */
 export function describeChange (before, now) {
   const changes = [['clusterdeck', before?.version, now.version], ['Node', before?.nodeVersion, now.nodeVersion]].filter(([, from, to]) => from !== to)
-  if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, as before`
+  if (changes.length === 0) return `clusterdeck ${now.version} on Node ${now.nodeVersion}, unchanged`
   return changes.map(([what, from, to]) => `${what} ${from ?? '(unknown)'} → ${to}`).join(', ')
 }

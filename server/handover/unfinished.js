@@ -4,7 +4,7 @@
  */
 export function endUnfinished ({ history, events }) {
   for (const rollout of history.unfinishedRollouts()) {
-    const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? 'its master ended while it ran' }
+    const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? 'its master ended' }
     events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
   }
 }

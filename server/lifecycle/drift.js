@@ -16,7 +16,7 @@ export function isBlocked (turn, release) {
 
 /** @param {Turn} turn @param {string} release one that is blocked */
 export function whyBlocked (turn, release) {
-  return `files of ${release} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(turn.drift[release])}`
+  return `files of ${release} changed after its deploy (option releases.onDrift: hold): ${namesOf(turn.drift[release])}`
 }
 
 /** @param {Turn} turn @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
@@ -31,7 +31,7 @@ export function block (turn, slot) {
     slot: slot.number,
     release: slot.release,
     actor: 'system',
-    message: `slot ${slot.number} waits without a worker: ${whyBlocked(turn, slot.release)}; deploy, or restore them`,
+    message: `slot ${slot.number} is blocked: ${whyBlocked(turn, slot.release)}; deploy, or restore them`,
     detail: slot.blocked
   })
 }
@@ -40,7 +40,7 @@ export function block (turn, slot) {
 export function unblock (turn, slot) {
   if (slot.blocked === null) return
   slot.blocked = null
-  turn.tell('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} goes on: the files of ${slot.release} are again what was deployed` })
+  turn.tell('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} is unblocked: the files of ${slot.release} are restored` })
 }
 
 /** @param {Turn} turn @param {import('./state.js').Worker} worker that has just been forked */
@@ -49,7 +49,7 @@ export function tellDrift (turn, worker) {
   const drift = turn.drift[worker.release]
   turn.tellOf('worker.drifted', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) starts on ${worker.release}, but files of it have changed since it was deployed: ${namesOf(drift)}`,
+    message: `worker ${worker.id} (slot ${worker.slot}) runs ${worker.release} with files that changed after its deploy: ${namesOf(drift)}`,
     detail: drift
   })
 }
@@ -65,7 +65,7 @@ export function driftRefusal (state, { drift = {}, ...input }) {
   if (!drifted) return null
   return {
     code: 'drifted',
-    message: `files of ${drifted} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(drift[drifted])}; deploy, or restore them`,
+    message: `files of ${drifted} changed after its deploy (option releases.onDrift: hold): ${namesOf(drift[drifted])}; deploy, or restore them`,
     details: { release: drifted, ...drift[drifted] }
   }
 }

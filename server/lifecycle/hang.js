@@ -40,7 +40,7 @@ export function becomeResponsive (turn, worker) {
   worker.intent = null
   turn.order({ type: 'clear-deadline', deadline: 'stack', id: worker.id })
   const isStopping = turn.state.phase === 'stopping'
-  turn.tellOf('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) answers again; ${isStopping ? 'it stops as the others do' : 'it goes once its replacement is ready'}` })
+  turn.tellOf('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) is responsive again; ${isStopping ? 'it stops with the others' : 'it drains once its replacement is ready'}` })
   // The stop has passed it by while it could not hear.
   if (isStopping && intent) drain(turn, worker, intent)
 }
@@ -51,7 +51,7 @@ export function drainReplaced (turn) {
     if (!isReplaced(turn, worker)) continue
     const serving = turn.state.workers[turn.slot(worker.slot)?.serving ?? 0]
     if (turn.slot(worker.slot) && serving?.state !== 'ready') continue
-    drain(turn, worker, { cause: 'hung', actor: 'system', rollout: null, message: 'it had not answered for too long; its replacement is ready' })
+    drain(turn, worker, { cause: 'hung', actor: 'system', rollout: null, message: 'it was unresponsive; its replacement is ready' })
   }
 }
 

@@ -29,7 +29,7 @@ export function adoptOrphan (turn, { exit, intent, state, orphan, addresses = []
   turn.tellOf('worker.orphaned', worker, { cause: orphan, message: `worker ${worker.id} (slot ${worker.slot}) ${GOES_ON[orphan]}` })
 }
 
-const GOES_ON = Object.freeze({ 'master-lost': 'goes on without its master', upgrade: 'serves until the next master has replaced it' })
+const GOES_ON = Object.freeze({ 'master-lost': 'runs without its master', upgrade: 'serves until the next master replaces it' })
 
 /** @param {Turn} turn @param {Worker} worker the other master may not have come to tell it */
 function goOnDraining (turn, worker) {

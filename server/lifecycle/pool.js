@@ -229,7 +229,7 @@ const DEADLINES = {
   soak: soaked,
   age (turn, worker) {
     const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (turn.state.options.recycle)
-    becomeDue(turn, worker, { cause: 'max-age', message: `worker ${worker.id} (slot ${worker.slot}) has reached its age (option recycle.maxAgeMs: ${maxAgeMs})` })
+    becomeDue(turn, worker, { cause: 'max-age', message: `worker ${worker.id} (slot ${worker.slot}) reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
   }
 }
 
@@ -370,6 +370,6 @@ function ofWorker (handler) {
   return (/** @type {Turn} */ turn, /** @type {{ type: string, worker: number }} */ input) => {
     const worker = turn.state.workers[input.worker]
     if (worker) return handler(turn, worker, input)
-    turn.tell('unexpected', { worker: input.worker, message: `${input.type} of worker ${input.worker}, which does not live` })
+    turn.tell('unexpected', { worker: input.worker, message: `${input.type} of worker ${input.worker}, which is not alive` })
   }
 }

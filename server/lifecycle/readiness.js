@@ -41,7 +41,7 @@ export function tellNoServer (turn, worker) {
   if (turn.state.addresses[worker.slot] || Object.values(turn.state.addresses).length > 0) return
   turn.tellOf('worker.no-server', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) runs, but has not listened within ${worker.readyTimeoutMs} ms: it counts as ready. If it is no server, ready.signal: online (--ready-signal online) saves that wait`
+    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${worker.readyTimeoutMs} ms and counts as ready; for an app without a server, ready.signal: online (--ready-signal online) avoids this wait`
   })
 }
 

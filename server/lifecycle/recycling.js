@@ -60,7 +60,7 @@ function postpone (turn, worker) {
   turn.tellOf('worker.recycle-failed', worker, {
     cause: due.cause,
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) goes on: files of ${worker.release} have changed since it was deployed (option releases.onDrift: hold): ${namesOf(turn.drift[worker.release])}`,
+    message: `worker ${worker.id} (slot ${worker.slot}) is not recycled: files of ${worker.release} changed after its deploy (option releases.onDrift: hold): ${namesOf(turn.drift[worker.release])}`,
     detail: turn.drift[worker.release]
   })
 }
@@ -86,7 +86,7 @@ export function recyclingFailed (turn, reason) {
   const worker = turn.state.workers[recycling.worker]
   const ms = turn.state.options.restart.maxDelayMs
   recycling.state = 'waiting'
-  turn.tellOf('worker.recycle-failed', worker, { cause: recycling.cause, actor: 'system', message: `worker ${worker.id} (slot ${worker.slot}) goes on, its replacement failed: ${reason}` })
+  turn.tellOf('worker.recycle-failed', worker, { cause: recycling.cause, actor: 'system', message: `worker ${worker.id} (slot ${worker.slot}) is not recycled, its replacement failed: ${reason}` })
   turn.order({ type: 'set-deadline', deadline: 'recycle', id: 0, ms })
 }
 
@@ -123,7 +123,7 @@ export function callOff (turn, { cause, actor }) {
   const slot = turn.slot(recycling.slot)
   const candidate = turn.state.workers[slot?.candidate ?? 0]
   endRecycling(turn)
-  drain(turn, candidate, { cause, actor, rollout: null, message: 'the recycling it was started for is called off' })
+  drain(turn, candidate, { cause, actor, rollout: null, message: 'its recycling is cancelled' })
 }
 
 /** @param {Turn} turn */

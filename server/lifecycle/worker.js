@@ -127,7 +127,7 @@ export function replace (turn, slot, dead, cause) {
     turn.tell('worker.crash-looping', {
       slot: slot.number,
       release: slot.release,
-      message: `slot ${slot.number} lost its worker more than ${restarts} times within ${windowMs} ms; trying on, more slowly`
+      message: `slot ${slot.number} crash-loops: more than ${restarts} restarts within ${windowMs} ms; the next ones wait longer`
     })
   }
   turn.tellOf('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs, attempt: record.attempt } })

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { stripVTControlCharacters, styleText } from 'node:util'
+import { styleText } from 'node:util'
+import { oneLine } from '../system/one-line.js'
 import { STREAMS } from './log-files.js'
 
 /** @typedef {import('./log-files.js').Stream} Stream */
@@ -149,7 +150,5 @@ export function createMirror ({ folder, streams, cursor, slots }) {
 /** @param {number} slot @param {Stream} stream @param {string} line */
 function decorate (slot, stream, line) {
   const bar = stream === 'stderr' ? styleText('red', '┃') : '│'
-  // eslint-disable-next-line no-control-regex
-  const text = stripVTControlCharacters(line).replace(/\t/g, '  ').replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
-  return `${styleText(COLOURS[(slot - 1) % COLOURS.length], String(slot))} ${bar} ${text}`
+  return `${styleText(COLOURS[(slot - 1) % COLOURS.length], String(slot))} ${bar} ${oneLine(line.replaceAll('\t', '  '))}`
 }

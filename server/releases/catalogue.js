@@ -1,4 +1,5 @@
 import { decodeCursor, encodeCursor } from '../../db/cursor.js'
+import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 
 /** @typedef {ReturnType<typeof createCatalogue>} Catalogue */
@@ -60,7 +61,7 @@ export function createCatalogue ({ onError, now }) {
     put (number, item) { known.set(number, item) },
 
     /** @param {string} id @returns {Item | undefined} */
-    find: (id) => known.get(numberOf(id)),
+    find: (id) => known.get(releaseNumber(id)),
 
     mustFind,
 
@@ -81,7 +82,7 @@ export function createCatalogue ({ onError, now }) {
 
     /** @param {{ release: string, outcome: Outcome, rollout?: number | null }} end */
     settle ({ release: id, outcome, rollout = null }) {
-      const item = known.get(numberOf(id))
+      const item = known.get(releaseNumber(id))
       if (!item) return
       Object.assign(item, { outcome, rollout, deployedMs: now(), ...(outcome === 'succeeded' ? { servedMs: now() } : {}) })
       save()
@@ -104,8 +105,8 @@ export function createCatalogue ({ onError, now }) {
 
   /** @param {string} id @returns {Item} @throws {DeckError} not-found */
   function mustFind (id) {
-    const item = known.get(numberOf(id))
-    if (!item) throw new DeckError('not-found', `There is no release ${id}`)
+    const item = known.get(releaseNumber(id))
+    if (!item) throw new DeckError('not-found', `Release ${id} does not exist or is no longer kept`)
     return item
   }
 
@@ -135,11 +136,6 @@ export function createCatalogue ({ onError, now }) {
 /** @param {Item} item @param {Set<string>} used */
 export function shown ({ release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs }, used) {
   return { ...release, outcome, rollout, deployedAt: deployedMs === null ? null : new Date(deployedMs).toISOString(), inUse: used.has(release.id) }
-}
-
-/** @param {string} id @returns {number} its n; 0 for what is none */
-export function numberOf (id) {
-  return Number(/^r([1-9]\d{0,8})$/.exec(id)?.[1] ?? 0)
 }
 
 /** @param {Item} item wall time, ms */

@@ -1,5 +1,6 @@
 import { addSparse, BUCKETS, quantile } from '../../workers/histogram.js'
 import { ABORTED, STATUS_CLASSES } from '../../workers/protocol.js'
+import { formatLatency, formatPercent } from '../../public/format.js'
 import { readReport } from '../vitals/report.js'
 
 /** @typedef {import('../lifecycle/state.js').Figures} Figures */
@@ -95,24 +96,19 @@ function msAt (latency, at) {
  */
 export function verdictOn ({ fresh, old, slowest }, { errorRate, p99Ratio, minRequests }) {
   if (fresh.requests < minRequests) {
-    return { passed: null, message: `too few requests to judge the new workers by: ${fresh.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
+    return { passed: null, message: `too few requests to judge the new workers: ${fresh.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
   }
   const failing = fresh.errorRate ?? 0
   const failedBefore = old.errorRate ?? 0
   if (failing - failedBefore > errorRate) {
-    return { passed: false, message: `${percent(failing)} of the new workers' answers are 5xx, of the old ones' ${percent(failedBefore)} (option rollout.limits.errorRate: ${errorRate})` }
+    return { passed: false, message: `${formatPercent(failing * 100)} of the new workers' responses are 5xx, old workers: ${formatPercent(failedBefore * 100)} (option rollout.limits.errorRate: ${errorRate})` }
   }
   const { freshMs, oldMs } = slowest
   const name = `p${Math.floor(slowest.quantile * 100)}`
   const latencies = old.requests >= minRequests && freshMs !== null && oldMs !== null ? { now: freshMs, before: oldMs } : null
   if (latencies && latencies.now > latencies.before * p99Ratio && latencies.now - latencies.before >= LEAST_DIFFERENCE_MS) {
-    return { passed: false, message: `the new workers' ${name} latency is ${freshMs} ms, the old ones' ${oldMs} ms (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    return { passed: false, message: `the new workers' ${name} latency is ${formatLatency(freshMs)}, old workers: ${formatLatency(oldMs)} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
-  const beside = latencies ? `, ${name} ${freshMs} ms beside ${oldMs} ms` : ''
-  return { passed: true, message: `the new workers do as well as the old ones: ${percent(failing)} of ${fresh.requests} answers are 5xx, of the old ones' ${percent(failedBefore)}${beside}` }
-}
-
-/** @param {number} share 0…1 */
-function percent (share) {
-  return `${Math.round(share * 1000) / 10} %`
+  const beside = latencies ? `, ${name} ${formatLatency(freshMs)} (old: ${formatLatency(oldMs)})` : ''
+  return { passed: true, message: `the new workers do as well as the old ones: ${formatPercent(failing * 100)} of ${fresh.requests} responses are 5xx (old: ${formatPercent(failedBefore * 100)})${beside}` }
 }

@@ -1,7 +1,8 @@
 import { access } from 'node:fs/promises'
+import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { shownRelease } from '../lifecycle/state.js'
-import { createCatalogue, numberOf, shown } from './catalogue.js'
+import { createCatalogue, shown } from './catalogue.js'
 import { changesBetween, isTheSame } from './changes.js'
 import { describeFolder } from './description.js'
 import { digest } from './environment.js'
@@ -118,7 +119,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     /** @param {string} id @returns {string} the one that ran before, as far as is known @throws {DeckError} not-found */
     before (id) {
       const last = catalogue.lastGood(id)
-      if (!last) throw new DeckError('not-found', `No other release than ${id} has been deployed with success`)
+      if (!last) throw new DeckError('not-found', `No release other than ${id} was deployed successfully`)
       return last.release.id
     },
 
@@ -244,7 +245,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     const { environmentChanged: _, ...before } = { args: config.args, execArgv: config.execArgv, ...release }
     const isOther = before.environment !== undefined && before.environment.digest !== latest.digest
     const adopted = isOther ? { ...before, environmentChanged: true } : before
-    const number = numberOf(release.id)
+    const number = releaseNumber(release.id)
     catalogue.countFrom(number)
     // The marks are those of its deploy, where they are known.
     catalogue.put(number, { outcome: 'succeeded', rollout: null, deployedMs: null, servedMs: now(), marks: latest.marks, stamp: null, ...catalogue.find(release.id), release: adopted, values: latest.values })
@@ -262,7 +263,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     const item = catalogue.mustFind(id)
     const { entry } = item.release
     await access(entry).catch((error) => {
-      throw new DeckError('release-gone', `release ${id} cannot run any more: ${entry} is gone`, { cause: error })
+      throw new DeckError('release-gone', `release ${id} cannot run: ${entry} is gone`, { cause: error })
     })
     if (item.values === null) {
       item.values = latest.values

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
 import { DeckError } from '../errors.js'
+import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
 
 /** @typedef {ReturnType<typeof openDataDir>} DataDir */
@@ -91,21 +92,6 @@ function masterRunning (master) {
   // Where it is taking over from one that has died, it has not said yet.
   const who = master && isAlive({ pid: master.pid, startTime: null }) ? `a master (pid ${master.pid}, ${master.adminUrl})` : 'another master'
   return new DeckError('master-running', `${who} already runs on this data folder`)
-}
-
-/** @param {string} file @param {unknown} content renamed into place, so that no reader sees half of it */
-function writeJson (file, content) {
-  writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
-  renameSync(`${file}.new`, file)
-}
-
-/** @param {string} file @returns {any} null when there is none that can be read */
-function readJson (file) {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'))
-  } catch {
-    return null
-  }
 }
 
 /** @param {string} file @returns {string | null} */

@@ -1,4 +1,5 @@
 import { describeHealth } from '../health.js'
+import { oneLine } from '../system/one-line.js'
 import { createNotifier } from './notify.js'
 
 const STATUS_INTERVAL_MS = 1000
@@ -108,10 +109,4 @@ function startWatchdog ({ WATCHDOG_USEC, WATCHDOG_PID }, { notify, isKept }) {
   const tick = () => notify('WATCHDOG=1')
   tick()
   return setInterval(tick, Math.min(Math.max(1, intervalMs), MAX_TIMER_MS)).unref()
-}
-
-/** A line break would begin another variable. @param {string} text */
-function oneLine (text) {
-  // eslint-disable-next-line no-control-regex
-  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
 }

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import os from 'node:os'
+import { ALERTS } from '../events/kinds.js'
 import { createHook } from './hook.js'
 
 /** @typedef {import('../events/stream.js').DeckEvent} DeckEvent */
 /** @typedef {{ url: string, events?: string[], secret: string }} Target */
 
-/** What is worth waking somebody up for. */
-const DEFAULT_EVENTS = Object.freeze(['crash.group-new', 'crash.group-returned', 'worker.crash-looping', 'worker.unresponsive',
-  'rollout.failed', 'rollout.rolled-back', 'rollout.held', 'slot.held', 'master.stopped:master-lost', 'master.upgrade-failed', 'keeper.lost', 'history.degraded'])
 const DRAIN_MS = 2000
 const MAX_TEXT = 16_384
 
@@ -22,7 +20,7 @@ const MAX_TEXT = 16_384
  */
 export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   const hooks = targets.map((target) => {
-    const matches = matcher(target.events ?? DEFAULT_EVENTS)
+    const matches = matcher(target.events ?? ALERTS)
     // The rest of the address is as good as a password with many services.
     const to = new URL(target.url).origin
     let isFailing = false

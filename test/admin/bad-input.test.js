@@ -64,9 +64,9 @@ const CASES = [
   { method: 'GET', path: '/diagnostics/99/file', status: 404, code: 'not-found' },
   { method: 'GET', path: '/rollouts/99', status: 404, code: 'not-found' },
   { method: 'GET', path: '/events/99999', status: 404, code: 'not-found' },
-  { method: 'GET', path: '/crashes/99', status: 404, code: 'not-found', detail: /crash group 99/ },
+  { method: 'GET', path: '/crashes/99', status: 404, code: 'not-found', detail: /Crash group 99/ },
   { method: 'GET', path: '/crashes/99/occurrences/1', status: 404, code: 'not-found' },
-  { method: 'POST', path: '/crashes/99/resolve', status: 404, code: 'not-found', detail: /crash group 99/ },
+  { method: 'POST', path: '/crashes/99/resolve', status: 404, code: 'not-found', detail: /Crash group 99/ },
   ...['abc', '0', '-1', '1.5', '1e3', '01', '+1', '%31%00', '1'.repeat(16), 'null', '__proto__', "1'--"].flatMap((id) => [
     { method: 'GET', path: `/workers/${id}` },
     { method: 'POST', path: `/workers/${id}/restart` },
@@ -77,7 +77,7 @@ const CASES = [
     { method: 'POST', path: `/crashes/${id}/mute` }
   ]).map((call) => ({ ...call, status: 400, code: 'invalid-id', detail: /^id: expected a positive integer, received "/ })),
   ...['abc', '1', 'r0', 'r01', 'r-1', 'R1', 'r1.5', `r${'1'.repeat(12)}`, '__proto__', '..%2Fr1', 'r1%00'].map((id) => ({ method: 'GET', path: `/releases/${id}`, status: 400, code: 'invalid-id', detail: /^release: expected an id such as r12, received "/ })),
-  { method: 'GET', path: '/releases/r99', status: 404, code: 'not-found', detail: /release r99/ },
+  { method: 'GET', path: '/releases/r99', status: 404, code: 'not-found', detail: /Release r99/ },
   { method: 'GET', path: '/workers/%ZZ', status: 400, code: 'bad-request' },
 
   // representations
@@ -116,7 +116,7 @@ const CASES = [
     '{"kind":"deploy","strategy":{"guardMs":5}}': /^strategy.guardMs: expected one of /,
     '{"kind":"deploy","strategy":[]}': /^strategy: expected an object, received \[\]$/
   }).map(([body, detail]) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail })),
-  ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ method: 'POST', path: `/rollouts/99/${action}`, status: 404, code: 'not-found', detail: /rollout 99/ })),
+  ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ method: 'POST', path: `/rollouts/99/${action}`, status: 404, code: 'not-found', detail: /Rollout 99/ })),
   ...['{"kind":"deploy","note":3}', '{"kind":"deploy","note":null}', JSON.stringify({ kind: 'deploy', note: 'x'.repeat(501) })].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^note: expected a text of at most 500 characters, received / })),
   ...['{}', '{"kind":"core"}', '{"kind":1}'].map((body) => ({ method: 'POST', path: '/workers/1/diagnostics', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "cpu-profile"/ })),
   ...[0, 99, 60_001, 1.5, '10s', null].map((durationMs) => ({ method: 'POST', path: '/workers/1/diagnostics', body: JSON.stringify({ kind: 'cpu-profile', durationMs }), headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^durationMs: expected an integer from 100 to 60000/ })),

@@ -59,7 +59,7 @@ test('the address of a filtered list has no empty fields', async (t) => {
 
 test('a group that is gone gets a page that says so, a crash that is gone the rest of its group', async (t) => {
   const { visit } = await setUp(t)
-  for (const [path, said] of [['/crashes/99', /There is no crash group 99; those that have not crashed for long are removed/], ['/crashes/abc', /There is no crash group/], ['/crashes/1?crash=99', /Crash 99 is not kept any more/]]) {
+  for (const [path, said] of [['/crashes/99', /Crash group 99 does not exist or is no longer kept/], ['/crashes/abc', /Crash group &quot;abc&quot; does not exist/], ['/crashes/1?crash=99', /Occurrence 99 is no longer kept/]]) {
     const { status, text, headers } = await visit(String(path))
     assert.equal(status, 404)
     assert.match(String(headers['content-type']), /^text\/html/)
@@ -84,5 +84,5 @@ test('without its database the list says so, and every other page goes on', asyn
   assert.match((await visit('/')).text, /id="open-crashes" hidden>/)
   const { status, text } = await visit('/crashes')
   assert.equal(status, 503)
-  assert.match(text, /this page works again once the database does/)
+  assert.match(text, /this page returns once the database works/)
 })

@@ -71,6 +71,6 @@ test('a worker\'s row tells its requests and latency; without any vitals there a
   assert.match(await page.locator('#chart-requests figcaption').innerText(), /all\s*–\s*5xx\s*–/)
   dashboard.setWorker(1, { vitals: { rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 1234.5, latencyP99Ms: 12.34 } })
   await page.locator('#workers .rate', { hasText: '1,235' }).waitFor()
-  assert.deepEqual(await page.locator('#workers tbody tr').first().locator('.rate').allInnerTexts(), ['1,235', '12 ms'])
+  assert.deepEqual(await page.locator('#workers tbody tr').first().locator('.rate').allInnerTexts(), ['1,235', '12.3 ms'])
   assert.deepEqual(page.problems, [])
 })

@@ -26,7 +26,7 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
   const successor = createAdmin({ deck, history, token: TOKEN, port })
   t.after(() => successor.close())
   await successor.listen()
-  await page.locator('#worker-1-1').getByText('Not answering').waitFor()
+  await page.locator('#worker-1-1').getByText('Unresponsive').waitFor()
   await banner.waitFor({ state: 'hidden' })
 
   assert.equal(await isSamePage(), true)
@@ -70,10 +70,10 @@ test('a one-time link signs in once; a second use is told, and the token helps',
   assert.deepEqual(first.problems, [])
 
   await second.goto(link)
-  await second.getByRole('alert').getByText('This sign-in link has been used already.').waitFor()
+  await second.getByRole('alert').getByText('This sign-in link was already used.').waitFor()
   await second.getByLabel('Token').fill('not the token')
   await second.getByLabel('Token').press('Enter')
-  await second.getByRole('alert').getByText('That is not the token.').waitFor()
+  await second.getByRole('alert').getByText('Wrong token.').waitFor()
   await second.getByLabel('Token').fill(TOKEN)
   await second.getByLabel('Token').press('Enter')
   await second.getByRole('heading', { name: 'All 2 workers are ready' }).waitFor()

@@ -42,7 +42,7 @@ test('says in one sentence how the cluster is, and counts down to the next try',
   await page.getByRole('heading', { level: 1, name: '1 of 2 workers is restarting' }).waitFor()
   const countdown = page.locator('#worker-2-none .retry time')
   const before = await countdown.textContent()
-  assert.match(String(before), /^(59s|1m 00s)$/)
+  assert.match(String(before), /^(59 s|1 min 00 s)$/)
   await page.waitForFunction((text) => document.querySelector('.retry time')?.textContent !== text, before)
 
   dashboard.setWorker(2, { crashLooping: true })
@@ -67,7 +67,7 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
   await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
 
-  const { rollout } = dashboard.deck.snapshot()
+  const { rollout } = /** @type {any} */ (dashboard.deck.snapshot())
   dashboard.deck.set({ rollout: { ...rollout, progress: { total: 2, replaced: 1 }, steps: [{ ...rollout.steps[0], state: 'done', newWorker: 3 }, rollout.steps[1]] } })
   await page.locator('#step-1-1').getByText('Replaced').waitFor()
   assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '1')
@@ -80,7 +80,7 @@ test('a refused button says why instead of opening its dialog', async (t) => {
   dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
   await page.locator('#open-restart[aria-disabled=true]').waitFor()
   await page.locator('#open-restart').press('Enter')
-  await page.getByRole('alert').getByText('Rollout 1 is running. One at a time.').waitFor()
+  await page.getByRole('alert').getByText('Rollout 1 is running. Only one can run at a time.').waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
 })
 
@@ -124,7 +124,7 @@ test('an open dialog keeps focus and text while the page changes beneath it', as
   await page.locator('#open-deploy').click()
   await page.keyboard.type('half a no')
   dashboard.setWorker(1, { state: 'unresponsive' })
-  await page.locator('#worker-1-1').getByText('Not answering').waitFor()
+  await page.locator('#worker-1-1').getByText('Unresponsive').waitFor()
   await page.keyboard.type('te')
   assert.equal(await page.getByRole('dialog').getByLabel('Note').inputValue(), 'half a note')
   await page.keyboard.press('Escape')

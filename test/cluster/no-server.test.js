@@ -14,7 +14,7 @@ describe('apps that are no server', { concurrency: 2 }, () => {
     await deck.until({ ready: 2 })
     const [said, ...others] = await deck.history('type=worker.no-server')
     assert.deepEqual(others, [])
-    assert.match(said.message, /^worker \d+ \(slot \d\) runs, but has not listened within 4000 ms: it counts as ready\. .*--ready-signal online/)
+    assert.match(said.message, /^worker \d+ \(slot \d\) does not listen after 4000 ms and counts as ready; .*--ready-signal online/)
     assert.match(deck.output.stdout, /worker\.no-server worker \d+/)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal((await deck.history('type=worker.no-server')).length, 1)

@@ -56,7 +56,7 @@ describe('recycling', { concurrency: true }, () => {
     await fetch(`${await deck.appUrl()}/grow`, { headers: { connection: 'close' } })
     const exited = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the large worker')
     assert.deepEqual([exited.cause, exited.actor, exited.worker], ['memory-limit', 'system', 1])
-    assert.match(exited.message, /holds \d+ bytes of memory \(option recycle\.maxRssBytes: 115343360\)/)
+    assert.match(exited.message, /uses \d+ bytes of memory \(option recycle\.maxRssBytes: 115343360\)/)
     await deck.until({ ready: 1 })
   })
 

@@ -43,7 +43,7 @@ export async function startDashboard (t, browser) {
 
     /** Ends the rollout that runs, as the reducer does. @param {'succeeded' | 'failed'} state @param {string | null} [reason] */
     finishRollout (state, reason = null) {
-      const { rollout } = dashboard.deck.snapshot()
+      const { rollout } = /** @type {any} */ (dashboard.deck.snapshot())
       const detail = { ...rollout, state, reason, done: true, finishedAt: new Date().toISOString() }
       dashboard.deck.set({ rollout: null })
       dashboard.deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, actor: rollout.actor, message: reason, detail })

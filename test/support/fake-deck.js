@@ -9,6 +9,7 @@ import { tempFolder } from './folder.js'
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
+ * @returns {import('../../server/deck.js').Deck & { dispatched: any[], set: (changes: any) => void, logs: { folder: string }, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -42,7 +43,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     }
   }
 
-  return {
+  return /** @type {any} */ ({
     events,
     history,
     vitals,
@@ -65,7 +66,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     },
     /** @param {any} command */
     async deploy (command) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) }
-  }
+  })
 
   function fakeRollout (/** @type {any} */ command) {
     const kind = command.kind ?? 'restart'
@@ -104,7 +105,7 @@ function fakeDiagnostics (dispatched) {
       return { ...done, ...order, id: 2, state: 'running' }
     },
     remove (/** @type {number} */ id) {
-      if (id !== 1) throw new DeckError('not-found', `There are no diagnostics ${id}`)
+      if (id !== 1) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
     }
   }
 }
@@ -139,7 +140,7 @@ function fakeReleases (/** @type {any} */ release) {
   return {
     list: () => ({ items: [known], next: null }),
     get (/** @type {string} */ id) {
-      if (id !== release.id) throw new DeckError('not-found', `There is no release ${id}`)
+      if (id !== release.id) throw new DeckError('not-found', `Release ${id} does not exist`)
       return known
     }
   }

@@ -75,7 +75,7 @@ test('every call of the API is on its page', () => {
   const text = textOf(new URL('api.md', folder))
   const parts = /** @type {any} */ ({ deck: {}, now: Date.now })
   const resources = [clusterResources, crashResources, diagnosticsResources, eventFeedResources, eventResources, logResources, releaseResources, rolloutResources, signInLinkResources, vitalsResources]
-    .flatMap((make) => Object.entries(make(parts)))
+    .flatMap((make) => Object.entries(make(parts, parts)))
   const calls = resources.flatMap(([path, resource]) => Object.keys(resource).map((method) => ({ method, path: path.replace(':release', ':id').replace(/:(\w+)/g, '{$1}') })))
   assert.ok(calls.length > 30)
   for (const { method, path } of calls) {

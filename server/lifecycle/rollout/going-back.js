@@ -29,7 +29,7 @@ function awaitOperator (turn, rollout, reason) {
   clearClocks(turn)
   move(rollout, 'hold')
   rollout.reason = reason
-  tellRollout(turn, 'rollout.held', { message: `${reason}; it waits for a person: retry, resume or abort it` })
+  tellRollout(turn, 'rollout.held', { message: `${reason}; retry, resume or abort it` })
 }
 
 /**

@@ -187,7 +187,7 @@ export function resized (turn, { added, removed }) {
 export function noProgress (turn) {
   const { rollout } = turn.state
   if (!rollout) return
-  const reason = `it has come no further for ${rollout.strategy.progressDeadlineMs} ms (option rollout.progressDeadlineMs)`
+  const reason = `no progress for ${rollout.strategy.progressDeadlineMs} ms (option rollout.progressDeadlineMs)`
   const { state } = shownStage(rollout)
   if (state === 'aborting') {
     for (const step of rollout.steps) if (step.state === 'reverting') leaveStep(turn, rollout, step)

@@ -24,11 +24,11 @@ export const STEERING = {
   },
 
   retry (turn, /** @type {Steer} */ { actor }) {
-    goOn(turn, 'retry', { actor, message: `tried again by ${actor}` })
+    goOn(turn, 'retry', { actor, message: `retried by ${actor}` })
   },
 
   promote (turn, /** @type {Steer} */ { actor }) {
-    tellRollout(turn, 'rollout.promoted', { actor, message: `${actor} has ended the trial` })
+    tellRollout(turn, 'rollout.promoted', { actor, message: `canary promoted by ${actor}` })
     endTrial(turn)
   },
 
@@ -64,17 +64,17 @@ function goOn (turn, verb, by) {
  * @returns {import('../state.js').Refusal | null} why it comes too late, or too early
  */
 export function refuseSteering ({ rollout }, { type, rollout: id }) {
-  if (rollout?.id !== id) return { code: 'rollout-ended', message: `rollout ${id} does not run any more`, details: { rollout: id } }
+  if (rollout?.id !== id) return { code: 'rollout-ended', message: `rollout ${id} has ended`, details: { rollout: id } }
   if (canMove(rollout, type)) return null
   const { state } = shownStage(rollout)
-  const why = state === 'aborting' ? 'is going back already' : CONFLICTS[type](state)
+  const why = state === 'aborting' ? 'is already reverting' : CONFLICTS[type](state)
   return { code: 'rollout-state', message: `rollout ${id} ${why}`, details: { rollout: id, state } }
 }
 
 const CONFLICTS = {
-  pause: () => 'is paused already',
-  resume: (/** @type {string} */ state) => `is not paused but ${state}`,
-  retry: () => 'is not held after a failure',
-  promote: () => 'has no trial that could be ended',
-  abort: () => 'is going back already'
+  pause: () => 'is already paused',
+  resume: (/** @type {string} */ state) => `is ${state}, not paused`,
+  retry: () => 'does not await an operator',
+  promote: () => 'has no canary to promote',
+  abort: () => 'is already reverting'
 }

@@ -39,7 +39,7 @@ function beginTrial (turn, rollout, count) {
   rollout.canaryEndsAt = turn.isoTime(durationMs)
   turn.order({ type: 'set-deadline', deadline: 'canary', id: 0, ms: durationMs })
   beginJudging(turn)
-  tellRollout(turn, 'rollout.step', { message: `${count} of ${rollout.steps.length} on trial for ${durationMs} ms` })
+  tellRollout(turn, 'rollout.step', { message: `canary of ${count} of ${rollout.steps.length} slots for ${durationMs} ms` })
 }
 
 /**

@@ -87,7 +87,7 @@ test('a deploy that cannot be prepared while a worker is due for recycling forks
   await new Promise(setImmediate)
   assert.deepEqual(events.findLast(({ type }) => type === 'rollout.failed').message, 'the configuration is wrong')
   assert.equal(processes.length, 1)
-  assert.match(events.at(-1).message, /^worker 1 \(slot 1\) goes on: files of r1 have changed since it was deployed/)
+  assert.match(events.at(-1).message, /^worker 1 \(slot 1\) is not recycled: files of r1 changed after its deploy/)
 })
 
 test('what an operator starts is refused where it would fork on changed files, an upgrade too', (t) => {

@@ -73,7 +73,7 @@ test('a sparkline ends at the right edge, is as high as its highest value and ha
 test('a group says what crashed, where, how often and when; and a link leads to it', (t) => {
   const { list, desk } = setUp(t, [aCrash(), aCrash({ at: '2026-01-01T00:00:40.000Z' }), aCrash({ errorName: 'RangeError', release: 'r0', cause: 'boot-failure', frames: [] })])
   const html = list()
-  assert.match(textOf(html), /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) 2 20s ago 1m ago r1/)
+  assert.match(textOf(html), /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) 2 20 s ago 1 min ago r1/)
   assert.match(textOf(html), /RangeError total is not a function Exception While starting 1 /)
   assert.ok(html.indexOf('/crashes/2"') < html.indexOf('/crashes/1"'), 'the last to crash comes first')
   assert.match(html, /id="open-crashes"/)
@@ -85,7 +85,7 @@ test('a group says what crashed, where, how often and when; and a link leads to 
 
 test('an empty list says whether that is good news or nothing matches', (t) => {
   const { list, desk, history } = setUp(t, [])
-  assert.match(list(), /Nothing has crashed/)
+  assert.match(list(), /No crashes/)
   history.crashes.record('v1:x', aCrash(), { culprit: null })
   assert.match(list('q=nowhere'), /No crash matches/)
   assert.match(list('release=r9&state=all'), /No crash matches/)
@@ -110,7 +110,7 @@ test('a crash shows all of its evidence', (t) => {
   const { one, history } = setUp(t, [aCrash()])
   history.record(/** @type {any} */ ({ id: 9, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', worker: 7, slot: 1, cause: 'crash', detail: { crash: 1, crashGroup: 1 } }))
   const html = one()
-  for (const part of ['TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Its last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1m 05s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
+  for (const part of ['TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
     assert.ok(textOf(html).includes(part), part)
   }
   for (const link of ['/history?worker=7', '/history?slot=1', '/history?release=r1', '/history/9', '/crashes/1?crash=1']) assert.ok(html.includes(`href="${link}"`), link)
@@ -121,8 +121,8 @@ test('of a crash without a stack it is said why there is none', (t) => {
   const { one } = setUp(t, [aCrash({ ...bare, kind: 'signal', signal: 'SIGSEGV', code: null })])
   const text = textOf(one())
   assert.match(text, /Ended by SIGSEGV/)
-  assert.match(text, /A signal ended the process at once, without a JavaScript stack\./)
-  assert.match(text, /It wrote nothing to stderr\./)
+  assert.match(text, /A signal ended the process, which leaves no stack\./)
+  assert.match(text, /No output on stderr\./)
   assert.doesNotMatch(text, /Requests in flight|Its last|Caused by/)
 })
 
@@ -130,7 +130,7 @@ test('a crash that is not kept any more is told so, beside those that are', (t) 
   const { one, model } = setUp(t, [aCrash(), aCrash({ errorName: 'RangeError' })])
   for (const n of ['99', '2']) {
     assert.equal(model('1', `crash=${n}`).status, 404)
-    assert.match(one('1', `crash=${n}`), new RegExp(`Crash ${n} is not kept any more`))
+    assert.match(one('1', `crash=${n}`), new RegExp(`Occurrence ${n} is no longer kept`))
   }
   assert.equal(model('1', 'crash=1').status, 200)
   assert.throws(() => model('1', 'crash=abc'), { code: 'invalid-query', message: 'crash: expected a positive integer, received "abc"' })

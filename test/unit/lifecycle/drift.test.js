@@ -34,7 +34,7 @@ describe('a release that has drifted', () => {
       act(pool)
       const event = pool.last('worker.drifted')
       assert.deepEqual([event.worker, event.release, event.detail], [3, 'r1', DRIFT.r1])
-      assert.match(event.message, /^worker 3 \(slot [13]\) starts on r1, .*: \/srv\/r1\/a\.js, \/srv\/r1\/b\.js and 5 more$/)
+      assert.match(event.message, /^worker 3 \(slot [13]\) runs r1 with files that changed after its deploy: \/srv\/r1\/a\.js, \/srv\/r1\/b\.js and 5 more$/)
       pool.settle()
       assert.deepEqual(rows(pool).filter(([, , isDrifted]) => isDrifted), [[3, 'ready', true]])
     })
@@ -135,7 +135,7 @@ describe('releases.onDrift: hold', () => {
       const pool = drifted({ options: HOLD })
       const { code, message, details } = pool.feed({ ...command, actor: 'api' })
       assert.deepEqual([code, details], ['drifted', { release: 'r1', ...DRIFT.r1 }])
-      assert.match(message, /files of r1 have changed .*\(option releases\.onDrift: hold\): \/srv\/r1\/a\.js.* and 5 more; deploy, or restore them/)
+      assert.match(message, /files of r1 changed .*\(option releases\.onDrift: hold\): \/srv\/r1\/a\.js.* and 5 more; deploy, or restore them/)
       assert.equal(pool.processes.size, 2)
     })
   }
@@ -145,7 +145,7 @@ describe('releases.onDrift: hold', () => {
     pool.feed(due(1))
     for (let look = 0; look < 3; look++) pool.feed({ type: 'deadline-passed', deadline: 'recycle', id: 0 })
     assert.equal(pool.types().filter((type) => type === 'worker.recycle-failed').length, 1)
-    assert.match(pool.last('worker.recycle-failed').message, /^worker 1 \(slot 1\) goes on: files of r1 have changed/)
+    assert.match(pool.last('worker.recycle-failed').message, /^worker 1 \(slot 1\) is not recycled: files of r1 changed/)
     assert.equal(pool.processes.size, 2)
     pool.drift = {}
     pool.feed({ type: 'deadline-passed', deadline: 'recycle', id: 0 })

@@ -87,7 +87,7 @@ describe('recycling', () => {
     pool.feed(due(1))
     pool.exit(3, { code: 1 })
     assert.deepEqual([pool.serving(), pool.ready()], [[1, 2], 2])
-    assert.match(pool.last('worker.recycle-failed').message, /worker 1 \(slot 1\) goes on/)
+    assert.match(pool.last('worker.recycle-failed').message, /worker 1 \(slot 1\) is not recycled/)
     const before = pool.at
     while (pool.state.slots[0].candidate === null) assert.ok(pool.passNextDeadline())
     assert.equal(pool.at - before, 30_000)

@@ -33,7 +33,7 @@ describe('a trial', () => {
     pool.wait(10_000)
     pool.feed({ type: 'judged', rollout: 1, verdict: verdict(false, false) })
     assert.deepEqual([pool.rollout?.isHeld, pool.deadlines.has('canary:0')], [true, false])
-    assert.match(pool.last('rollout.held').message, /^passed: false; it waits for a person/)
+    assert.match(pool.last('rollout.held').message, /^passed: false; retry, resume or abort it/)
     pool.wait(90_000)
     steer(pool, 'resume')
     assert.equal(pool.state.rollout?.canaryEndsAt, new Date(pool.at + 60_000).toISOString())
@@ -122,7 +122,7 @@ describe('files of the old release that have changed, where that is to hold', ()
     for (const [rollout, release] of /** @type {[number, any][]} */ ([[2, undefined], [3, { ...NEW_RELEASE, id: 'r1' }]])) {
       pool.feed({ type: 'rollout', kind: 'rollback', release, source: { release: 'r1' }, actor: 'api' })
       pool.feed({ type: 'release-prepared', rollout, release: { ...NEW_RELEASE, id: 'r1' } })
-      assert.match(pool.last('rollout.failed').message, /^files of r1 have changed since it was deployed \(option releases\.onDrift: hold\): \/srv\/r1\/app\.js$/)
+      assert.match(pool.last('rollout.failed').message, /^files of r1 changed after its deploy \(option releases\.onDrift: hold\): \/srv\/r1\/app\.js$/)
       assert.deepEqual([pool.last('rollout.failed').rollout, pool.state.rollout, slots(pool), pool.processes.size], [rollout, null, ['r2', 'r2', 'r2'], 3])
     }
   })
@@ -149,7 +149,7 @@ describe('files of the new release that change during its trial, where that is t
     pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'] } }
     steer(pool, 'resume')
     assert.deepEqual([pool.state.rollout, pool.processes.size], [null, 3])
-    assert.match(pool.last('rollout.failed').message, /^files of r2 have changed/)
+    assert.match(pool.last('rollout.failed').message, /^files of r2 changed/)
   })
 })
 

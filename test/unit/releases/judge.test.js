@@ -14,18 +14,18 @@ function report (/** @type {{ good?: number, failed?: number, aborted?: number, 
 }
 
 for (const [name, fresh, old, passed, message] of /** @type {[string, any, any, boolean | null, RegExp][]} */ ([
-  ['as good as the old ones', {}, {}, true, /do as well as the old ones: 0 % of 1000 answers are 5xx, of the old ones' 0 %, p99 20 ms beside 20 ms/],
-  ['too few requests', { requests: 49 }, {}, null, /too few requests to judge the new workers by: 49, expected at least 50/],
+  ['as good as the old ones', {}, {}, true, /do as well as the old ones: 0\.0% of 1000 responses are 5xx \(old: 0\.0%\), p99 20 ms \(old: 20 ms\)/],
+  ['too few requests', { requests: 49 }, {}, null, /too few requests to judge the new workers: 49, expected at least 50/],
   ['exactly as many as needed', { requests: 50 }, {}, true, /as well/],
-  ['errors within the limit', { errorRate: 0.05 }, {}, true, /5 % of/],
-  ['errors beyond it', { errorRate: 0.051 }, {}, false, /^5\.1 % of the new workers' answers are 5xx, of the old ones' 0 % \(option rollout\.limits\.errorRate: 0\.05\)$/],
-  ['errors that the old ones have as well', { errorRate: 0.3 }, { errorRate: 0.28 }, true, /30 %/],
+  ['errors within the limit', { errorRate: 0.05 }, {}, true, /5\.0% of/],
+  ['errors beyond it', { errorRate: 0.051 }, {}, false, /^5\.1% of the new workers' responses are 5xx, old workers: 0\.0% \(option rollout\.limits\.errorRate: 0\.05\)$/],
+  ['errors that the old ones have as well', { errorRate: 0.3 }, { errorRate: 0.28 }, true, /30\.0%/],
   ['fewer errors than before', { errorRate: 0 }, { errorRate: 0.5 }, true, /as well/],
-  ['slower within the ratio', { p99Ms: 60 }, {}, true, /p99 60 ms beside 20 ms/],
-  ['slower beyond it', { p99Ms: 61 }, {}, false, /^the new workers' p99 latency is 61 ms, the old ones' 20 ms \(option rollout\.limits\.p99Ratio: 3\)$/],
-  ['slower by a ratio, but by too little to matter', { p99Ms: 9 }, { p99Ms: 1 }, true, /9 ms beside 1 ms/],
+  ['slower within the ratio', { p99Ms: 60 }, {}, true, /p99 60 ms \(old: 20 ms\)/],
+  ['slower beyond it', { p99Ms: 61 }, {}, false, /^the new workers' p99 latency is 61 ms, old workers: 20 ms \(option rollout\.limits\.p99Ratio: 3\)$/],
+  ['slower by a ratio, but by too little to matter', { p99Ms: 9 }, { p99Ms: 1 }, true, /9 ms \(old: 1 ms\)/],
   ['nothing to compare a latency with', { p99Ms: 900 }, { requests: 49, errorRate: null, p99Ms: null }, true, /as well/],
-  ['errors beside old workers that had no traffic', { errorRate: 0.2 }, { requests: 0, errorRate: null, p99Ms: null }, false, /20 % of/]
+  ['errors beside old workers that had no traffic', { errorRate: 0.2 }, { requests: 0, errorRate: null, p99Ms: null }, false, /20\.0% of/]
 ])) {
   test(`a judge is shown new workers: ${name}`, () => {
     const sides = { fresh: figures(fresh), old: figures(old) }

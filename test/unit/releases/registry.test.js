@@ -481,7 +481,7 @@ describe('what is kept', () => {
     await releases.prune()
     assert.deepEqual(releases.list().items.map(({ id }) => id), ['r5', 'r4'])
     rmSync(releases.get('r5').path, { recursive: true })
-    await assert.rejects(releases.load('r5'), { code: 'release-gone', message: /^release r5 cannot run any more: / })
+    await assert.rejects(releases.load('r5'), { code: 'release-gone', message: /^release r5 cannot run: / })
   })
 
   test('lists go on with their cursor', async () => {

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { RELEASE_ID } from '../config/release-id.js'
+import { PROBLEM_TYPES } from '../events/kinds.js'
+import { integerParam, textParam, timeParam } from './input.js'
+
+/**
+ * What narrows a list, and which part of it is meant: the API and the pages take the same.
+ */
+
+const ANY_NUMBER = Number.MAX_SAFE_INTEGER
+const TYPES = /^[a-z]+(\.([a-z-]+|\*))?(,[a-z]+(\.([a-z-]+|\*))?){0,31}$/
+/** Stands for all types that an operator looks for first. */
+const PROBLEMS = 'problems'
+
+const q = z.string().min(1).max(100).optional()
+
+export const CURSOR = textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
+
+/** @param {number} maxItems */
+export function paging (maxItems) {
+  return { limit: integerParam(1, maxItems), cursor: CURSOR }
+}
+
+/** Of a list that has no filters. */
+export const PAGE_QUERY = z.strictObject(paging(100))
+
+/** @param {() => number} now */
+export function eventFilters (now) {
+  return {
+    q: q.describe('1 to 100 characters of a message'),
+    type: z.string().max(1000).regex(TYPES).transform(toTypes).optional()
+      .describe('event types such as worker.exited, worker.* or problems, separated by commas'),
+    cause: textParam('a cause such as out-of-memory', /^[a-z][a-z-]{0,63}$/),
+    slot: integerParam(1, ANY_NUMBER),
+    worker: integerParam(1, ANY_NUMBER),
+    release: textParam('a release such as r12', RELEASE_ID),
+    rollout: integerParam(1, ANY_NUMBER),
+    since: timeParam(now),
+    until: timeParam(now)
+  }
+}
+
+/** @param {() => number} now */
+export function crashFilters (now) {
+  return {
+    state: z.enum(['open', 'resolved', 'muted']).optional().describe('"open", "resolved" or "muted"'),
+    q: q.describe('1 to 100 characters of a message or a stack'),
+    release: textParam('a release such as r12', RELEASE_ID),
+    since: timeParam(now)
+  }
+}
+
+/** @param {string} text */
+function toTypes (text) {
+  return text.split(',').flatMap((name) => name === PROBLEMS ? PROBLEM_TYPES : [name])
+}

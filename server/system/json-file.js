@@ -1,0 +1,16 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+
+/** @param {string} file @param {unknown} content renamed into place, so that no reader sees half of it; its owner's alone */
+export function writeJson (file, content) {
+  writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+/** @param {string} file @returns {any} null when there is none that can be read */
+export function readJson (file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return null
+  }
+}

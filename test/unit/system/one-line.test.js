@@ -1,0 +1,7 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { oneLine } from '../../../server/system/one-line.js'
+
+test('text of an app can neither move a cursor nor begin another line', () => {
+  assert.equal(oneLine('\u001b[31mred\u001b[0m\r\nnext\u0007\u009b2J line\u2028end'), 'red next  line end')
+})
