@@ -28,9 +28,9 @@ export function createDeckClient ({ folder, output, exited }) {
     get adminUrl () { return access.adminUrl },
     get token () { return access.token },
 
-    /** @param {number | undefined} other the pid of a master that is not meant */
-    async meet (other) {
-      const { pid, adminUrl } = await inTime(untilMaster(folder, other, exited), 'the master to announce itself')
+    /** @param {(pid: number) => boolean} isMeant which master, as one that was killed is still announced */
+    async meet (isMeant) {
+      const { pid, adminUrl } = await inTime(untilMaster(folder, isMeant, exited), 'the master to announce itself')
       Object.assign(access, { pid, adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
       events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
     },
@@ -97,14 +97,14 @@ export async function readMaster (folder) {
 
 /**
  * `master.json` appears once the admin port listens; the folder is watched by looking, as file watchers lose renames.
- * @param {string} folder @param {number | undefined} other @param {Promise<unknown>} exited
+ * @param {string} folder @param {(pid: number) => boolean} isMeant @param {Promise<unknown>} exited
  */
-async function untilMaster (folder, other, exited) {
+async function untilMaster (folder, isMeant, exited) {
   const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
   ended.catch(() => {})
   for (;;) {
     const master = await readMaster(folder)
-    if (master && master.pid !== other) return master
+    if (master && isMeant(master.pid)) return master
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
   }
 }

@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { setMaxListeners } from 'node:events'
 import path from 'node:path'
-import { Writable } from 'node:stream'
-import { run } from '../../server/cli.js'
-import { createDeckClient } from './deck-client.js'
+import { runCliHere } from './cli-here.js'
+import { createDeckClient, PATIENCE_MS } from './deck-client.js'
 import { FIXTURES } from './deck.js'
 import { tempFolder } from './folder.js'
 
@@ -29,8 +28,7 @@ export async function startDeckHere (t, app, { workers = 2, flags = [], args = [
   const words = ['start', entry, '--workers', String(workers), '--admin-port', '0', '--data-dir', dataDir, ...flags]
   if (Object.keys(env).length > 0) words.push('--config', configure(env))
   if (args.length > 0) words.push('--', ...args)
-  const exited = run(words, { stdout: collect('stdout'), stderr: collect('stderr'), env: process.env, cwd: path.dirname(entry) })
-    .then((code) => ({ code, signal: null }))
+  const exited = runCliHere(words, { cwd: path.dirname(entry), output }).then(({ code }) => ({ code, signal: null }))
   const client = createDeckClient({ folder: dataDir, output, exited })
   /** @type {Promise<{ code: number, signal: null }> | undefined} */
   let stopping
@@ -43,23 +41,14 @@ export async function startDeckHere (t, app, { workers = 2, flags = [], args = [
   })
   t.after(deck.stop)
 
-  await client.meet(undefined)
+  await client.meet((pid) => pid === process.pid)
   return deck
-
-  /** @param {'stdout' | 'stderr'} name @returns {any} */
-  function collect (name) {
-    return new Writable({
-      write (chunk, _encoding, done) {
-        output[name] += chunk
-        done()
-      }
-    })
-  }
 
   async function stop () {
     client.close()
-    // Refused by one that has ended, or is about to.
-    await client.api('/stop', { method: 'POST' }).catch(() => {})
+    const asked = client.api('/stop', { method: 'POST' }).then(({ status }) => status === 202, () => false)
+    // One that has ended, or is about to, is not there to be asked; one that cannot be asked must not outlive the test.
+    if (!await asked && !await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, false).unref())])) process.emit('SIGTERM')
     return await exited
   }
 }

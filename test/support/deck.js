@@ -63,11 +63,11 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
     async loseMaster (others = []) {
       const lost = client.masterPid
       for (const pid of [lost, ...others]) process.kill(pid, 'SIGKILL')
-      await client.meet(lost)
+      await meetOtherThan(lost)
     },
 
     /** Waits for a master other than the one known. */
-    nextMaster: () => client.meet(client.masterPid),
+    nextMaster: () => meetOtherThan(client.masterPid),
 
     /** @param {NodeJS.Signals} signal */
     signal: (signal) => kill(signal),
@@ -77,8 +77,12 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   })
   t.after(deck.stop)
 
-  await client.meet(before?.pid)
+  await meetOtherThan(before?.pid)
   return deck
+
+  function meetOtherThan (/** @type {number | undefined} */ other) {
+    return client.meet((pid) => pid !== other)
+  }
 
   function kill (/** @type {NodeJS.Signals} */ signal) {
     const pid = pidOf(child)
