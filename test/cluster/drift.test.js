@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCli } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { createSources } from '../support/sources.js'
@@ -28,7 +28,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.deepEqual(status.workers.map((/** @type {any} */ row) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false, 'r1']])
     const [event, ...others] = await deck.history('type=worker.drifted')
     assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', { count: 1, files: [file] }, []])
-    assert.match((await runCli(['status', '--data-dir', deck.folder])).stdout, /ready \(drifted\)/)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /ready \(drifted\)/)
 
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const after = await deck.status()

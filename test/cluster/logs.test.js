@@ -6,7 +6,8 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { checkLines } from '../support/log-lines.js'
 
@@ -92,7 +93,7 @@ describe('the output of the workers', () => {
       flags: ['--logs-max-bytes', '65536', '--logs-max-files', '1000', '--logs-mirror', 'on', '--ready-signal', 'online']
     })
     const { workers: [{ id }] } = await deck.until({ ready: 1 })
-    const { code, stderr } = await runCli(['upgrade', '--wait', '--data-dir', deck.folder], { cwd: path.dirname(deck.folder) })
+    const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder], { cwd: path.dirname(deck.folder) })
     assert.equal(code, 0, stderr)
     await deck.nextMaster()
     await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the old worker')

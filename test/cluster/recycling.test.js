@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { runCli } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 
@@ -68,12 +68,12 @@ describe('recycling', { concurrency: true }, () => {
     assert.deepEqual([status, body], [202, { worker: 1 }])
     const first = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the end of worker 1')
     assert.deepEqual([first.cause, first.signal, first.actor, first.release], ['operator', 'SIGKILL', 'api', 'r1'])
-    const cli = await runCli(['kill', '2', '--data-dir', deck.folder])
+    const cli = await runCliHere(['kill', '2', '--data-dir', deck.folder])
     assert.deepEqual([cli.code, cli.stdout], [0, 'worker 2 is killed, the next one is started\n'])
     const second = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2, 'the end of worker 2')
     assert.deepEqual([second.cause, second.signal, second.actor], ['operator', 'SIGKILL', 'cli'])
     await deck.until({ ready: 2 })
-    const unknown = await runCli(['kill', '99', '--data-dir', deck.folder])
+    const unknown = await runCliHere(['kill', '99', '--data-dir', deck.folder])
     assert.deepEqual([unknown.code, unknown.stderr], [1, 'clusterdeck: No worker 99 is alive\n'])
   })
 })

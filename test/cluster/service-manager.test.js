@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { createReleases } from '../support/releases.js'
 import { openNotifySocket, WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
@@ -105,7 +106,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     const receiver = openNotifySocket(t)
     const deck = await startDeck(t, 'answers-with-pid.js', { env: { NOTIFY_SOCKET: receiver.name } })
     await receiver.until('READY=1')
-    const { code, stderr } = await runCli(['upgrade', '--wait', '--data-dir', deck.folder])
+    const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder])
     assert.equal(code, 0, stderr)
     await receiver.until('READY=1', 2)
     await deck.nextMaster()

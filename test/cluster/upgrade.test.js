@@ -8,7 +8,8 @@ import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { identify, isAlive } from '../../server/system/process-identity.js'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { createInstallation } from '../support/install.js'
 import { hammer, openFreshConnections } from '../support/load.js'
@@ -228,5 +229,5 @@ async function assertNothingLeft ({ folder }) {
 
 /** @param {import('../support/deck.js').Deck} deck @param {string[]} flags */
 async function upgrade (deck, ...flags) {
-  return await runCli(['upgrade', '--data-dir', deck.folder, ...flags], { cwd: path.dirname(deck.folder) })
+  return await runCliHere(['upgrade', '--data-dir', deck.folder, ...flags], { cwd: path.dirname(deck.folder) })
 }
