@@ -46,11 +46,20 @@ export async function startDeckHere (t, app, { workers = 2, flags = [], args = [
 
   async function stop () {
     client.close()
-    const asked = client.api('/stop', { method: 'POST' }).then(({ status }) => status === 202, () => false)
-    // One that has ended, or is about to, is not there to be asked; one that cannot be asked must not outlive the test.
-    if (!await asked && !await Promise.race([exited, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, false).unref())])) process.emit('SIGTERM')
-    return await exited
+    // Refused by one that has ended, or is about to.
+    client.api('/stop', { method: 'POST' }).catch(() => {})
+    const timer = setTimeout(killAll, PATIENCE_MS)
+    const result = await exited
+    clearTimeout(timer)
+    return result
   }
+}
+
+/** As by two signals of an operator: no master may outlive its test, and so none of this process goes on. */
+function killAll () {
+  console.error(`a master had not stopped within ${PATIENCE_MS} ms: all of this process are told to end at once`)
+  process.emit('SIGTERM')
+  process.emit('SIGTERM')
 }
 
 /** The environment of the app; this process keeps its own. @param {Record<string, string | undefined>} env @returns {string} a configuration file */

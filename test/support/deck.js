@@ -113,7 +113,10 @@ export async function runCli (args, { env = {}, cwd, launch: { through = [], des
   const [program, ...words] = [...through, process.execPath, CLI, ...args]
   const child = spawn(program, words, { env: { ...process.env, ...more, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe', ...descriptors] })
   const output = collectOutput(child)
+  // A start that should have failed would run for ever.
+  const timer = setTimeout(() => child.kill('SIGTERM'), 3 * PATIENCE_MS)
   const [code] = await once(child, 'close')
+  clearTimeout(timer)
   return { code, stdout: output.stdout, stderr: output.stderr }
 }
 
