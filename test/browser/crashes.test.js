@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { aCrash } from '../support/crash-record.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
-import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -11,7 +11,7 @@ before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
 test('a real crash appears by itself, shows its stack and last words, and is resolved by a click', async (t) => {
-  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 2, flags: ['--crash-grace-ms', '100'] })
+  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 2, flags: ['--crash-grace-ms', '100'] })
   await deck.until({ ready: 2 })
   const app = await deck.appUrl()
   const page = await browser.page()

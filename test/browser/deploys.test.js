@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
-import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { createReleases } from '../support/releases.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
@@ -13,7 +13,7 @@ const app = (/** @type {string} */ text) => `import http from 'node:http'\nhttp.
 
 test('a deploy on trial is paused, resumed and aborted, another one promoted, and the release before comes back, all by the page', async (t) => {
   const releases = await createReleases('answers-with-pid.js')
-  const deck = await startDeck(t, releases.entry)
+  const deck = await startDeckHere(t, releases.entry)
   await deck.until({ ready: 2 })
   const url = await deck.appUrl()
   await releases.add('second', app('second'))

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCli, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { busyPort, freePort } from '../support/ports.js'
 import { until } from '../support/until.js'
@@ -21,7 +22,7 @@ function ask (/** @type {http.RequestOptions} */ where) {
 describe('where an app listens', { concurrency: 2 }, () => {
   test('an app that moves when its port is busy cannot leave it in a restart: that fails, names both addresses, and the old workers go on', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
+    const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     const { state, reason } = await deck.rollout('restart')
     assert.equal(state, 'failed')
@@ -32,7 +33,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
 
   test('after its death such an app comes back where it was, as the address is made free for it', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
+    const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     process.kill(pid, 'SIGKILL')
     await deck.untilEvent(({ type, worker, message }) => type === 'worker.draining' && worker === 2 && /listens on .* but the worker before it/.test(message), 'the worker that has moved to be sent away')
@@ -42,7 +43,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
 
   test('with ready.addresses "any" it may move, and connections to the old address are refused, not left waiting', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) }, flags: ['--ready-addresses', 'any'] })
+    const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) }, flags: ['--ready-addresses', 'any'] })
     await deck.until({ ready: 1 })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     const { app: { addresses: [address] } } = await deck.until({ ready: 1 })
@@ -61,7 +62,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
 
   test('an app that looks for a free port finds the one it wants: at the start, in a restart, after a death', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'looks-for-a-free-port.js', { env: { PORT: String(port) } })
+    const deck = await startDeckHere(t, 'looks-for-a-free-port.js', { env: { PORT: String(port) } })
     const { workers } = await deck.until({ ready: 2 })
     const here = [`http://localhost:${port}`]
     assert.deepEqual((await deck.status()).app.addresses, here)
@@ -79,7 +80,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
   })
 
   test('whoever looks for a free port is not ready by that', async (t) => {
-    const deck = await startDeck(t, 'looks-for-a-free-port.js', { workers: 1, env: { PORT: String(await freePort()), LATER: '100000' }, flags: ['--ready-timeout-ms', '4000'] })
+    const deck = await startDeckHere(t, 'looks-for-a-free-port.js', { workers: 1, env: { PORT: String(await freePort()), LATER: '100000' }, flags: ['--ready-timeout-ms', '4000'] })
     const draining = await deck.untilEvent(({ type, worker }) => ['worker.draining', 'worker.ready'].includes(type) && worker === 1, 'the end of its time')
     // Its timer is all that it does: see test/cluster/no-server.test.js.
     assert.equal(draining.type, 'worker.ready')
@@ -98,7 +99,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
 
   test('a worker that listens twice is ready once it has both, and so is its successor', async (t) => {
     const [port, second] = [await freePort(), await freePort()]
-    const deck = await startDeck(t, 'listens-twice.js', { workers: 1, env: { PORT: String(port), SECOND_PORT: String(second) } })
+    const deck = await startDeckHere(t, 'listens-twice.js', { workers: 1, env: { PORT: String(port), SECOND_PORT: String(second) } })
     await deck.until({ ready: 1 })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     const events = (await deck.history('limit=100')).reverse().filter(({ type }) => ['worker.listening', 'worker.ready'].includes(type))
@@ -107,7 +108,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
 
   test('a Unix socket in the abstract namespace is shared, and rolled, as any other', async (t) => {
     const name = `clusterdeck-test-${process.pid}-${path.basename(tempFolder())}`
-    const deck = await startDeck(t, 'abstract-socket.js', { env: { SOCKET_NAME: name } })
+    const deck = await startDeckHere(t, 'abstract-socket.js', { env: { SOCKET_NAME: name } })
     await deck.until({ ready: 2 })
     assert.deepEqual((await deck.status()).app.addresses, [`unix:@${name}`])
     const answer = () => new Promise((resolve, reject) => {

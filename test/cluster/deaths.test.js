@@ -6,6 +6,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { hang } from '../support/hang.js'
 
@@ -44,7 +45,7 @@ const BY_REQUEST = [
 ]
 
 test('the table of deaths: workers that serve', async (t) => {
-  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50'] })
+  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50'] })
   let { id } = (await deck.until({ ready: 1 })).workers[0]
   for (const death of BY_REQUEST) {
     await ask(`${await deck.appUrl()}${death.path}`)
@@ -77,13 +78,13 @@ for (const death of AT_BOOT) {
       app = path.join(tempFolder(), death.app)
       await writeFile(app, death.source)
     }
-    const deck = await startDeck(t, app, { workers: 1, flags: death.flags, env: { TAKEN_PORT: String(/** @type {net.AddressInfo} */ (taken.address()).port) } })
+    const deck = await startDeckHere(t, app, { workers: 1, flags: death.flags, env: { TAKEN_PORT: String(/** @type {net.AddressInfo} */ (taken.address()).port) } })
     await check(t, deck, death, 1)
   })
 }
 
 test('the table of deaths: heap', async (t) => {
-  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1, flags: ['--exec-argv', '--max-old-space-size=24'] })
+  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--exec-argv', '--max-old-space-size=24'] })
   const [{ id }] = (await deck.until({ ready: 1 })).workers
   await ask(`${await deck.appUrl()}/heap`)
   await check(t, deck, { name: 'heap out of memory', cause: 'out-of-memory', kind: 'heap-out-of-memory', code: null, signal: 'SIGABRT' }, id)
@@ -98,7 +99,7 @@ const HANGS = [
 
 test('the table of deaths: those who hang', async (t) => {
   const folder = tempFolder()
-  const deck = await startDeck(t, 'hangs.js', { workers: HANGS.length, flags: ['--watchdog-timeout-ms', '2000'], env: { FOLDER: folder } })
+  const deck = await startDeckHere(t, 'hangs.js', { workers: HANGS.length, flags: ['--watchdog-timeout-ms', '2000'], env: { FOLDER: folder } })
   const { workers } = await deck.until({ ready: HANGS.length })
   const url = await deck.appUrl()
   /** @type {number[]} */
@@ -112,7 +113,7 @@ test('the table of deaths: those who hang', async (t) => {
 
 test('the table of deaths: those who reach a limit, and one that an operator kills', async (t) => {
   const limits = ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--recycle-max-requests', '20', '--drain-idle-grace-ms', '100']
-  const deck = await startDeck(t, 'grows.js', { workers: 1, flags: limits })
+  const deck = await startDeckHere(t, 'grows.js', { workers: 1, flags: limits })
   await deck.until({ ready: 1 })
   const url = await deck.appUrl()
   await deck.api('/workers/1/kill', { method: 'POST' })
@@ -126,7 +127,7 @@ test('the table of deaths: those who reach a limit, and one that an operator kil
 })
 
 test('the table of deaths: one that has served long enough', async (t) => {
-  const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--recycle-max-age-ms', '1000'] })
+  const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: ['--recycle-max-age-ms', '1000'] })
   await check(t, deck, { name: 'max age', cause: 'max-age', code: 0, signal: null, actor: 'system' }, 1)
 })
 
@@ -151,11 +152,11 @@ test('the table of deaths: what the master means to end leaves no crash', async 
   await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: 'api', ...planned }, id + 3)
   const [left] = (await deck.until({ ready: 1 })).workers
   await deck.stop()
-  const next = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
+  const next = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
   await check(t, next, { name: 'shutdown', cause: 'shutdown', actor: 'signal', ...planned }, left.id)
 })
 
-/** @param {import('node:test').TestContext} t @param {import('../support/deck.js').Deck} deck @param {Death} death @param {number} worker */
+/** @param {import('node:test').TestContext} t @param {import('../support/deck-client.js').DeckClient} deck @param {Death} death @param {number} worker */
 function check (t, deck, death, worker) {
   return t.test(death.name, async () => {
     wrong.push(death.name)
@@ -170,7 +171,7 @@ function check (t, deck, death, worker) {
   })
 }
 
-/** @param {import('../support/deck.js').Deck} deck @param {any} exit @param {{ kind: string, errorName: string | null, top: string | undefined }} expected */
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {any} exit @param {{ kind: string, errorName: string | null, top: string | undefined }} expected */
 async function checkRecord (deck, exit, { kind, errorName, top }) {
   const { crash, crashGroup } = exit.detail
   const { body: record } = await deck.api(`/crashes/${crashGroup}/occurrences/${crash}`)
@@ -186,7 +187,7 @@ async function checkRecord (deck, exit, { kind, errorName, top }) {
   else assert.ok(shown?.some((/** @type {string | null} */ part) => part?.split(/[ .]/).includes(top) || part === top || part?.endsWith(top)), `${top} among ${JSON.stringify(shown)}`)
 }
 
-/** @param {import('../support/deck.js').Deck} deck @param {number} id */
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {number} id */
 async function exitsOf (deck, id) {
   const isExit = (/** @type {any} */ { type, worker }) => type === 'worker.exited' && worker === id
   const [known] = await deck.history(`type=worker.exited&worker=${id}&limit=1`)
@@ -202,7 +203,7 @@ function ask (url) {
 }
 
 test('of 20 requests in flight when one throws, 19 are answered, that one gets a 500, and none is reset', async (t) => {
-  const deck = await startDeck(t, 'dies-on-request.cjs', { workers: 1 })
+  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1 })
   const [{ id, pid }] = (await deck.until({ ready: 1 })).workers
   const url = await deck.appUrl()
   const slow = Array.from({ length: 19 }, (_, n) => ask(`${url}/slow?ms=${300 + n * 10}`))

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCli, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 
 const DEMO = fileURLToPath(new URL('../../workers/demo/app.js', import.meta.url))
 // Says where the demo listens, which it does not do itself.
@@ -107,7 +108,7 @@ describe('the demo app, as one process', () => {
 })
 
 test('/explode answers, then kills its worker, and the cluster replaces it', async (t) => {
-  const { deck, url } = await runDemo(t)
+  const { deck, url } = await runDemo(t, startDeckHere)
   const { pid, worker, slot, release } = await getJson(`${url}/explode`)
   assert.equal(release, 'r1')
   const exited = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker, 'the exploded worker to be gone')
@@ -117,7 +118,7 @@ test('/explode answers, then kills its worker, and the cluster replaces it', asy
 })
 
 test('/hang takes its worker alone: the other one answers', async (t) => {
-  const { deck, url } = await runDemo(t)
+  const { deck, url } = await runDemo(t, startDeckHere)
   // node answers "100 Continue" right before it calls the handler: from then on that worker accepts nobody.
   const hanging = http.get(`${url}/hang`, { agent: false, headers: { expect: '100-continue' } }).on('error', () => {})
   hanging.flushHeaders()
@@ -134,7 +135,7 @@ test('/hang takes its worker alone: the other one answers', async (t) => {
 test('the whole command line, on a running master', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'clusterdeck-demo-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  const { deck, url } = await runDemo(t, folder)
+  const { deck, url } = await runDemo(t, startDeck, folder)
   const cli = (/** @type {string[]} */ ...args) => runCli([...args, '--data-dir', folder])
 
   assert.match((await cli('status')).stdout, /2 of 2 ready/)
@@ -154,9 +155,9 @@ async function getJson (url) {
   return await (await fetch(url, { headers: { connection: 'close' } })).json()
 }
 
-/** @param {import('node:test').TestContext} t @param {string} [dataDir] */
-async function runDemo (t, dataDir) {
-  const deck = await startDeck(t, DEMO, { env: { PORT: '0', HOST: '127.0.0.1' }, dataDir })
+/** @template {import('../support/deck-client.js').DeckClient} D @param {import('node:test').TestContext} t @param {(t: import('node:test').TestContext, app: string, options: any) => Promise<D>} start @param {string} [dataDir] */
+async function runDemo (t, start, dataDir) {
+  const deck = await start(t, DEMO, { env: { PORT: '0', HOST: '127.0.0.1' }, dataDir })
   await deck.until({ ready: 2 })
   return { deck, url: await deck.appUrl() }
 }

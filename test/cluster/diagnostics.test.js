@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCli } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 
-/** @param {import('../support/deck.js').Deck} deck @param {any} body @returns {Promise<any>} what has become of it, and the file */
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {any} body @returns {Promise<any>} what has become of it, and the file */
 async function diagnose (deck, body) {
   const { status, headers, body: started } = await deck.api('/workers/1/diagnostics', { method: 'POST', body: JSON.stringify(body) })
   assert.equal(status, 202, JSON.stringify(started))
@@ -18,7 +19,7 @@ async function diagnose (deck, body) {
 
 describe('diagnostics', { concurrency: true }, () => {
   test('a look into a worker: profile, snapshot, statistics and report, to be downloaded, without the environment', async (t) => {
-    const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: ['--watchdog-timeout-ms', '2000'], env: { DATABASE_PASSWORD: 'a-secret-of-the-app' } })
+    const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--watchdog-timeout-ms', '2000'], env: { DATABASE_PASSWORD: 'a-secret-of-the-app' } })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     const profiling = new AbortController()
@@ -57,7 +58,7 @@ describe('diagnostics', { concurrency: true }, () => {
   })
 
   test('one at a time per worker, and one whose worker dies fails', async (t) => {
-    const deck = await startDeck(t, 'hangs.js')
+    const deck = await startDeckHere(t, 'hangs.js')
     await deck.until({ ready: 2 })
     const order = { method: 'POST', body: JSON.stringify({ kind: 'cpu-profile', durationMs: 60_000 }) }
     assert.equal((await deck.api('/workers/1/diagnostics', order)).status, 202)
@@ -72,7 +73,7 @@ describe('diagnostics', { concurrency: true }, () => {
   })
 
   test('from the command line, with a warning, into a file of its own', async (t) => {
-    const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: ['--diagnostics-max-files', '2'] })
+    const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--diagnostics-max-files', '2'] })
     await deck.until({ ready: 1 })
     const cwd = tempFolder()
     const cli = (/** @type {string[]} */ ...args) => runCli(['diagnose', '1', '--data-dir', deck.folder, ...args], { cwd })

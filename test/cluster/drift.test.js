@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { createSources } from '../support/sources.js'
 
-/** @param {import('../support/deck.js').Deck} deck @param {number} slot kills its worker, and waits for what has come of it @param {(event: any) => boolean} isOutcome */
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {number} slot kills its worker, and waits for what has come of it @param {(event: any) => boolean} isOutcome */
 async function killWorker (deck, slot, isOutcome) {
   const { workers, lastEventId } = await deck.status()
   process.kill(workers.find((/** @type {any} */ row) => row.slot === slot).pid, 'SIGKILL')
@@ -19,7 +20,7 @@ const isHeld = (/** @type {any} */ { type }) => type === 'slot.held'
 describe('drift of a release that runs in its own folder', { concurrency: true }, () => {
   test('a worker that is replaced after an edit in place is marked, in status, history and by event; a deploy makes it good', async (t) => {
     const { app, write } = createSources()
-    const deck = await startDeck(t, app, { flags: ['--drain-idle-grace-ms', '100'] })
+    const deck = await startDeckHere(t, app, { flags: ['--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 2 })
     const file = write('nested', 2)
     const { worker } = await killWorker(deck, 1, isReady)
@@ -27,7 +28,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.deepEqual(status.workers.map((/** @type {any} */ row) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false, 'r1']])
     const [event, ...others] = await deck.history('type=worker.drifted')
     assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', { count: 1, files: [file] }, []])
-    assert.match((await runCli(['status', '--data-dir', deck.folder])).stdout, /ready \(drifted\)/)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /ready \(drifted\)/)
 
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const after = await deck.status()
@@ -41,7 +42,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     two.write('nested', 2)
     const link = path.join(tempFolder(), 'current')
     symlinkSync(one.folder, link)
-    const deck = await startDeck(t, path.join(link, 'app.js'))
+    const deck = await startDeckHere(t, path.join(link, 'app.js'))
     await deck.until({ ready: 2 })
     symlinkSync(two.folder, `${link}.next`)
     renameSync(`${link}.next`, link)
@@ -56,7 +57,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
 
   test('a touch is no drift', async (t) => {
     const { app, folder } = createSources()
-    const deck = await startDeck(t, app)
+    const deck = await startDeckHere(t, app)
     await deck.until({ ready: 2 })
     for (const name of ['app.js', 'lib/nested.js', 'lib/required.cjs']) utimesSync(path.join(folder, name), new Date(), new Date())
     await killWorker(deck, 1, isReady)
@@ -65,7 +66,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
 
   test('with hold the slot waits, until the files are back or something is deployed', async (t) => {
     const { app, write } = createSources()
-    const deck = await startDeck(t, app, { flags: ['--releases-on-drift', 'hold', '--drain-idle-grace-ms', '100'] })
+    const deck = await startDeckHere(t, app, { flags: ['--releases-on-drift', 'hold', '--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 2 })
     const file = write('required', 2)
     const held = await killWorker(deck, 1, isHeld)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import http2 from 'node:http2'
 import { once } from 'node:events'
-import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { hammerHttp2 } from '../support/http2-load.js'
 
 const KINDS = /** @type {const} */ ([['clear text', 'http2-app.js'], ['TLS', 'http2-over-tls.js']])
@@ -15,7 +15,7 @@ const LOADS = /** @type {const} */ ([
 describe('HTTP/2 in rollouts', () => {
   for (const [kind, app] of KINDS) {
     test(`no stream is lost over ${kind}: ${LOADS.map(([name]) => name).join(', ')}`, async (t) => {
-      const deck = await startDeck(t, app)
+      const deck = await startDeckHere(t, app)
       await deck.until({ ready: 2 })
       const url = (await deck.appUrl()).replace('localhost', '127.0.0.1')
       for (const [name, load] of LOADS) {
@@ -31,7 +31,7 @@ describe('HTTP/2 in rollouts', () => {
   }
 
   test('an idle session is not told to go before its next request, which is answered', async (t) => {
-    const deck = await startDeck(t, 'http2-app.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
+    const deck = await startDeckHere(t, 'http2-app.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
     await deck.until({ ready: 1 })
     const session = http2.connect(await deck.appUrl())
     await once(session, 'remoteSettings')

@@ -8,6 +8,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { identify, isAlive, signalProcess } from '../../server/system/process-identity.js'
+import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { until } from '../support/until.js'
@@ -43,7 +44,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     await deck.exited
     assert.deepEqual(await start(), refusal)
     assert.equal((await deck.status()).readyWorkers, 2)
-    assert.equal((await runCli(['stop', '--data-dir', deck.folder])).code, 0)
+    assert.equal((await runCliHere(['stop', '--data-dir', deck.folder])).code, 0)
     await until(() => !isAlive(master), 'the end of the master')
   })
 

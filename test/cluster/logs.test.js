@@ -6,7 +6,9 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { checkLines } from '../support/log-lines.js'
 
 const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
@@ -36,7 +38,7 @@ describe('the output of the workers', () => {
   })
 
   test('goes to a file of the slot that its owner alone can read, and not to the master\'s own, if that is no terminal', async (t) => {
-    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1 })
+    const deck = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1 })
     const url = await urlOf(deck)
     await fetch(`${url}/say?text=from+the+app`)
     await fetch(`${url}/child?text=from+its+child`)
@@ -47,7 +49,7 @@ describe('the output of the workers', () => {
   })
 
   test('is repeated there when that is asked for, to its last line', async (t) => {
-    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1, flags: ['--logs-mirror', 'on'] })
+    const deck = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1, flags: ['--logs-mirror', 'on'] })
     const url = await urlOf(deck)
     await fetch(`${url}/throw?text=the+last+word`).catch(() => {})
     await deck.untilEvent(({ type }) => type === 'worker.exited', 'the exit')
@@ -59,7 +61,7 @@ describe('the output of the workers', () => {
   })
 
   test('is whole when the app exits right after a large line, or is killed', async (t) => {
-    const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1 })
+    const deck = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1 })
     await fetch(`${await urlOf(deck)}/large?bytes=3000000`).catch(() => {})
     const { code } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the exit')
     assert.equal(code, 3)
@@ -91,7 +93,7 @@ describe('the output of the workers', () => {
       flags: ['--logs-max-bytes', '65536', '--logs-max-files', '1000', '--logs-mirror', 'on', '--ready-signal', 'online']
     })
     const { workers: [{ id }] } = await deck.until({ ready: 1 })
-    const { code, stderr } = await runCli(['upgrade', '--wait', '--data-dir', deck.folder], { cwd: path.dirname(deck.folder) })
+    const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder], { cwd: path.dirname(deck.folder) })
     assert.equal(code, 0, stderr)
     await deck.nextMaster()
     await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the old worker')
@@ -142,18 +144,18 @@ test('the command line follows over a death, a restart and the end: each line on
   assert.deepEqual(followed, written)
 })
 
-/** @param {import('../support/deck.js').Deck} deck */
+/** @param {import('../support/deck-client.js').DeckClient} deck */
 async function urlOf (deck) {
   const { app: { addresses } } = await deck.untilStatus((status) => status.readyWorkers === 1 && status.app.addresses.length > 0, 'a worker that listens')
   return String(addresses.at(-1))
 }
 
-/** @param {import('../support/deck.js').Deck} deck @param {string} stream */
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {string} stream */
 function read ({ folder }, stream) {
   return readFileSync(path.join(folder, 'logs', `slot-1.${stream}.log`), 'utf8')
 }
 
-/** The processes that have written in any slot. @param {import('../support/deck.js').Deck} deck */
+/** The processes that have written in any slot. @param {import('../support/deck-client.js').DeckClient} deck */
 function finished ({ folder }) {
   return [1, 2].flatMap((slot) => [...checkLines(path.join(folder, 'logs'), slot).writers.values()])
 }

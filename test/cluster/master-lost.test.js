@@ -167,8 +167,8 @@ describe('a master that is lost', () => {
 describe('keeper', { concurrency: true }, () => {
   test('ends with the exit code of a command line that is wrong, and of a master that was told to stop', async (t) => {
     assert.equal((await runCli(['start', 'no-such-app.js'], { cwd: tempFolder() })).code, 2)
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
     deck.signal('SIGTERM')
     assert.deepEqual(await deck.exited, { code: 0, signal: null })
     assert.equal(isAlive(identify(deck.masterPid)), false)
@@ -188,8 +188,8 @@ describe('keeper', { concurrency: true }, () => {
   })
 
   test('gives up, loudly, where it was told to after so many deaths in a row', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--keeper-give-up-after', '1', '--orphan-ms', '1000'] })
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-give-up-after', '1', '--orphan-ms', '1000'] })
+    await deck.until({ ready: 1 })
     await deck.loseMaster()
     process.kill(deck.masterPid, 'SIGKILL')
     assert.deepEqual(await deck.exited, { code: 1, signal: null })
@@ -206,8 +206,8 @@ describe('keeper', { concurrency: true }, () => {
   })
 
   test('killed itself, it takes nothing with it', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
     t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
     deck.signal('SIGKILL')
     await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that it is gone')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { createReleases } from '../support/releases.js'
 
@@ -8,7 +8,7 @@ describe('no dropped request', () => {
   for (const keepAlive of [true, false]) {
     const how = keepAlive ? 'keep-alive' : 'one connection a request'
     test(`three rolling deploys and a restart-all under 32 connections, ${how}: no error, nothing but 2xx`, async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js')
+      const deck = await startDeckHere(t, 'answers-with-pid.js')
       await deck.until({ ready: 2 })
       const load = hammer(await deck.appUrl(), { keepAlive })
       for (const kind of /** @type {const} */ (['deploy', 'deploy', 'deploy', 'restart'])) {
@@ -24,7 +24,7 @@ describe('no dropped request', () => {
   }
 
   test('every worker SIGKILLed at once, twice, under 200 fresh connections a second: none fails, and the history tells each death', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
+    const deck = await startDeckHere(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
     const load = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
     for (let round = 1; round <= 2; round++) {
@@ -53,7 +53,7 @@ describe('no dropped request', () => {
   ])) {
     test(`a release that ${name}: the deploy fails with the reason, the old workers serve on, no request fails`, async (t) => {
       const releases = await createReleases('answers-with-pid.js')
-      const deck = await startDeck(t, releases.entry, { flags: [...flags] })
+      const deck = await startDeckHere(t, releases.entry, { flags: [...flags] })
       const { workers } = await deck.until({ ready: 2 })
       const load = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
       await releases.add('bad', source)

@@ -3,6 +3,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { freePort } from '../support/ports.js'
 
 /** A busy machine takes a second to boot a worker. */
@@ -10,7 +11,7 @@ const SOON = ['--ready-timeout-ms', '4000']
 
 describe('apps that are no server', { concurrency: 2 }, () => {
   test('one with a timer counts as ready once its time to listen is over; that is said once, with the option that saves the wait', async (t) => {
-    const deck = await startDeck(t, 'never-listens.js', { flags: SOON })
+    const deck = await startDeckHere(t, 'never-listens.js', { flags: SOON })
     await deck.until({ ready: 2 })
     const [said, ...others] = await deck.history('type=worker.no-server')
     assert.deepEqual(others, [])
@@ -22,7 +23,7 @@ describe('apps that are no server', { concurrency: 2 }, () => {
 
   test('a server of UDP alone likewise, and it answers', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, 'udp-echo.js', { workers: 1, flags: SOON, env: { PORT: String(port) } })
+    const deck = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: SOON, env: { PORT: String(port) } })
     await deck.until({ ready: 1 })
     const socket = createSocket('udp4').bind()
     t.after(() => socket.close())
@@ -69,13 +70,13 @@ describe('apps that are no server', { concurrency: 2 }, () => {
   })
 
   test('one that has nothing to do is not ready', async (t) => {
-    const deck = await startDeck(t, 'does-nothing.js', { workers: 1, flags: SOON })
+    const deck = await startDeckHere(t, 'does-nothing.js', { workers: 1, flags: SOON })
     const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the end of its time')
     assert.deepEqual([message, cause], ['worker 1 (slot 1) was not ready within 4000 ms (option ready.timeoutMs)', 'boot-failure'])
   })
 
   test('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
-    const deck = await startDeck(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
+    const deck = await startDeckHere(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
     const { message } = await deck.untilEvent(({ type }) => type === 'master.waiting', 'the line')
     assert.equal(message, '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: listening; if it is no server: --ready-signal online)')
     assert.ok(deck.output.stdout.includes(message))

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { get, keepAsking } from '../support/asking.js'
-import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { supervised } from '../support/supervised.js'
 
@@ -93,7 +93,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
 
   test('a deploy whose workers are never healthy fails with the answer as its reason, and the old ones go on', async (t) => {
     const sick = path.join(tempFolder(), 'sick')
-    const deck = await startDeck(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--ready-timeout-ms', '4000'], args: ['--sick', sick] })
+    const deck = await startDeckHere(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--ready-timeout-ms', '4000'], args: ['--sick', sick] })
     const before = (await deck.until({ ready: 2 })).workers.map((/** @type {any} */ { pid }) => pid)
     const url = await deck.appUrl()
     const load = keepAsking(t, `${url}/seen`)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 
-/** @param {import('../support/deck.js').Deck} deck @param {string} cause @param {number} count */
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {string} cause @param {number} count */
 async function untilRecycled (deck, cause, count) {
   const seen = new Set()
   while (seen.size < count) {
@@ -30,7 +31,7 @@ describe('recycling', { concurrency: true }, () => {
     { cause: 'max-age', flags: ['--recycle-max-age-ms', '1500'] }
   ]) {
     test(`workers that go by ${cause} drop no request, new before old, one at a time`, async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...flags, '--drain-idle-grace-ms', '2000'] })
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { flags: [...flags, '--drain-idle-grace-ms', '2000'] })
       await deck.until({ ready: 2 })
       const url = await deck.appUrl()
       const keptAlive = hammer(url)
@@ -51,7 +52,7 @@ describe('recycling', { concurrency: true }, () => {
   }
 
   test('a worker that holds too much memory for some seconds is replaced', async (t) => {
-    const deck = await startDeck(t, 'grows.js', { workers: 1, flags: ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--drain-idle-grace-ms', '100'] })
+    const deck = await startDeckHere(t, 'grows.js', { workers: 1, flags: ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 1 })
     await fetch(`${await deck.appUrl()}/grow`, { headers: { connection: 'close' } })
     const exited = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the large worker')
@@ -61,18 +62,18 @@ describe('recycling', { concurrency: true }, () => {
   })
 
   test('an operator kills a worker, by API and by command line', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
+    const deck = await startDeckHere(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
     const { status, body } = await deck.api('/workers/1/kill', { method: 'POST' })
     assert.deepEqual([status, body], [202, { worker: 1 }])
     const first = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the end of worker 1')
     assert.deepEqual([first.cause, first.signal, first.actor, first.release], ['operator', 'SIGKILL', 'api', 'r1'])
-    const cli = await runCli(['kill', '2', '--data-dir', deck.folder])
+    const cli = await runCliHere(['kill', '2', '--data-dir', deck.folder])
     assert.deepEqual([cli.code, cli.stdout], [0, 'worker 2 is killed, the next one is started\n'])
     const second = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2, 'the end of worker 2')
     assert.deepEqual([second.cause, second.signal, second.actor], ['operator', 'SIGKILL', 'cli'])
     await deck.until({ ready: 2 })
-    const unknown = await runCli(['kill', '99', '--data-dir', deck.folder])
+    const unknown = await runCliHere(['kill', '99', '--data-dir', deck.folder])
     assert.deepEqual([unknown.code, unknown.stderr], [1, 'clusterdeck: No worker 99 is alive\n'])
   })
 })

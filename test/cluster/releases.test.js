@@ -4,9 +4,10 @@ import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 
-/** @typedef {import('../support/deck.js').Deck} Deck */
+/** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
 /** @param {string} folder @param {string} version an app that says which one it is, and what it was started with */
 function writeApp (folder, version) {
@@ -112,7 +113,7 @@ test('variables and arguments are read anew at each deploy, and only there; a co
   const settings = path.join(app, 'clusterdeck.config.mjs')
   writeFileSync(path.join(app, 'level.mjs'), 'export default "secret-low"')
   writeFileSync(settings, 'import LEVEL from "./level.mjs"\nexport default { env: { LEVEL }, args: ["first"] }')
-  const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1 })
+  const deck = await startDeckHere(t, path.join(app, 'app.js'), { workers: 1 })
   await deck.until({ ready: 1 })
   assert.equal((await ask(deck)).level, 'secret-low')
 

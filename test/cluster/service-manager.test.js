@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { createReleases } from '../support/releases.js'
 import { openNotifySocket, WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
@@ -103,19 +104,19 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
 
   test('an upgrade is no stop: the next master says that it is ready', async (t) => {
     const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { env: { NOTIFY_SOCKET: receiver.name } })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name } })
     await receiver.until('READY=1')
-    const { code, stderr } = await runCli(['upgrade', '--wait', '--data-dir', deck.folder])
+    const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder])
     assert.equal(code, 0, stderr)
     await receiver.until('READY=1', 2)
     await deck.nextMaster()
-    await deck.until({ ready: 2 })
+    await deck.until({ ready: 1 })
     assert.deepEqual(receiver.told(...STATES, 'MAINPID'), ['READY=1', 'READY=1'])
   })
 
   test('a watchdog of another process is left to it', async (t) => {
     const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '2000', WATCHDOG_PID: '1' } })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '2000', WATCHDOG_PID: '1' } })
     await receiver.until('READY=1')
     await deck.stop()
     await receiver.until('STOPPING=1')
@@ -124,7 +125,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
 
   test('a keeper that is gone leaves the master as the main process', async (t) => {
     const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { env: { NOTIFY_SOCKET: receiver.name } })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name } })
     await receiver.until('READY=1')
     t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
     deck.signal('SIGKILL')
@@ -148,8 +149,8 @@ describe('without the native calls', { concurrency: 2 }, () => {
     writeFileSync(program, '#!/bin/sh\nshift\nfor variable; do echo "$NOTIFY_SOCKET $variable" >> "$HEARD"; done\n')
     chmodSync(program, 0o755)
     const env = { ...WITHOUT_KOFFI, NOTIFY_SOCKET: '/run/the socket', HEARD: heard, PATH: `${folder}:${process.env.PATH}`, WATCHDOG_USEC: '60000000' }
-    const deck = await startDeck(t, 'answers-with-pid.js', { env })
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env })
+    await deck.until({ ready: 1 })
     await deck.stop()
     const read = () => readFileSync(heard, 'utf8').split('\n').filter(Boolean).map((line) => line.replace('/run/the socket ', ''))
     // The last one may outlive the master that sent it.
@@ -160,8 +161,8 @@ describe('without the native calls', { concurrency: 2 }, () => {
 
   test('nor that program: said once, and the cluster runs', async (t) => {
     const env = { ...WITHOUT_KOFFI, NOTIFY_SOCKET: '/run/nowhere', PATH: tempFolder() }
-    const deck = await startDeck(t, 'answers-with-pid.js', { env })
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env })
+    await deck.until({ ready: 1 })
     await deck.stop()
     assert.deepEqual(deck.output.stderr.match(/NOTIFY_SOCKET.*/g), ['NOTIFY_SOCKET: neither the optional package koffi nor the program systemd-notify can be used (spawn systemd-notify ENOENT); the service manager is told nothing'])
   })

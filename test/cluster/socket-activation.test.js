@@ -6,6 +6,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
@@ -74,7 +75,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     await fresh.untilAnswered(50)
     await deck.loseMaster()
     await deck.until({ ready: 2 })
-    const { code } = await runCli(['upgrade', '--wait', '--data-dir', deck.folder])
+    const { code } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder])
     assert.equal(code, 0)
     await deck.nextMaster()
     const { workers } = await deck.until({ ready: 2 })

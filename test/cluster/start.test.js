@@ -6,13 +6,14 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCli, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
 
 describe('start', { concurrency: 2 }, () => {
   test('prints the app\'s and the admin\'s address once every worker is ready; the link in it signs in once', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
+    const deck = await startDeckHere(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
     assert.match(deck.output.stdout, /2 workers ready in \d+ ms/)
     assert.match(deck.output.stdout, new RegExp(`app +${await deck.appUrl()}\n`))
@@ -26,7 +27,7 @@ describe('start', { concurrency: 2 }, () => {
 
   test('makes the data folder: files that only their owner can read, and master.json while it runs', async (t) => {
     const folder = path.join(tempFolder(), 'data')
-    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
     assert.deepEqual(Object.keys(master), ['pid', 'adminUrl', 'startedAt'])
     assert.equal(master.pid, deck.masterPid)
@@ -40,11 +41,11 @@ describe('start', { concurrency: 2 }, () => {
 
   test('goes on with ids where the last master ended, and keeps its history and its token', async (t) => {
     const folder = tempFolder()
-    const first = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    const first = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     await first.until({ ready: 2 })
     await first.rollout('deploy')
     await first.stop()
-    const second = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    const second = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     const { release, lastEventId } = await second.until({ ready: 2 })
     assert.equal(release.id, 'r3')
     assert.equal(second.token, first.token)
@@ -93,7 +94,7 @@ describe('start', { concurrency: 2 }, () => {
 
   test('a second master on one data folder is told who runs, and the first goes on', async (t) => {
     const folder = tempFolder()
-    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     await deck.until({ ready: 2 })
     const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', folder])
     assert.equal(code, 1)
@@ -104,7 +105,7 @@ describe('start', { concurrency: 2 }, () => {
   test('a master that died leaves its data folder to the next one', async (t) => {
     const folder = tempFolder()
     await writeFile(path.join(folder, 'master.json'), JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:1', startedAt: '2026-01-01T00:00:00.000Z' }))
-    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: folder })
+    const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     await deck.until({ ready: 2 })
   })
 })

@@ -11,14 +11,15 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import WebSocket from 'ws'
 import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
 
-/** @typedef {import('../support/deck.js').Deck} Deck */
+/** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
 /** Runs an app on two workers. */
-async function run (/** @type {import('node:test').TestContext} */ t, /** @type {string} */ app, /** @type {Parameters<typeof startDeck>[2]} */ options = {}) {
-  const deck = await startDeck(t, app, options)
+async function run (/** @type {import('node:test').TestContext} */ t, /** @type {string} */ app, /** @type {Parameters<typeof startDeckHere>[2]} */ options = {}) {
+  const deck = await startDeckHere(t, app, options)
   await deck.until({ ready: 2 })
   return { deck, url: await deck.appUrl() }
 }
@@ -102,7 +103,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
 
   test('a Unix socket, whose path is there until the master ends', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
-    const deck = await startDeck(t, 'unix-socket.js', { env: { SOCKET_PATH: socketPath } })
+    const deck = await startDeckHere(t, 'unix-socket.js', { env: { SOCKET_PATH: socketPath } })
     await deck.until({ ready: 2 })
     assert.deepEqual((await deck.status()).app.addresses, [`unix:${socketPath}`])
     const ask = () => get('http://app/', { socketPath })
@@ -147,7 +148,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   })
 
   test('readiness by message: a worker that listens is not ready before it says so', async (t) => {
-    const deck = await startDeck(t, 'says-ready.js', { flags: ['--ready-signal', 'message'] })
+    const deck = await startDeckHere(t, 'says-ready.js', { flags: ['--ready-signal', 'message'] })
     const { app, readyWorkers } = await deck.untilStatus(({ app }) => app.addresses.length === 1, 'the app to listen')
     assert.equal(readyWorkers, 0)
     await get(app.addresses[0])
@@ -157,8 +158,9 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   test('an app sees nothing of how it was started, and neither do its children; an entry that is a link has its own name', async (t) => {
     const link = path.join(tempFolder(), 'serve')
     await symlink(fileURLToPath(new URL('../fixtures/tells-what-it-sees.js', import.meta.url)), link)
-    const { url } = await run(t, link, { flags: ['--exec-argv', '--no-deprecation'], args: ['--colour'] })
-    const { own, child } = JSON.parse(await get(url))
+    const deck = await startDeck(t, link, { flags: ['--exec-argv', '--no-deprecation'], args: ['--colour'], workers: 1 })
+    await deck.until({ ready: 1 })
+    const { own, child } = JSON.parse(await get(await deck.appUrl()))
     assert.deepEqual(own.argv.slice(1), [link, '--colour'])
     assert.deepEqual([own.execArgv, child.execArgv], [['--no-deprecation'], ['--no-deprecation']])
     assert.deepEqual(own.env.sort(), ['CLUSTERDECK_RELEASE', 'CLUSTERDECK_SLOT'])

@@ -5,10 +5,12 @@ import { rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { identify, isAlive } from '../../server/system/process-identity.js'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { createInstallation } from '../support/install.js'
 import { hammer, openFreshConnections } from '../support/load.js'
@@ -72,32 +74,43 @@ describe('upgrade in place', () => {
     await until(() => delivered.includes('master.stopped'), 'the end of the old master to be told')
   })
 
-  for (const [what, broken, reason] of /** @type {const} */ ([
-    ['that does not even load', { 'server/main.js': 'throw new Error("not today")' }, /^not today$/],
-    ['whose workers do not boot', { 'workers/preload.js': 'process.exit(7)' }, /^worker [34] \(slot [12]\) exited with code 7 before it was ready$/],
-    ['that refuses the configuration', { 'server/config/config.js': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }' }, /^workers: expected a bird$/],
-    ['that is older than the history', { 'db/migrations/001-history.sql': null }, /written by a newer clusterdeck$/]
-  ])) {
-    test(`to a version ${what}: the old master goes on as if nothing had been`, async (t) => {
-      const { cli, install } = createInstallation()
-      const deck = await startDeck(t, 'answers-with-pid.js', { cli })
-      const before = await deck.until({ ready: 2 })
-      const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
-      await install('1.1.0', broken)
-      const { code, stderr } = await upgrade(deck, '--wait')
-      assert.equal(code, 1)
-      const failed = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
-      assert.match(failed.message, reason)
-      assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
-      const after = await deck.until({ ready: 2 })
-      assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
-      assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
-      assert.deepEqual((await fresh.stop()).failures, [])
-
-      await deck.stop()
+  describe('that comes to nothing', () => {
+    /** @type {(() => unknown)[]} */
+    const closers = []
+    const { cli, install } = createInstallation()
+    /** @type {import('../support/deck.js').Deck} */
+    let deck
+    before(async () => {
+      deck = await startDeck({ after: (closer) => closers.push(/** @type {() => unknown} */ (closer)) }, 'answers-with-pid.js', { cli })
+      await deck.until({ ready: 2 })
+    })
+    after(async () => {
+      for (const close of closers) await close()
       await assertNothingLeft(deck)
     })
-  }
+
+    for (const [index, [what, broken, reason]] of /** @type {const} */ ([
+      ['whose workers do not boot', { 'workers/preload.js': 'process.exit(7)' }, /^worker [34] \(slot [12]\) exited with code 7 before it was ready$/],
+      ['that does not even load', { 'server/main.js': 'throw new Error("not today")' }, /^not today$/],
+      ['that refuses the configuration', { 'server/config/config.js': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }' }, /^workers: expected a bird$/],
+      ['that is older than the history', { 'db/migrations/001-history.sql': null }, /written by a newer clusterdeck$/]
+    ]).entries()) {
+      test(`to a version ${what}: the old master goes on as if nothing had been`, async () => {
+        const before = await deck.until({ ready: 2 })
+        const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+        await install(`1.1.${index}`, broken)
+        const { code, stderr } = await upgrade(deck, '--wait')
+        assert.equal(code, 1)
+        const failed = await deck.untilEvent(({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId, 'the failure')
+        assert.match(failed.message, reason)
+        assert.ok(stderr.endsWith(`clusterdeck: the upgrade failed: ${failed.message}\n`), stderr)
+        const after = await deck.until({ ready: 2 })
+        assert.deepEqual([after.master.pid, after.master.version, after.upgrade], [before.master.pid, '1.0.0', null])
+        assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
+        assert.deepEqual((await fresh.stop()).failures, [])
+      })
+    }
+  })
 
   for (const signal of /** @type {const} */ (['SIGKILL', 'SIGTERM'])) {
     test(`the next master gets ${signal} when its first worker serves already: that one drains, and its end is on record`, async (t) => {
@@ -148,20 +161,20 @@ describe('upgrade in place', () => {
   })
 
   test('the keeper dies meanwhile: the next master goes, the old one goes on', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    const before = await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const before = await deck.until({ ready: 1 })
     t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
     await deck.api('/upgrade', { method: 'POST' })
     deck.signal('SIGKILL')
     const { message } = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
     assert.match(message, /the keeper is gone/)
-    const after = await deck.until({ ready: 2 })
+    const after = await deck.until({ ready: 1 })
     assert.deepEqual([after.master.pid, after.workers.map(idOf)], [before.master.pid, before.workers.map(idOf)])
   })
 
   test('while one runs nothing else begins, and a stop ends both masters', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
     assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: process.execPath }) })).status, 202)
     for (const [call, init] of /** @type {[string, RequestInit][]} */ ([
       ['/upgrade', { method: 'POST' }],
@@ -194,8 +207,8 @@ describe('upgrade in place', () => {
     await kept.until({ ready: 1 })
     const { status, body } = await kept.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
     assert.deepEqual([status, body.detail], [422, 'execPath: expected a program that can be executed, received "/no/such/node" (ENOENT)'])
-    for (const [flags, why] of /** @type {const} */ ([[['--no-keeper'], /needs the keeper/], [['--dispatch', 'round-robin'], /"round-robin", expected "shared"/]])) {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: [...flags] })
+    for (const [start, flags, why] of /** @type {const} */ ([[startDeckHere, [], /needs the keeper/], [startDeck, ['--dispatch', 'round-robin'], /"round-robin", expected "shared"/]])) {
+      const deck = await start(t, 'answers-with-pid.js', { workers: 1, flags: [...flags] })
       await deck.until({ ready: 1 })
       const { code, stderr } = await upgrade(deck)
       assert.equal(code, 1)
@@ -226,7 +239,7 @@ async function assertNothingLeft ({ folder }) {
   assert.deepEqual(forked.filter((pid) => isAlive(identify(Number(pid)))), [])
 }
 
-/** @param {import('../support/deck.js').Deck} deck @param {string[]} flags */
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {string[]} flags */
 async function upgrade (deck, ...flags) {
-  return await runCli(['upgrade', '--data-dir', deck.folder, ...flags], { cwd: path.dirname(deck.folder) })
+  return await runCliHere(['upgrade', '--data-dir', deck.folder, ...flags], { cwd: path.dirname(deck.folder) })
 }

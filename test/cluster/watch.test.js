@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { test } from 'node:test'
-import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { createSources } from '../support/sources.js'
 
 test('--watch rolls on a change of any loaded file, and a release that does not start never replaces one that serves', async (t) => {
   const { app, write } = createSources()
-  const deck = await startDeck(t, app, { flags: ['--watch', '--drain-idle-grace-ms', '50'] })
+  const deck = await startDeckHere(t, app, { flags: ['--watch', '--drain-idle-grace-ms', '50'] })
   await deck.until({ ready: 2 })
   const answer = async () => (await fetch(await deck.appUrl(), { headers: { connection: 'close' } })).json()
   let last = 0

@@ -4,6 +4,8 @@ import { chromium } from 'playwright-core'
 import { unpackChromium } from './chromium.js'
 
 const require = createRequire(import.meta.url)
+/** Of a busy machine, too. */
+const PATIENCE_MS = 30_000
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {{ width?: number, height?: number, colorScheme?: 'light' | 'dark', reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean }} PageOptions */
@@ -33,7 +35,7 @@ export async function openBrowser () {
     /** @param {PageOptions} [options] @returns {Promise<WatchedPage>} */
     async page ({ width = 1440, height = 900, ...options } = {}) {
       const context = await browser.newContext({ viewport: { width, height }, locale: 'en-GB', timezoneId: 'UTC', ...options })
-      context.setDefaultTimeout(5000)
+      context.setDefaultTimeout(PATIENCE_MS)
       return watch(await context.newPage())
     },
     close: () => browser.close()

@@ -68,7 +68,8 @@ function request (url, agent = false) {
 }
 
 /**
- * 32 connections that ask as fast as they are answered, until stopped. As an HTTP client has to, each goes on after a
+ * 32 connections that ask, breathe and ask again, until stopped: some are always waiting for an answer and others idle,
+ * and there is CPU time left for those that are to be replaced. As an HTTP client has to, each goes on after a
  * `Connection: close` with a new connection, and counts every request that was sent and not answered. (autocannon does
  * neither: a connection that ends without an answer is opened again, and nothing is counted.)
  * @param {string} url @param {{ keepAlive?: boolean }} [options] `keepAlive: false`: a new connection for every request
@@ -84,6 +85,7 @@ export function hammer (url, { keepAlive = true } = {}) {
 }
 
 const CONNECTIONS = 32
+const BREATH_MS = 10
 
 /** @param {string} url @param {boolean} keepAlive */
 function keepAsking (url, keepAlive) {
@@ -107,6 +109,7 @@ function keepAsking (url, keepAlive) {
       const { failure } = await request(url, agent)
       total++
       if (failure !== null) failures.push(failure)
+      await new Promise((resolve) => setTimeout(resolve, BREATH_MS))
     }
   }
 }

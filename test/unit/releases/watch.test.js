@@ -45,10 +45,20 @@ async function writeUntil (/** @type {() => void} */ write, /** @type {() => boo
   }, 'a change to be seen')
 }
 
+/**
+ * From here on what is written is seen, and nothing that was written before is still to be.
+ * @param {(name: string) => string} write @param {{ deploys: number }} seen
+ */
+async function begin (write, seen) {
+  await writeUntil(() => write('own.js'), () => seen.deploys > 0)
+  for (let before = 0; before !== seen.deploys; await new Promise((resolve) => setTimeout(resolve, 300))) before = seen.deploys
+  seen.deploys = 0
+}
+
 describe('watching', { concurrency: true }, () => {
   test('many changes at once are one deploy, and those of packages are none', async (t) => {
     const { write, seen } = watching(t)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await begin(write, seen)
     write('node_modules/pkg/index.js')
     await new Promise((resolve) => setTimeout(resolve, 500))
     assert.equal(seen.deploys, 0)
@@ -59,11 +69,12 @@ describe('watching', { concurrency: true }, () => {
   })
 
   test('a change that comes while a rollout runs is rolled out after it', async (t) => {
-    let isBusy = true
+    let isBusy = false
     const { write, seen, events } = watching(t, () => {
       if (isBusy) throw new DeckError('rollout-running', 'rollout 1 (deploy) is running')
     })
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await begin(write, seen)
+    isBusy = true
     write('own.js')
     await until(() => seen.deploys === 1, 'the first try')
     isBusy = false

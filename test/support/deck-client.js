@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { createEventLog } from './event-log.js'
+
+export const PATIENCE_MS = 40_000
+const LOOK_AGAIN_MS = 10
+
+/** @typedef {{ stdout: string, stderr: string }} Output */
+/** @typedef {ReturnType<typeof createDeckClient>} DeckClient */
+
+/**
+ * The language of the tests with a real master, however that was started. Everything is waited for by event: the deck's
+ * own event stream.
+ * @param {{ folder: string, output: Output, exited: Promise<unknown> }} master
+ */
+export function createDeckClient ({ folder, output, exited }) {
+  const events = createEventLog()
+  /** Known once the master has announced itself. */
+  const access = { pid: 0, adminUrl: '', token: '' }
+  /** @template T @param {Promise<T>} promise @param {string} what */
+  const inTime = (promise, what) => deadline(promise, what, output)
+
+  const client = {
+    folder,
+    output,
+    /** Of the newest master that has been waited for. */
+    get masterPid () { return access.pid },
+    get adminUrl () { return access.adminUrl },
+    get token () { return access.token },
+
+    /** @param {(pid: number) => boolean} isMeant which master, as one that was killed is still announced */
+    async meet (isMeant) {
+      const { pid, adminUrl } = await inTime(untilMaster(folder, isMeant, exited), 'the master to announce itself')
+      Object.assign(access, { pid, adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
+      events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
+    },
+
+    /** @param {string} where path below /api/v1 @param {RequestInit} [init] */
+    async api (where, init = {}) {
+      const headers = { authorization: `Bearer ${access.token}`, ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
+      const response = await fetch(`${access.adminUrl}/api/v1${where}`, { ...init, headers })
+      return { status: response.status, headers: response.headers, body: /** @type {any} */ (await response.json()) }
+    },
+
+    /** @returns {Promise<any>} */
+    async status () { return (await client.api('/status')).body },
+
+    /** @param {string} query @returns {Promise<any[]>} newest first */
+    async history (query = '') { return (await client.api(`/events?${query}`)).body.items },
+
+    /** The first address of the app. */
+    async appUrl () {
+      const { app: { addresses } } = await client.status()
+      return String(addresses[0])
+    },
+
+    /** @param {(event: any) => boolean} matches @param {string} what waits for an event that has come or is to come */
+    untilEvent: (matches, what) => inTime(events.until(matches), what),
+
+    /** Asks again after each event, until the status is as wanted. @param {(status: any) => boolean} isWanted @param {string} what */
+    async untilStatus (isWanted, what) {
+      return await inTime((async () => {
+        for (;;) {
+          const seen = events.count()
+          const status = await client.status()
+          if (isWanted(status)) return status
+          await events.untilMoreThan(seen)
+        }
+      })(), what)
+    },
+
+    /** @param {{ ready: number }} wanted that many ready workers, and no others */
+    until: ({ ready }) => client.untilStatus(({ readyWorkers, workers: rows }) => readyWorkers === ready && rows.length === ready, `${ready} ready workers`),
+
+    /** Starts a rollout and waits for its end. @param {'restart' | 'deploy'} kind @returns {Promise<any>} the rollout */
+    async rollout (kind) {
+      const { status, body } = await client.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
+      if (status !== 202) throw new Error(`expected 202, received ${status}: ${JSON.stringify(body)}`)
+      return (await client.api(`/rollouts/${body.id}?wait=60s`)).body
+    },
+
+    /** Listens no more. */
+    close: () => events.close()
+  }
+  return client
+}
+
+/** @param {string} folder @returns {Promise<{ pid: number, adminUrl: string } | null>} */
+export async function readMaster (folder) {
+  try {
+    return JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
+  } catch {
+    // ENOENT: not yet.
+    return null
+  }
+}
+
+/**
+ * `master.json` appears once the admin port listens; the folder is watched by looking, as file watchers lose renames.
+ * @param {string} folder @param {(pid: number) => boolean} isMeant @param {Promise<unknown>} exited
+ */
+async function untilMaster (folder, isMeant, exited) {
+  const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
+  ended.catch(() => {})
+  for (;;) {
+    const master = await readMaster(folder)
+    if (master && isMeant(master.pid)) return master
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
+  }
+}
+
+/** @template T @param {Promise<T>} promise @param {string} what @param {Output} output @returns {Promise<T>} */
+async function deadline (promise, what, output) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  const late = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${what}; output: ${output.stdout}${output.stderr}`)), PATIENCE_MS)
+  })
+  try {
+    return /** @type {T} */ (await Promise.race([promise, late]))
+  } finally {
+    clearTimeout(timer)
+  }
+}

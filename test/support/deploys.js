@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { hammer, openFreshConnections } from './load.js'
+
+/** The language of the tests that deploy under load. @typedef {import('./deck-client.js').DeckClient} DeckClient */
+
+/** @param {string} body what it answers a request with @param {string} [atLoad] */
+export function app (body, atLoad = '') {
+  return `import http from 'node:http'
+${atLoad}
+http.createServer((request, response) => { ${body} }).listen(Number(process.env.PORT ?? 0))
+`
+}
+
+/**
+ * @template T @param {string} url @param {() => Promise<T>} work
+ * @returns {Promise<{ ended: T, failures: string[], total: number }>}
+ */
+export async function underLoad (url, work) {
+  const keptAlive = hammer(url)
+  const fresh = openFreshConnections(url, { perSecond: 100 })
+  await fresh.untilAnswered(20)
+  const ended = await work()
+  const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
+  return { ended, failures: [...kept.failures, ...opened.failures], total: kept.total + opened.total }
+}
+
+/** @param {DeckClient} deck @returns {Promise<number[]>} ids of those that are ready */
+export async function serving (deck) {
+  return (await deck.status()).workers.filter((/** @type {any} */ { state }) => state === 'ready').map((/** @type {any} */ { id }) => id)
+}
+
+/** @param {DeckClient} deck @returns {Promise<string[]>} what runs in workers that are ready */
+export async function releasesOf (deck) {
+  const ids = await serving(deck)
+  return [...new Set((await deck.status()).workers.filter((/** @type {any} */ { id }) => ids.includes(id)).map((/** @type {any} */ { release }) => release))]
+}
+
+/** @param {DeckClient} deck @param {any} [strategy] */
+export function deploy (deck, strategy) {
+  return roll(deck, { kind: 'deploy', ...(strategy && { strategy }) })
+}
+
+/** @param {DeckClient} deck @param {any} body */
+export async function roll (deck, body) {
+  return end(deck, await start(deck, body))
+}
+
+/** @param {DeckClient} deck @param {any} body */
+export async function start (deck, body) {
+  const { status, body: started } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...body }) })
+  assert.equal(status, 202, JSON.stringify(started))
+  return started
+}
+
+/** @param {DeckClient} deck @param {{ id: number }} rollout */
+export async function end (deck, { id }) {
+  return (await deck.api(`/rollouts/${id}?wait=60s`)).body
+}
+
+/** @param {DeckClient} deck @param {{ id: number }} rollout @param {string} action */
+export async function steer (deck, { id }, action) {
+  return (await deck.api(`/rollouts/${id}/${action}`, { method: 'POST' })).body
+}
+
+/** @param {any} rollout */
+export function pick ({ state, reason }) {
+  return [state, reason]
+}
