@@ -31,7 +31,7 @@ const ROOMS = {
   admin: { because: ADMIN, may: ['api/', 'dashboard/'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'events/kinds.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'events/', 'health.js', 'manual.js', '../public/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['config/', 'manual.js', 'systemd/', 'system/one-line.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'config/', 'manual.js', 'systemd/', 'system/one-line.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
@@ -78,11 +78,11 @@ export default [
       'n/no-callback-literal': 'off',
       // Libraries do not end the process; the two that may are named below.
       'n/no-process-exit': 'off',
-      'no-restricted-properties': ['error', { object: 'process', property: 'exit', message: 'only cli.js and preload.js decide exit codes' }]
+      'no-restricted-properties': ['error', { object: 'process', property: 'exit', message: 'only the command line and preload.js decide exit codes' }]
     }
   },
   {
-    files: ['server/cli.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
+    files: ['server/cli.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
     rules: { 'no-restricted-properties': 'off' }
   },
   ...LAYERS.map(({ files, ignores = [], because, forbidden }) => ({

@@ -1,0 +1,117 @@
+import { createApiClient } from './api-client.js'
+import * as commands from './commands.js'
+import { crashes } from './crashes.js'
+import { diagnose, kill } from './diagnose.js'
+import { checkedDuration } from './duration.js'
+import { findMaster } from './find-master.js'
+import { logs } from './logs.js'
+import { releases } from './releases.js'
+import { rollout, steer } from './rollouts.js'
+
+/** @typedef {import('commander').Command} Command */
+/** @typedef {import('./program.js').Terminal} Terminal */
+
+/** @param {Command} program @param {Terminal} terminal */
+export function addClientCommands (program, terminal) {
+  /** @param {string} usage @param {string} about @param {(context: commands.Context, ...args: string[]) => Promise<void>} work */
+  const client = (usage, about, work) => program.command(usage)
+    .description(about)
+    .optionsGroup('Options:')
+    .option('--json', 'print the result as JSON')
+    .optionsGroup('Which master:')
+    .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
+    .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
+    .option('--token <token>', 'its admin token; the variable is safer than the flag (env: CLUSTERDECK_TOKEN)')
+    .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)')
+    .optionsGroup('Options:')
+    .action(async (...given) => {
+      const command = /** @type {Command} */ (given.pop())
+      given.pop()
+      await work(await createContext(command.opts(), terminal), ...given)
+    })
+
+  client('status', 'print the state of the cluster and its workers', commands.status)
+  client('restart', 'restart all workers: new ones are ready before old ones drain', rollout('restart'))
+    .option('--wait', 'wait for the end; fail if the rollout fails')
+    .option('--note <text>', 'why, for the history')
+  client('deploy', 'deploy the code on disk, slot by slot', rollout('deploy'))
+    .option('--wait', 'wait for the end; fail if the rollout fails')
+    .option('--note <text>', 'what is new, for the history')
+    .option('--path <folder>', 'deploy this folder, below releases.root')
+    .optionsGroup('Overrides of the configuration:')
+    .option('--surge <n|n%>', 'how many workers are replaced at the same time')
+    .option('--min-ready <duration>', 'how long a new worker must stay ready before the old one drains')
+    .option('--canary <n>', 'how many new workers serve beside the old ones first and are judged')
+    .option('--canary-time <duration>', 'how long the canary lasts')
+    .option('--on-failure <what>', 'rollback, or hold: wait for an operator')
+  client('rollback [release]', 'roll back to the previous release, or to another one', rollout('rollback'))
+    .option('--wait', 'wait for the end; fail if the rollback fails')
+    .option('--note <text>', 'why, for the history')
+  for (const [name, about] of Object.entries(STEERING)) {
+    client(name, about, steer(/** @type {import('./rollouts.js').Steering} */ (name))).option('--wait', 'wait for the end of the rollout')
+  }
+  client('releases [id]', 'print the releases, or one of them', releases)
+  client('scale <n>', 'run this many workers', commands.scale)
+    .option('--wait', 'wait until they are ready')
+  client('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', kill)
+  client('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnose)
+    .requiredOption('--kind <kind>', 'cpu-profile, heap-snapshot, heap-statistics or report')
+    .option('--duration <duration>', 'how long to profile, at most 60s (default: 10s)')
+    .option('--output <file>', 'output file (default: a generated name in the working folder)')
+  client('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgrade)
+    .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
+    .option('--wait', 'wait for the end; fail if the upgrade fails')
+    .option('--note <text>', 'why, for the history')
+  const history = client('history', 'print events, newest first', commands.history)
+    .option('--limit <n>', 'how many events, at most 1000', '50')
+  for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
+  client('logs', 'print the last lines of the workers\' output', logs)
+    .option('-f, --follow', 'follow new output')
+    .option('--slot <n>', 'only this slot')
+    .option('--stream <name>', 'only stdout, or only stderr')
+    .option('--lines <n>', 'lines of each log, at most 1000', '100')
+  client('crashes [id]', 'print the crash groups, or one of them', crashes)
+    .option('--state <state>', 'only this state: open, resolved or muted')
+    .option('--q <words>', 'only with these words in message or stack')
+    .option('--release <value>', 'only this release')
+    .option('--since <value>', 'only crashes since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
+  client('open', 'print a one-time sign-in link and open it', commands.open)
+  client('stop', 'stop the master and its workers, and wait for their exit', commands.stop)
+}
+
+/** @type {Readonly<Record<import('../config/steering.js').Steering, string>>} */
+const STEERING = Object.freeze({
+  pause: 'pause the running rollout',
+  resume: 'resume the paused rollout',
+  abort: 'abort the running rollout and revert what it replaced',
+  promote: 'end the canary of the running rollout without a verdict',
+  retry: 'retry the failed step of a rollout that awaits an operator'
+})
+
+const HISTORY_OPTIONS = Object.freeze({
+  type: 'only these types: worker.exited, worker.*, problems; separated by commas',
+  cause: 'only this cause: crash, killed, deploy, …',
+  slot: 'only this slot',
+  worker: 'only this worker',
+  release: 'only this release',
+  rollout: 'only this rollout',
+  since: 'since this time: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago',
+  until: 'before this time',
+  q: 'only with this text in message, type or cause'
+})
+
+/** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
+async function createContext (options, { stdout, stderr, env, cwd }) {
+  const timeoutMs = checkedDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const master = await findMaster(options, { env, cwd })
+  return {
+    api: createApiClient(master, { timeoutMs }),
+    master,
+    options,
+    timeoutMs,
+    print: (text) => { stdout.write(`${text}\n`) },
+    tell: (text) => { stderr.write(`${text}\n`) },
+    isTerminal: Boolean(stdout.isTTY),
+    isInteractive: Boolean(stdout.isTTY && stderr.isTTY)
+  }
+}

@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { DeckError } from '../errors.js'
+import { oneLine } from '../system/one-line.js'
+import { beforeSeparator, commandOf } from './arguments.js'
+import { addHelpCommand } from './help.js'
+import { addStartOptions, addSystemdOptions, startMaster } from './start.js'
+
+/** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string, script: string }} Terminal `script`: how this program was called */
+
+const USAGE_EXIT_CODE = 2
+const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
+/**
+ * Runs one command line.
+ * @param {string[]} argv without node and script
+ * @param {Terminal} terminal
+ * @returns {Promise<number>} the exit code
+ */
+export async function runProgram (argv, terminal) {
+  const outcome = { exitCode: 0 }
+  const program = await createProgram(argv, terminal, outcome)
+  try {
+    await program.parseAsync(beforeSeparator(argv), { from: 'user' })
+    return outcome.exitCode
+  } catch (error) {
+    return report(error, terminal)
+  }
+}
+
+/**
+ * @param {string[]} argv @param {Terminal} terminal @param {{ exitCode: number }} outcome
+ */
+async function createProgram (argv, terminal, outcome) {
+  const program = new Command('clusterdeck')
+    .description(description)
+    .version(version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal.stdout.write(text),
+      writeErr: (text) => terminal.stderr.write(text),
+      outputError: (text, write) => write(inOurWords(text))
+    })
+    .addHelpText('after', '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.')
+
+  const start = program.command('start')
+    .description('run an app as a cluster in the foreground; arguments for the app follow --')
+    .usage('[options] [entry] [-- app arguments]')
+    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
+  // Only the help and the parsing of `start` need the schema; the other commands start faster without it.
+  if (argv.includes('start')) await addStartOptions(start)
+
+  const systemd = program.command('systemd')
+    .description('print a systemd unit file that runs an app with these options of start')
+    .usage('[options] [entry] [-- app arguments]')
+    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .action(async (entry, flags) => {
+      const { systemdUnits } = await import('./systemd.js')
+      terminal.stdout.write(await systemdUnits({ ...flags, entry, ...appArguments(argv) }, { cwd: terminal.cwd, script: terminal.script }))
+    })
+  if (argv.includes('systemd')) await addSystemdOptions(systemd)
+
+  // A master has no use for them, and starts faster without.
+  if (commandOf(argv) !== 'start') (await import('./client-commands.js')).addClientCommands(program, terminal)
+  addHelpCommand(program)
+  return program
+}
+
+/** What stands after `--`; without it the config file may say. */
+function appArguments (/** @type {string[]} */ argv) {
+  return argv.includes('--') ? { args: argv.slice(argv.indexOf('--') + 1) } : {}
+}
+
+/** @param {unknown} error @param {Terminal} terminal @returns {number} the exit code */
+function report (error, { stderr }) {
+  if (error instanceof DeckError) {
+    stderr.write(`clusterdeck: ${oneLine(error.message)}\n`)
+    return error.exitCode
+  }
+  const { code, exitCode, stack } = /** @type {any} */ (error ?? {})
+  // commander has said what is wrong, or printed the help or version that was asked for.
+  if (typeof code === 'string' && code.startsWith('commander.')) return exitCode === 0 ? 0 : USAGE_EXIT_CODE
+  stderr.write(`clusterdeck: internal error, please report it\n${stack ?? error}\n`)
+  return 1
+}
+
+/** @param {string} text what commander says: `error: unknown option '--wrokers'\n(Did you mean --workers?)` */
+function inOurWords (text) {
+  const line = text.trim().replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, ' (did you mean $1?)').replace(/'/g, '"')
+  const hint = line.startsWith('too many arguments for "start"') ? ' Arguments for the app go after --.' : ''
+  return `clusterdeck: ${line}${hint}\n`
+}

@@ -1,0 +1,55 @@
+import { Option } from 'commander'
+import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
+
+/** @typedef {import('commander').Command} Command */
+/** @typedef {import('./program.js').Terminal} Terminal */
+
+/** 128 + SIGTERM, as a shell has it. */
+const EARLY_STOP_EXIT_CODE = 143
+
+/** @param {Record<string, unknown>} flags @param {Terminal} terminal */
+export async function startMaster (flags, { stdout, stderr, env, cwd }) {
+  const isKept = Boolean(env[KEPT_VARIABLE])
+  // The kernel drops a signal that process 1 has no handler for, and this one would come back as a SIGKILL.
+  const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
+  if (process.pid === 1) process.once('SIGTERM', endEarly)
+  try {
+    const [{ loadConfig }, main] = await Promise.all([import('../config/config.js'), import('../main.js')])
+    const config = await loadConfig({ flags, env, cwd })
+    const { stopped } = await main.startMaster(config, { stdout, stderr, reload: () => loadConfig({ flags, env, cwd, isAgain: true }) })
+    process.off('SIGTERM', endEarly)
+    return await stopped
+  } catch (/** @type {any} */ error) {
+    if (isKept) tellFailure(error.message)
+    throw error
+  }
+}
+
+/** @param {Command} start */
+export async function addStartOptions (start) {
+  const { OPTIONS } = await import('../config/options.js')
+  const short = /** @type {Record<string, string>} */ ({ workers: '-w, ' })
+  const common = ['workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv', 'watch']
+  const all = OPTIONS.filter(({ name, kind }) => name !== 'entry' && name !== 'args' && kind !== 'file')
+  const isCommon = (/** @type {import('../config/options.js').Option} */ { name }) => common.includes(name)
+  const add = (/** @type {import('../config/options.js').Option} */ { name, flag, kind, hint, description, fallback, env }) => {
+    const isShown = fallback !== undefined && !Array.isArray(fallback)
+    start.option(`${short[name] ?? ''}${flag}${kind === 'switch' ? '' : ` <${hint}>`}`, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
+  }
+  start.optionsGroup('Options:').addOption(new Option('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
+  all.filter(isCommon).forEach(add)
+  start.option('--no-keeper', 'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')
+  start.optionsGroup('Fine tuning:')
+  all.filter((option) => !isCommon(option)).forEach(add)
+}
+
+/** @param {Command} systemd */
+export async function addSystemdOptions (systemd) {
+  const several = (/** @type {string} */ value, /** @type {string[]} */ before = []) => [...before, value]
+  systemd.optionsGroup('The unit:')
+    .option('--name <name>', 'name of the units (default: that of the package, or of the file)')
+    .option('--user <name>', 'user of the service (default: the current one; for root, a user of its own)')
+    .option('--socket <address>', 'port, address with port, or path that systemd listens on; repeatable', several)
+    .option('--notify-reload', 'Type=notify-reload, which needs systemd 253')
+  await addStartOptions(systemd)
+}
