@@ -16,7 +16,7 @@ describe('apps that are no server', { concurrency: 2 }, () => {
     const [said, ...others] = await deck.history('type=worker.no-server')
     assert.deepEqual(others, [])
     assert.match(said.message, /^worker \d+ \(slot \d\) does not listen after 4000 ms and counts as ready; .*--ready-signal online/)
-    assert.match(deck.output.stdout, /worker\.no-server worker \d+/)
+    assert.match(deck.output.stdout, /worker\.no-server Worker \d+/)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal((await deck.history('type=worker.no-server')).length, 1)
   })
