@@ -287,7 +287,7 @@ function takeStock ({ dataDir, log, vitals, releases, terminal }, { memory, hist
   keepOutcomes({ releases, events })
   attempt(() => endUnfinished({ history, events }))
   attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
-  if (history.movedAside) terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one begins`)
+  if (history.movedAside) terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
   vitals.keepIn({
     store: history.vitals,
     // As an event that the recorder cannot write either it gets the database repaired; as one that it can it is on record.

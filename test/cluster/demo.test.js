@@ -139,7 +139,7 @@ test('the whole command line, on a running master', async (t) => {
   const cli = (/** @type {string[]} */ ...args) => runCli([...args, '--data-dir', folder])
 
   assert.match((await cli('status')).stdout, /2 of 2 ready/)
-  assert.deepEqual(await cli('deploy', '--wait', '--note', 'by test').then(({ code, stdout }) => [code, stdout.replace(/in \S+:/, 'in time:')]), [0, 'rollout 1 (deploy) succeeded in time: 2 of 2 workers replaced\n'])
+  assert.deepEqual(await cli('deploy', '--wait', '--note', 'by test').then(({ code, stdout }) => [code, stdout.replace(/in [\d.]+ m?s:/, 'in time:')]), [0, 'rollout 1 (deploy) succeeded in time: 2 of 2 workers replaced\n'])
   assert.equal((await getJson(url)).release, 'r2')
   assert.equal(JSON.parse((await cli('restart', '--wait', '--json')).stdout).state, 'succeeded')
   assert.deepEqual(await cli('scale', '3', '--wait').then(({ code, stdout }) => [code, stdout]), [0, '3 workers are ready\n'])

@@ -110,7 +110,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
       await deck.until({ ready: 1 })
       assert.deepEqual((await deck.history('type=master.stopped')).map(({ cause, pid }) => [cause, pid]), [['master-lost', first.masterPid]])
       await deck.stop()
-      assert.equal(/the history could not be read and was moved to .*history\.db\.damaged-.*; a new one begins/.test(deck.output.stdout), isMoved)
+      assert.equal(/the history was unreadable and is kept as .*history\.db\.damaged-.*; a new one starts/.test(deck.output.stdout), isMoved)
       assert.equal(readdirSync(copies[n]).some((name) => name.includes('damaged')), isMoved)
       const db = new Database(path.join(copies[n], 'history.db'), { readonly: true })
       assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')

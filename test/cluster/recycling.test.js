@@ -69,7 +69,7 @@ describe('recycling', { concurrency: true }, () => {
     const first = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the end of worker 1')
     assert.deepEqual([first.cause, first.signal, first.actor, first.release], ['operator', 'SIGKILL', 'api', 'r1'])
     const cli = await runCliHere(['kill', '2', '--data-dir', deck.folder])
-    assert.deepEqual([cli.code, cli.stdout], [0, 'worker 2 is killed, the next one is started\n'])
+    assert.deepEqual([cli.code, cli.stdout], [0, 'worker 2 killed; its replacement starts\n'])
     const second = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2, 'the end of worker 2')
     assert.deepEqual([second.cause, second.signal, second.actor], ['operator', 'SIGKILL', 'cli'])
     await deck.until({ ready: 2 })

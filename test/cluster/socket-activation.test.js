@@ -34,9 +34,9 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
       assert.equal(new URL(deck.adminUrl).port, String(admin.port))
 
       assert.match(deck.output.stderr, /^clusterdeck: the inherited descriptor 5 \("dns"\) is not used: expected a listening TCP or Unix stream socket, received another kind of socket, as a datagram one is$/m)
-      const unused = `the app does not listen on 127.0.0.1:${other.port} ("other"), which the service manager has opened for it`
+      const unused = `the app does not listen on 127.0.0.1:${other.port} ("other"), which the service manager opened for it`
       assert.equal((await deck.untilEvent(({ type }) => type === 'socket.unused', 'the news of the other socket')).message, unused)
-      assert.ok(deck.output.stdout.includes(`socket.unused ${unused}\n`), deck.output.stdout)
+      assert.ok(deck.output.stdout.includes(`socket.unused ${unused.replace('the app', 'The app')}\n`), deck.output.stdout)
       assert.equal((await deck.history('type=socket.unused')).length, 1)
 
       for (const worker of workers) {
