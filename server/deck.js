@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs'
-import { createCrashDesk } from './crashes/crashes.js'
+import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 
 /**
@@ -48,7 +48,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null } }} */ (
       { get: releases.get, list: releases.list }
     ),
-    crashes: createCrashDesk({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
+    crashes: createCrashService({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {
       return {

@@ -8,7 +8,7 @@ import { describeCrash } from './crash-note.js'
  * @param {string} file
  * @param {object} parts
  * @param {import('./requests.js').Requests} parts.requests
- * @param {ReturnType<typeof import('./fatal-grace.js').createLastWords>} parts.lastWords
+ * @param {ReturnType<typeof import('./fatal-grace.js').createFatalGrace>} parts.lastWords
  */
 export function recordCrashes (file, { requests, lastWords }) {
   process.on('uncaughtExceptionMonitor', (error, origin) => {

@@ -1,13 +1,13 @@
 import { getSystemErrorName } from 'node:util'
 import { failListen } from './stand-in.js'
 
-/** @typedef {ReturnType<typeof createHold>} Hold */
+/** @typedef {ReturnType<typeof createAcceptDeferral>} Hold */
 
 /**
  * Lets servers believe that they listen, while the system's accept on the shared socket has not begun: connections go
  * to the other workers, or wait in the kernel's queue.
  */
-export function createHold () {
+export function createAcceptDeferral () {
   /** @type {Map<any, { server: import('node:net').Server, backlog: number }>} by handle; those that were to listen */
   const held = new Map()
   let isOver = false

@@ -21,7 +21,7 @@ const EXIT_CODE = 1
  * @param {{ start: (limits: { idleGraceMs: number }) => void }} parts.drain
  * @param {import('./channel.js').Channel} parts.channel
  */
-export function createLastWords ({ graceMs, requests, drain, channel }) {
+export function createFatalGrace ({ graceMs, requests, drain, channel }) {
   // The app may replace them.
   const { exit } = process
   /** @type {(() => void) | null} ends the process; null: it lives */

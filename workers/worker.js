@@ -5,9 +5,9 @@ import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
-import { createHold } from './defer-accept.js'
+import { createAcceptDeferral } from './defer-accept.js'
 import { deferInterrupt } from './interrupt.js'
-import { createLastWords } from './fatal-grace.js'
+import { createFatalGrace } from './fatal-grace.js'
 import { shareSockets, watchServers, whenServing } from './listen.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
@@ -24,12 +24,12 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   const drain = createDrain({ onDrained: () => lastWords.isDying() || orphan.endAlone() || sayDrained() })
   const hasSockets = dispatch === 'shared'
   const requests = watchRequests()
-  const lastWords = createLastWords({ ...crash, requests, drain, channel })
+  const lastWords = createFatalGrace({ ...crash, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
   let isReady = false
   let hasListened = false
   let isServing = false
-  const hold = probe && createHold()
+  const hold = probe && createAcceptDeferral()
   const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
 

@@ -64,8 +64,8 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       NODE_APP_INSTANCE: slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(settings)
     })
-    const isTurnedAway = dispatch === 'round-robin' && isAsked(ready)
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isTurnedAway, message: stop.message })
+    const isRefusedUntilReady = dispatch === 'round-robin' && isAsked(ready)
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isRefusedUntilReady, message: stop.message })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)

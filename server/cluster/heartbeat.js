@@ -8,7 +8,7 @@
  * @param {number} options.tickMs how often `tick` is called
  * @param {(worker: number) => number} [options.queuedMs] how long a worker has waited for a CPU since it began
  */
-export function createSilence ({ timeoutMs, tickMs, queuedMs = () => 0 }) {
+export function createHeartbeat ({ timeoutMs, tickMs, queuedMs = () => 0 }) {
   /** @type {Map<number, { heardAt: number, queuedBefore: number | null, isSilent: boolean }>} by worker, those that are watched */
   const watched = new Map()
   /** @type {Set<number>} */

@@ -10,7 +10,7 @@ const AGAIN_MS = 10
  * @param {any} child a worker's process, as node:cluster has it
  * @returns {() => void} lets connections through from now on
  */
-export function turnAway (child) {
+export function refuseUntilReady (child) {
   const { send } = child
   /** @type {WeakSet<object>} */
   const refused = new WeakSet()

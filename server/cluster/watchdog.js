@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createSilence } from './heartbeat.js'
+import { createHeartbeat } from './heartbeat.js'
 import { captureStack } from './stuck-stack.js'
 
 /** @typedef {ReturnType<typeof createWatchdog>} Watchdog */
@@ -26,7 +26,7 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
   const notes = new Map()
   /** @type {Map<number, number>} */
   const pids = new Map()
-  const silence = createSilence({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queuedMs(pids.get(worker)) })
+  const silence = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queuedMs(pids.get(worker)) })
   const timer = timeoutMs > 0 ? setInterval(tick, TICK_MS).unref() : undefined
 
   return {

@@ -1,7 +1,7 @@
 import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { identify } from '../system/process-identity.js'
-import { turnAway } from './refuse-until-ready.js'
+import { refuseUntilReady } from './refuse-until-ready.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
 
@@ -15,11 +15,11 @@ import { turnAway } from './refuse-until-ready.js'
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
  * @param {WorkerFiles} files
- * @param {{ isTurnedAway?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isTurnedAway`: it gets no connection from this process before `accept`
+ * @param {{ isRefusedUntilReady?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isRefusedUntilReady`: it gets no connection from this process before `accept`
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }, { isTurnedAway = false, message = 'object' } = {}) {
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }, { isRefusedUntilReady = false, message = 'object' } = {}) {
   const { process: child } = worker
-  const accept = isTurnedAway ? turnAway(child) : () => {}
+  const accept = isRefusedUntilReady ? refuseUntilReady(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false
   /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */

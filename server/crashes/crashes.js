@@ -13,7 +13,7 @@ const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.gro
  * @param {() => string | null} parts.release  the one that runs
  * @param {() => number} [parts.now]
  */
-export function createCrashDesk ({ store, events, release, now = Date.now }) {
+export function createCrashService ({ store, events, release, now = Date.now }) {
   return {
     /** @param {import('../../db/crash-groups.js').GroupQuery} query */
     page (query) {

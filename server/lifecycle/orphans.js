@@ -1,4 +1,4 @@
-import { bury, drain } from './worker.js'
+import { recordEnd, drain } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -22,7 +22,7 @@ export function adoptOrphan (turn, { exit, intent, state, orphan, addresses = []
   }
   turn.state.workers[worker.id] = worker
   if (exit) {
-    bury(turn, worker, exit)
+    recordEnd(turn, worker, exit)
     return
   }
   if (worker.intent) return goOnDraining(turn, worker)

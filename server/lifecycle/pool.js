@@ -3,7 +3,7 @@ import { beginCrash } from './crashing.js'
 import { driftRefusal } from './drift.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
-import { becomeDue, callOff, candidateTakesOver, endRecycling, inherit, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
+import { becomeDue, callOff, candidateTakesOver, endRecycling, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
 import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
@@ -13,7 +13,7 @@ import { refuseSteering, STEERING } from './rollout/steering.js'
 import { askJudge, judged } from './rollout/trial.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
-import { becomeReady, bury, cancelRetry, clearDeadlines, drain, forgive, forkServing, killLate, leaveSlot, replace, terminate } from './worker.js'
+import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, resetBackoff, forkServing, killLate, leaveSlot, replace, terminate } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').PoolState} PoolState */
@@ -180,7 +180,7 @@ const HANDLERS = {
 
   'worker-exited': ofWorker((turn, worker, exit) => {
     const role = roleOf(turn, worker)
-    const cause = bury(turn, worker, exit)
+    const cause = recordEnd(turn, worker, exit)
     const reason = String(turn.events.at(-1)?.message)
     lose(turn, worker, role, cause, reason)
     oldWorkerGone(turn, worker, { cause, reason })
@@ -223,7 +223,7 @@ const DEADLINES = {
   },
   steady (turn, worker) {
     const slot = turn.slot(worker.slot)
-    if (slot?.serving === worker.id) forgive(turn, slot)
+    if (slot?.serving === worker.id) resetBackoff(turn, slot)
   },
   stack: killStuck,
   soak: soaked,
@@ -316,7 +316,7 @@ function lose (turn, worker, role, cause, reason) {
   if (!slot || role === null || turn.state.phase === 'stopping') return
   if (role === 'candidate') return turn.state.recycling ? recyclingFailed(turn, reason) : candidateLost(turn, worker, cause, reason)
   servingLost(turn, worker, cause, reason)
-  if (inherit(turn, slot, worker, cause)) return
+  if (promoteRecycled(turn, slot, worker, cause)) return
   if (cause === 'operator') forkServing(turn, slot)
   else replace(turn, slot, worker, cause)
 }

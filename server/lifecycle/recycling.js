@@ -95,7 +95,7 @@ export function recyclingFailed (turn, reason) {
  * @param {Turn} turn @param {Slot} slot @param {Worker} dead @param {string} cause
  * @returns {boolean} false: there is nothing that could
  */
-export function inherit (turn, slot, dead, cause) {
+export function promoteRecycled (turn, slot, dead, cause) {
   if (turn.state.recycling?.slot !== slot.number || turn.state.recycling.worker !== dead.id) return false
   const heir = slot.candidate
   endRecycling(turn)

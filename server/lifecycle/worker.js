@@ -88,7 +88,7 @@ const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'drain', '
  * @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean }} exit
  * @returns {string} its cause
  */
-export function bury (turn, worker, exit) {
+export function recordEnd (turn, worker, exit) {
   const cause = causeOfExit(worker, exit)
   const message = exitMessage(worker, exit)
   clearDeadlines(turn, worker.id)
@@ -137,7 +137,7 @@ export function replace (turn, slot, dead, cause) {
 }
 
 /** @param {Turn} turn @param {Slot} slot its worker has stayed up long enough */
-export function forgive (turn, slot) {
+export function resetBackoff (turn, slot) {
   if (slot.record.crashLooping) turn.tell('worker.recovered', { slot: slot.number, worker: slot.serving, release: slot.release })
   slot.record = blankRecord()
 }

@@ -7,7 +7,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { openHistory } from '../../db/history.js'
-import { createCrashDesk } from '../../server/crashes/crashes.js'
+import { createCrashService } from '../../server/crashes/crashes.js'
 import { createCrashRecorder } from '../../server/crashes/recorder.js'
 import { createEventStream } from '../../server/events/stream.js'
 import { startDeck } from '../support/deck.js'
@@ -32,7 +32,7 @@ function throughRecorder () {
   const recorder = createCrashRecorder({ logs: { tail: () => STDERR }, vitals: { lastMinute: () => VITALS }, lackedMemory: () => null, soon: (work) => work() })
   const events = createEventStream()
   recorder.open({ store: history.crashes, events })
-  const desk = createCrashDesk({ store: history.crashes, events, release: () => 'r3' })
+  const desk = createCrashService({ store: history.crashes, events, release: () => 'r3' })
   const times = []
   let heapAtHalf = 0
   for (let n = 0; n < total; n++) {

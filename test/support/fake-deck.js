@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { createCrashDesk } from '../../server/crashes/crashes.js'
+import { createCrashService } from '../../server/crashes/crashes.js'
 import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/events/stream.js'
 import { createVitals } from '../../server/vitals/vitals.js'
@@ -49,7 +49,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     vitals,
     logs,
     releases: fakeReleases(release),
-    crashes: createCrashDesk({ store: history.crashes, events, release: () => state.release.id }),
+    crashes: createCrashService({ store: history.crashes, events, release: () => state.release.id }),
     dispatched,
     diagnostics: fakeDiagnostics(dispatched),
     snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),

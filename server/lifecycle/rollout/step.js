@@ -1,6 +1,6 @@
 import { countReplaced, mustFind, noteProgress, tellRollout } from './record.js'
 import { phaseOf } from './stages.js'
-import { cancelRetry, drain, forgive, fork } from '../worker.js'
+import { cancelRetry, drain, resetBackoff, fork } from '../worker.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -51,7 +51,7 @@ export function promoteStep (turn, rollout, step) {
   const old = slot.serving === null ? undefined : turn.state.workers[slot.serving]
   const target = isReverting ? step.from : mustFind(rollout.to)
   cancelRetry(turn, slot)
-  if (slot.release !== target) forgive(turn, slot)
+  if (slot.release !== target) resetBackoff(turn, slot)
   slot.serving = slot.candidate
   slot.candidate = null
   slot.release = target

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createSilence } from '../../../server/cluster/heartbeat.js'
+import { createHeartbeat } from '../../../server/cluster/heartbeat.js'
 
 const TICK_MS = 500
 
@@ -9,7 +9,7 @@ function watch ({ workers = [1, 2], timeoutMs = 10_000 } = {}) {
   let at = 1000
   let ticks = 0
   const queued = new Map(workers.map((worker) => [worker, 0]))
-  const silence = createSilence({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queued.get(worker) ?? 0 })
+  const silence = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queued.get(worker) ?? 0 })
   /** @type {Set<number>} */
   const stuck = new Set()
   silence.tick(at, workers)

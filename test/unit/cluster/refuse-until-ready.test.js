@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import cluster from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
-import { turnAway } from '../../../server/cluster/refuse-until-ready.js'
+import { refuseUntilReady } from '../../../server/cluster/refuse-until-ready.js'
 
 /** A worker's process as node:cluster has it, with what was sent to it and what the primary is answered. */
 function setUp () {
@@ -17,7 +17,7 @@ function setUp () {
     child.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, handle)
     return handle
   }
-  return { child, sent, answers, offer, open: turnAway(child) }
+  return { child, sent, answers, offer, open: refuseUntilReady(child) }
 }
 
 test('refuses what is offered, a little later, and lets everything else through', async () => {

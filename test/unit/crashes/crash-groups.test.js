@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { openHistory } from '../../../db/history.js'
-import { createCrashDesk } from '../../../server/crashes/crashes.js'
+import { createCrashService } from '../../../server/crashes/crashes.js'
 import { createCrashRecorder } from '../../../server/crashes/recorder.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { tempFolder } from '../../support/folder.js'
@@ -19,7 +19,7 @@ function setUp (options = {}) {
   const state = { at: Date.parse('2026-01-01T00:00:00Z'), release: 'r1' }
   const recorder = createCrashRecorder({ now: () => state.at++, soon: (work) => work(), lackedMemory: () => null, logs: { tail: () => ['last line'] }, vitals: { lastMinute: () => [{ rssBytes: 1 }] } })
   recorder.open({ store: history.crashes, events })
-  const desk = createCrashDesk({ store: history.crashes, events, release: () => state.release })
+  const service = createCrashService({ store: history.crashes, events, release: () => state.release })
 
   /** @param {string} name @param {{ message?: string, cause?: string }} [more] @returns {any} the event of the exit, as it is published */
   function crash (name, { message = 'boom', cause = 'crash' } = {}) {
@@ -27,49 +27,49 @@ function setUp (options = {}) {
     const exit = { type: 'worker.exited', cause, code: 1, signal: null, slot: 1, worker: 5, pid: 9, release: state.release, rollout: null, uptimeMs: 5, message: 'w', detail: { errorName: 'Error' } }
     return recorder.record(exit, { note, root: '/srv/r1', ...recorder.examine({ slot: 1, worker: 5, pid: 9, code: 1, signal: null }) })
   }
-  return { file, history, desk, crash, published, state, recorder }
+  return { file, history, service, crash, published, state, recorder }
 }
 
 test('a crash is recorded with its evidence and named by the event of its exit; planned ends are not', () => {
-  const { crash, desk, published, history } = setUp()
+  const { crash, service, published, history } = setUp()
   const { detail } = crash('handler')
   assert.deepEqual(detail, { errorName: 'Error', crash: 1, crashGroup: 1 })
-  const record = desk.occurrence(1, 1)
+  const record = service.occurrence(1, 1)
   assert.deepEqual([record.stderr, record.vitals, record.frames[0].file], [['last line'], [{ rssBytes: 1 }], 'app.js'])
   assert.equal(crash('handler', { cause: 'deploy' }).detail.crash, undefined)
   assert.deepEqual(published.map(({ type, message }) => [type, message]), [['crash.group-new', 'Error: boom, in handler (app.js)']])
-  assert.equal(desk.find(1).isNewInRelease, true)
-  assert.throws(() => desk.occurrence(1, 2), { code: 'not-found' })
+  assert.equal(service.find(1).isNewInRelease, true)
+  assert.throws(() => service.occurrence(1, 2), { code: 'not-found' })
   history.close()
 })
 
 test('a group that was resolved comes back with the next crash, and says so once; a muted one stays silent', () => {
-  const { crash, desk, published, history, state } = setUp()
+  const { crash, service, published, history, state } = setUp()
   crash('a')
-  assert.equal(desk.act(1, 'resolve', 'ann').state, 'resolved')
-  desk.act(1, 'resolve', 'ann')
+  assert.equal(service.act(1, 'resolve', 'ann').state, 'resolved')
+  service.act(1, 'resolve', 'ann')
   state.release = 'r2'
   crash('a')
   crash('a')
-  const back = desk.find(1)
+  const back = service.find(1)
   assert.deepEqual([back.state, back.hasReturned, back.count, back.isNewInRelease], ['open', true, 3, false])
   assert.deepEqual(back.releases.map(({ release, count }) => [release, count]), [['r2', 2], ['r1', 1]])
-  desk.act(1, 'mute', 'bob')
+  service.act(1, 'mute', 'bob')
   crash('a')
-  assert.deepEqual(desk.page({ state: 'muted' }).items.map(({ count }) => count), [4])
-  desk.act(1, 'reopen', 'bob')
+  assert.deepEqual(service.page({ state: 'muted' }).items.map(({ count }) => count), [4])
+  service.act(1, 'reopen', 'bob')
   assert.deepEqual(published.map(({ type, actor }) => [type, actor]), [
     ['crash.group-new', 'system'], ['crash.group-resolved', 'ann'], ['crash.group-returned', 'system'], ['crash.group-muted', 'bob'], ['crash.group-reopened', 'bob']
   ])
-  assert.throws(() => desk.act(2, 'mute', 'bob'), { code: 'not-found' })
+  assert.throws(() => service.act(2, 'mute', 'bob'), { code: 'not-found' })
   history.close()
 })
 
 test('groups are found by any words of a message or a stack, whatever else is typed', () => {
-  const { crash, desk, history } = setUp()
+  const { crash, service, history } = setUp()
   crash('loadCart', { message: 'order 4711 is "gone"' })
   crash('$pay_now', { message: 'no money' })
-  const found = (/** @type {string} */ q) => desk.page({ q }).items.map(({ id }) => id)
+  const found = (/** @type {string} */ q) => service.page({ q }).items.map(({ id }) => id)
   assert.deepEqual(found('ORDER gone'), [1])
   assert.deepEqual(found('loadCart'), [1])
   assert.deepEqual(found('$pay'), [2])
@@ -79,28 +79,28 @@ test('groups are found by any words of a message or a stack, whatever else is ty
 })
 
 test('a database that fails keeps nobody from going on; what waited is written later', () => {
-  const { crash, history, desk } = setUp()
+  const { crash, history, service } = setUp()
   history.close()
   assert.equal(crash('a').detail.crash, undefined)
   history.reopen()
   assert.equal(crash('b').detail.crash, 2)
-  assert.equal(desk.page({}).items.length, 2)
+  assert.equal(service.page({}).items.length, 2)
   history.close()
 })
 
 test('groups that have not crashed for long are forgotten with all that belongs to them', () => {
   let now = Date.parse('2026-01-01T00:00:00Z')
-  const { crash, history, desk } = setUp({ retention: { maxAgeMs: 10_000 }, now: () => now })
+  const { crash, history, service } = setUp({ retention: { maxAgeMs: 10_000 }, now: () => now })
   for (let n = 0; n < 5; n++) crash('a')
   now += 20_000
   while (history.sweep().more);
-  assert.deepEqual([desk.page({}).items, desk.page({ q: 'boom' }).items], [[], []])
+  assert.deepEqual([service.page({}).items, service.page({ q: 'boom' }).items], [[], []])
   assert.equal(crash('a').detail.crashGroup, 2)
   history.close()
 })
 
 test('10,000 crashes of 50 kinds are counted one by one, kept within bounds, and found in time', () => {
-  const { crash, desk, history, file } = setUp()
+  const { crash, service, history, file } = setUp()
   const began = performance.now()
   let heapAfterHalf = 0
   for (let n = 0; n < 10_000; n++) {
@@ -109,9 +109,9 @@ test('10,000 crashes of 50 kinds are counted one by one, kept within bounds, and
   }
   const eachMs = (performance.now() - began) / 10_000
   const heapGrowth = usedHeap() - heapAfterHalf
-  const { items } = desk.page({ limit: 100 })
+  const { items } = service.page({ limit: 100 })
   assert.deepEqual(items.map(({ count }) => count), Array(50).fill(200))
-  const group = desk.find(items[0].id)
+  const group = service.find(items[0].id)
   assert.equal(group.occurrences.length, 12)
   const kept = group.occurrences.map(({ errorMessage }) => Number(/order (\d+)/.exec(errorMessage)?.[1]))
   assert.deepEqual([kept[0], kept.at(-1)], [9999, 49])
@@ -119,14 +119,14 @@ test('10,000 crashes of 50 kinds are counted one by one, kept within bounds, and
   assert.ok(bytes < 16e6, `${bytes} bytes`)
   assert.ok(heapGrowth < 8e6, `the heap has grown by ${heapGrowth} bytes`)
   const kinds = {
-    list: () => desk.page({}),
-    'by state': () => desk.page({ state: 'resolved' }),
-    'by release and time': () => desk.page({ release: 'r1', since: 0 }),
-    'common word': () => desk.page({ q: 'text order' }),
-    'rare word': () => desk.page({ q: '9999' }),
-    'by the beginning of a word': () => desk.page({ q: 'k' }),
-    'one group': () => desk.find(items[3].id),
-    'one crash': () => desk.occurrence(group.id, group.lastCrash)
+    list: () => service.page({}),
+    'by state': () => service.page({ state: 'resolved' }),
+    'by release and time': () => service.page({ release: 'r1', since: 0 }),
+    'common word': () => service.page({ q: 'text order' }),
+    'rare word': () => service.page({ q: '9999' }),
+    'by the beginning of a word': () => service.page({ q: 'k' }),
+    'one group': () => service.find(items[3].id),
+    'one crash': () => service.occurrence(group.id, group.lastCrash)
   }
   const p99s = Object.entries(kinds).map(([name, query]) => [name, p99(query)])
   for (const [name, ms] of p99s) assert.ok(Number(ms) < 20, `${name}: ${ms} ms at p99`)

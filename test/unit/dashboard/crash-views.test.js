@@ -9,7 +9,7 @@ import { firstLine, readable } from '../../../server/dashboard/readable-text.js'
 import { sparkline } from '../../../server/dashboard/sparkline.js'
 import { foldFrames } from '../../../server/dashboard/stack-view.js'
 import { createViews } from '../../../server/dashboard/views.js'
-import { createCrashDesk } from '../../../server/crashes/crashes.js'
+import { createCrashService } from '../../../server/crashes/crashes.js'
 import { aCrash } from '../../support/crash-record.js'
 
 const NOW = Date.parse('2026-01-01T00:01:00.000Z')
@@ -25,7 +25,7 @@ function setUp (t, crashes) {
   const history = openHistory({ file: ':memory:' })
   t.after(() => history.close())
   for (const crash of crashes) history.crashes.record(`v1:${crash.errorName}`, crash, { culprit: crash.frames[0] ? `${crash.frames[0].function} (${crash.frames[0].file})` : null })
-  const desk = createCrashDesk({ store: history.crashes, events: { publish: () => /** @type {any} */ ({}) }, release: () => 'r1', now: () => NOW })
+  const desk = createCrashService({ store: history.crashes, events: { publish: () => /** @type {any} */ ({}) }, release: () => 'r1', now: () => NOW })
   const list = (query = '') => views.render('pages/crashes', crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW }))
   const model = (id = '1', query = '') => crashModel({ crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
   const one = (id = '1', query = '') => views.render('pages/crash', model(id, query))
