@@ -60,7 +60,8 @@ export async function startMaster (config, surroundings = {}) {
     run(tools, past, cluster, { admin, ending })
     return { adminUrl: admin.url, stopped: ending.stopped }
   } catch (error) {
-    await closers.close()
+    // What has made the start fail says more than what follows from it.
+    await closers.close().catch(() => {})
     throw error
   }
 }

@@ -19,9 +19,21 @@ export function createClosers () {
       return opened
     },
 
-    /** @param {{ handsOver?: boolean }} [how] `handsOver`: another master goes on with what there is one of */
+    /**
+     * @param {{ handsOver?: boolean }} [how] `handsOver`: another master goes on with what there is one of
+     * @throws what the first closer that failed has thrown, once all have been called
+     */
     async close ({ handsOver = false } = {}) {
-      while (stack.length > 0) await stack.pop()?.({ handsOver })
+      /** @type {unknown[]} */
+      const faults = []
+      for (let close; (close = stack.pop());) {
+        try {
+          await close({ handsOver })
+        } catch (error) {
+          faults.push(error)
+        }
+      }
+      if (faults.length > 0) throw faults[0]
     }
   }
 }
