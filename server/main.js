@@ -10,7 +10,7 @@ import { openStore } from './diagnostics/store.js'
 import { createRecorder } from './events/recorder.js'
 import { createEventStream } from './events/stream.js'
 import { describeChange, reconcile, rememberFor, restoreMemory, signMemory } from './handover/memory.js'
-import { standBy } from './handover/next-master.js'
+import { isOnRecord, standBy } from './handover/next-master.js'
 import { followNext } from './handover/old-master.js'
 import { endUnfinished } from './handover/unfinished.js'
 import { connectKeeper } from './keeper/link.js'
@@ -24,7 +24,9 @@ import { createReleases } from './releases/registry.js'
 import { createClosers } from './system/closers.js'
 import { openDataDir } from './system/data-dir.js'
 import { createLog } from './system/log.js'
+import { createMilestone } from './system/milestone.js'
 import { listenForSignals } from './system/signals.js'
+import { within } from './system/within.js'
 import { adminPlace } from './systemd/activation.js'
 import { tellServiceManager } from './systemd/service-manager.js'
 import { createTerminal } from './terminal.js'
@@ -94,9 +96,7 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
  */
 async function restore (tools) {
   const { config, keeper, dataDir, log, vitals, releases, terminal, crashRecorder, closers } = tools
-  // What would fail later is to fail now, while there is another master.
-  if (keeper.role === 'next') await loadSite()
-  const next = keeper.role === 'next' ? await standBy({ keeper, config, dataDir, releases, supervise: (start) => createCluster(tools, start) }) : null
+  const next = keeper.role === 'next' ? await becomeNext(tools) : null
   dataDir.lock()
   closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
   const memory = restoreMemory(dataDir.memory.read(), config, next?.predecessor ?? keeper.predecessor)
@@ -119,6 +119,14 @@ async function restore (tools) {
 }
 
 /** @typedef {Awaited<ReturnType<typeof restore>>} Past */
+
+/** @param {Tools} tools */
+async function becomeNext (tools) {
+  const { keeper, config, dataDir, releases } = tools
+  // What would fail later is to fail now, while there is another master.
+  await loadSite()
+  return await standBy({ keeper, config, dataDir, releases, supervise: (start) => createCluster(tools, start) })
+}
 
 /** @param {Tools} tools @param {Past} past */
 async function supervise (tools, { next, memory, history, events, release }) {
@@ -149,7 +157,7 @@ async function supervise (tools, { next, memory, history, events, release }) {
 
 /**
  * @param {Tools} tools
- * @param {Omit<Parameters<typeof createState>[0], 'options' | 'time'> & { events: any, outlives: () => boolean }} start
+ * @param {Omit<Parameters<typeof createState>[0], 'options'> & { events: any, outlives: () => boolean }} start
  */
 function createCluster ({ config, keeper, dataDir, vitals, logs, drift, releases, crashRecorder }, { events, outlives, ...start }) {
   const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
@@ -174,10 +182,11 @@ async function serve ({ config, place, dataDir, logs, log, closers }, { deck }) 
  * @param {Tools} tools @param {Past} past @param {Cluster} cluster
  */
 function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) {
-  const { promise: stopped, resolve: resolveStopped } = withResolvers()
+  /** @type {ReturnType<typeof createMilestone<number>>} the exit code */
+  const stopped = createMilestone()
   let hasEnded = false
   return {
-    stopped,
+    stopped: stopped.reached,
 
     get hasEnded () { return hasEnded },
 
@@ -190,7 +199,7 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
       tellStopped({ code: exitCode })
       await closers.close()
       await delivered
-      resolveStopped(exitCode)
+      stopped.reach(exitCode)
     },
 
     /** The next master has its workers ready: it gets all that there is one of. */
@@ -201,7 +210,7 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
       tellStopped({ cause: 'upgrade', code: 0 })
       await closers.close({ handsOver: true })
       await keeper.deliver({ type: 'handed-over' })
-      resolveStopped(0)
+      stopped.reach(0)
     }
   }
 
@@ -214,10 +223,7 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
   async function killWorkers () {
     if (supervisor.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor: 'signal' })
     supervisor.killAll('the master was told to end at once')
-    const { promise, resolve } = withResolvers()
-    const timer = setTimeout(resolve, KILL_PATIENCE_MS)
-    await Promise.race([supervisor.finished, promise])
-    clearTimeout(timer)
+    await within(supervisor.finished, KILL_PATIENCE_MS)
   }
 }
 
@@ -240,7 +246,7 @@ function run (tools, past, cluster, { admin, ending }) {
   closers.add(rememberFor({ memory: dataDir.memory, events, supervisor, config, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   releases.follow({ events, supervisor })
   if (next) {
-    next.open(events, ({ type, worker, release }) => history.page({ type: [type], ...(worker === undefined ? { release } : { worker }), limit: 1 }).items.length > 0)
+    next.open(events, isOnRecord(history))
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(memory.before, SOFTWARE), detail: { from: memory.before, to: SOFTWARE } })
     supervisor.takeOver({ ...memory, left })
   } else {
@@ -336,12 +342,4 @@ function reapOrphans ({ logs, releases, terminal }, { supervisor }) {
 function tellWaiting ({ events }, { supervisor }) {
   const message = supervisor.waitingFor()
   if (message) events.publish({ type: 'master.waiting', actor: 'system', message })
-}
-
-/** @returns {{ promise: Promise<any>, resolve: (value?: any) => void }} as Promise.withResolvers of newer versions of Node */
-function withResolvers () {
-  /** @type {(value?: any) => void} */
-  let resolve = () => {}
-  const promise = new Promise((_resolve) => { resolve = _resolve })
-  return { promise, resolve }
 }

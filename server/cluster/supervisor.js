@@ -2,6 +2,7 @@ import { DeckError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { releasesInUse, snapshot } from '../lifecycle/snapshot.js'
+import { createMilestone } from '../system/milestone.js'
 import { createAdoption } from './adoption.js'
 import { createAutopsy } from './autopsy.js'
 import { createDeadlines } from './deadlines.js'
@@ -49,10 +50,10 @@ export function createSupervisor (initialState, {
   /** The rollout of it. @type {number | null} */
   let lastDeploy = null
   const { ready, drain } = initialState.options
-  const running = milestone()
-  const finished = milestone()
-  /** @type {ReturnType<typeof milestone<import('./sockets.js').BindError>>} */
-  const startBlocked = milestone()
+  const running = createMilestone()
+  const finished = createMilestone()
+  /** @type {ReturnType<typeof createMilestone<import('./sockets.js').BindError>>} */
+  const startBlocked = createMilestone()
   /** Names of the sockets of the master before, which its workers may still have. */
   let socketsBefore = /** @type {Set<string>} */ (new Set())
 
@@ -290,18 +291,6 @@ export function createSupervisor (initialState, {
       events.publish({ type: 'socket.unused', actor: 'system', message: `the app does not listen on ${address}, which the service manager opened for it` })
     }
   }
-}
-
-/**
- * Something that happens once.
- * @template [T=void]
- * @returns {{ reached: Promise<T>, reach: (value: T) => void }}
- */
-function milestone () {
-  /** @type {(value: T) => void} */
-  let reach = () => {}
-  const reached = new Promise((/** @type {(value: T) => void} */ resolve) => { reach = resolve })
-  return { reached, reach }
 }
 
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */

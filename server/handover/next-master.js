@@ -1,6 +1,7 @@
 import { checkDatabase } from '../../db/open.js'
 import { DeckError } from '../errors.js'
 import { tellFailure } from '../keeper/link.js'
+import { createMilestone } from '../system/milestone.js'
 import { restoreMemory } from './memory.js'
 
 /** @typedef {import('../events/stream.js').NewEvent} NewEvent */
@@ -26,14 +27,13 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
-  /** @type {(outcome: { predecessor: import('../keeper/link.js').Exit | null, reason?: undefined } | { reason: string }) => void} */
-  let decide
-  const decided = /** @type {Promise<any>} */ (new Promise((resolve) => { decide = resolve }))
+  /** @type {ReturnType<typeof createMilestone<{ predecessor: import('../keeper/link.js').Exit | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
+  const decided = createMilestone()
   const onLost = () => fail('the keeper is gone')
   const onTerm = () => fail('it was told to stop')
   keeper.on('take-over', ({ predecessor }) => {
     hasTakenOver = true
-    decide({ predecessor })
+    decided.reach({ predecessor })
   })
   keeper.onLost(onLost)
   process.once('SIGTERM', onTerm)
@@ -51,7 +51,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   releases.follow({ events: outbox, supervisor })
   supervisor.start({ workers })
 
-  const { predecessor, reason } = await decided
+  const { predecessor, reason } = await decided.reached
   keeper.offLost(onLost)
   process.off('SIGTERM', onTerm)
   if (reason !== undefined) {
@@ -74,7 +74,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   /** @param {string} reason */
   function fail (reason) {
     tellFailure(reason)
-    decide({ reason })
+    decided.reach({ reason })
   }
 }
 
@@ -112,5 +112,17 @@ function createOutbox ({ keeper, onEvent, workers }) {
       for (const event of [...relayed.filter((one) => !isKnown(one)), ...buffered]) events.publish(event)
       pass = events.publish
     }
+  }
+}
+
+/**
+ * Of what was told to the other master; what names neither worker nor release is told once more rather than never.
+ * @param {Pick<import('../../db/history.js').History, 'page'>} history
+ * @returns {(event: NewEvent) => boolean}
+ */
+export function isOnRecord (history) {
+  return ({ type, worker, release }) => {
+    const about = worker == null ? { release: release ?? undefined } : { worker }
+    return Object.values(about)[0] !== undefined && history.page({ type: [type], ...about, limit: 1 }).items.length > 0
   }
 }

@@ -1,18 +1,18 @@
 import { fork } from 'node:child_process'
+import { createMilestone } from '../system/milestone.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
-import { KEPT_VARIABLE, tell } from './link.js'
+import { KEPT_VARIABLE, noteExit, tell } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
 import { createReaper } from './reaper.js'
 
 /**
  * The process that `clusterdeck start` becomes: it starts the master, holds a copy of every listening socket and starts
  * the next master when one dies. Nothing else happens here, so that nothing here can fail; it imports no package.
- * The messages are told in keeper-link.js.
+ * The messages are told in link.js.
  */
 
 const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
-const MAX_EXITS = 1000
 
 /** @typedef {{ child: import('node:child_process').ChildProcess, startedAt: number, hasStarted: boolean, isEnding: boolean }} Master */
 
@@ -28,13 +28,13 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
   let predecessor = /** @type {{ pid: number | undefined, code: number | null, signal: string | null } | null} */ (null)
   /** the latest ones of orphans */
-  let exits = /** @type {import('./link.js').Exit[]} */ ([])
+  const exits = /** @type {import('./link.js').Exit[]} */ ([])
   let execPath = process.execPath
   let [record, giveUpAfter, hasEverStarted] = [blankRecord(), 0, false]
   let retryTimer = /** @type {NodeJS.Timeout | null} */ (null)
   let stopSignal = /** @type {NodeJS.Signals | null} */ (null)
-  let resolveEnded = (/** @type {number} */ _exitCode) => {}
-  const ended = /** @type {Promise<number>} */ (new Promise((resolve) => { resolveEnded = resolve }))
+  /** @type {ReturnType<typeof createMilestone<number>>} the exit code */
+  const ended = createMilestone()
 
   /** @type {Record<string, (master: Master, message: any, handle: any) => void>} */
   const MESSAGES = {
@@ -64,7 +64,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = start(execPath)
-  return ended
+  return ended.reached
 
   /** @param {string} binary @returns {Master} */
   function start (binary) {
@@ -88,7 +88,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
 
   /** @param {import('./link.js').Exit} exit */
   function reaped (exit) {
-    exits = [...exits.slice(-MAX_EXITS), exit]
+    noteExit(exits, exit)
     tell(current, { type: 'reaped', ...exit })
   }
 
@@ -98,7 +98,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     const isAgain = stopSignal !== null
     if (isStop) stopSignal = signal
     if (current?.hasStarted) current.child.kill(signal)
-    else if (isStop && isAgain) current ? current.child.kill('SIGKILL') : resolveEnded(1)
+    else if (isStop && isAgain) current ? current.child.kill('SIGKILL') : ended.reach(1)
     // There may be workers to drain, and only a master can.
     else if (isStop && !current) retry()
   }
@@ -122,7 +122,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     }
     if (master !== current) return
     // What ends before any has started says by its exit code what is wrong with the command line.
-    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return resolveEnded(code ?? 1)
+    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.reach(code ?? 1)
     predecessor = { pid: master.child.pid, code, signal }
     if (next) succeed()
     else restart(performance.now() - master.startedAt, reason)
@@ -135,7 +135,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     current = null
     if (giveUpAfter > 0 && record.attempt > giveUpAfter) {
       say(`the master ended ${record.attempt} times in a row (${reason}); giving up (option keeper.giveUpAfter)`)
-      return resolveEnded(1)
+      return ended.reach(1)
     }
     say(`the master ended (${reason}); the next one starts${death.delayMs > 0 ? ` in ${death.delayMs} ms` : ''}`)
     retryTimer = setTimeout(retry, death.delayMs)

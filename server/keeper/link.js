@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
+import { within } from '../system/within.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
@@ -18,6 +18,15 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
 /** Behind sockets, each of which the keeper acknowledges before the next one goes. */
 const DELIVERY_MS = 2000
+
+/** What an app starts and leaves behind may come and go for months. */
+const MAX_EXITS = 1000
+
+/** @param {Exit[]} exits the newest last @param {Exit} exit */
+export function noteExit (exits, exit) {
+  exits.push(exit)
+  if (exits.length > MAX_EXITS) exits.shift()
+}
 
 /** Tells a master that its IPC channel leads to a keeper, by the pid of that. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
@@ -76,10 +85,7 @@ export async function connectKeeper (env = process.env) {
      */
     async deliver (message) {
       if (!isKept || !process.connected) return
-      const timer = new AbortController()
-      const sent = new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) })
-      await Promise.race([sent, wait(DELIVERY_MS, undefined, { signal: timer.signal }).catch(() => {})])
-      timer.abort()
+      await within(new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) }), DELIVERY_MS)
     },
 
     /** @param {string} key @param {any} handle @param {unknown} [data] */
@@ -115,7 +121,7 @@ export async function connectKeeper (env = process.env) {
       process.once('disconnect', onLost)
       handlers.set('held', ({ key, data, handle }) => held.set(key, { handle, data }))
       handlers.set('go', ({ exits, ...rest }) => {
-        process.on('message', (/** @type {any} */ { type, pid, code, signal }) => { if (type === 'reaped') exits.push({ pid, code, signal }) })
+        process.on('message', (/** @type {any} */ { type, pid, code, signal }) => { if (type === 'reaped') noteExit(exits, { pid, code, signal }) })
         process.off('disconnect', onLost)
         resolve({ exits, ...rest })
       })

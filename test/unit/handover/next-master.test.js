@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { standBy } from '../../../server/handover/next-master.js'
+import { isOnRecord, standBy } from '../../../server/handover/next-master.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -60,6 +60,20 @@ test('a keeper that is gone ends it', async () => {
   keeper.lose()
   supervisor.finish()
   await assert.rejects(candidate, { message: 'the keeper is gone' })
+})
+
+test('on record is what the history tells of its worker, or of its release; what names neither is told once more', () => {
+  const recorded = [{ type: 'worker.forked', worker: 7, release: 'r2' }, { type: 'release.kept', release: 'r2' }]
+  const isKnown = isOnRecord(/** @type {any} */ ({
+    page: (/** @type {any} */ { type: [type], worker, release }) => ({
+      items: recorded.filter((event) => event.type === type && (worker === undefined || event.worker === worker) && (release === undefined || event.release === release))
+    })
+  }))
+  assert.equal(isKnown({ type: 'worker.forked', worker: 7 }), true)
+  assert.equal(isKnown({ type: 'worker.forked', worker: 8, release: 'r2' }), false)
+  assert.equal(isKnown({ type: 'release.kept', worker: null, release: 'r2' }), true)
+  assert.equal(isKnown({ type: 'release.kept', release: 'r3' }), false)
+  assert.equal(isKnown({ type: 'worker.forked' }), false)
 })
 
 async function setUp () {
