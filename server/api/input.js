@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
 import { DeckError } from '../errors.js'
+import { ID } from '../config/id.js'
 import { didYouMean } from '../config/nearest.js'
 
 /**
@@ -80,7 +81,7 @@ export function parseBody (schema, body) {
  * @throws {DeckError} `invalid-id`
  */
 export function parseId (text) {
-  if (/^[1-9]\d{0,14}$/.test(String(text))) return Number(text)
+  if (ID.test(String(text))) return Number(text)
   throw new DeckError('invalid-id', `id: expected a positive integer, received ${quote(text)}`)
 }
 

@@ -1,3 +1,4 @@
+import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
 import { oneLine } from '../system/one-line.js'
@@ -11,7 +12,7 @@ const STATES = Object.freeze(['open', 'resolved', 'muted'])
  * @param {import('./commands.js').Context} context @param {string} [id]
  */
 export async function crashes ({ api, options, print }, id) {
-  if (id !== undefined && !/^[1-9]\d{0,14}$/.test(id)) throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
+  if (id !== undefined && !ID.test(id)) throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
   if (options.state !== undefined && !STATES.includes(options.state)) {
     throw new DeckError('usage', `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
   }

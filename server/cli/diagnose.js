@@ -3,6 +3,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
+import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
 import { checkedDuration } from './duration.js'
@@ -50,6 +51,6 @@ function nameIn (response) {
 
 /** @param {string} command @param {string} text */
 function checkedId (command, text) {
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  if (ID.test(text)) return Number(text)
   throw new DeckError('usage', `${command}: expected the id of a worker, received ${JSON.stringify(text)}`)
 }

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** Loads one config file and sends what it exports; see config-file.js. */
+/** Loads one config file and sends what it exports; see file.js. */
 
 const port = /** @type {import('node:worker_threads').MessagePort} */ (parentPort)
 

@@ -1,3 +1,4 @@
+import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
 import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
@@ -8,7 +9,7 @@ import { foldFrames } from './stack-view.js'
 
 /**
  * What the page of one crash group shows: the group, and the evidence of one of its crashes.
- * @typedef {import('../deck.js').Deck['crashes']} Desk
+ * @typedef {import('../deck.js').Deck['crashes']} Crashes
  * @typedef {Omit<import('../crashes/record.js').CrashRecord, 'vitals'> & { id: number, isCut?: boolean, vitals: Sample[] }} Crash
  * @typedef {{ at: string } & Record<string, number | null>} Sample  of a second
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
@@ -18,7 +19,6 @@ const TITLE_CHARS = 160
 const SHOWN_RELEASES = 6
 const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
-const ID = /^[1-9]\d{0,14}$/
 
 /** The elements that change while somebody looks: at the newest crash, or at one that was chosen. */
 const FOLLOWING = Object.freeze(['crash-head', 'crash-body'])
@@ -34,7 +34,7 @@ const VITALS = Object.freeze([
 ])
 
 /**
- * @param {{ crashes: Desk, history: History, id: string, params: URLSearchParams, now: number }} parts
+ * @param {{ crashes: Crashes, history: History, id: string, params: URLSearchParams, now: number }} parts
  * @returns the model of the page; `status` is 404 where the crash that was asked for is not kept any more
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
@@ -56,7 +56,7 @@ export function crashModel ({ crashes, history, id, params, now }) {
 
 /**
  * Renders the page again and again, and looks closely only when the group has changed.
- * @param {{ crashes: Desk, history: History, id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string }} parts
+ * @param {{ crashes: Crashes, history: History, id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string }} parts
  * @returns {() => { id: string, html: string }[]}
  */
 export function followCrash ({ crashes, history, id, params, now, render }) {
@@ -86,7 +86,7 @@ function parsePinned (params) {
   return Number(text)
 }
 
-/** @param {Desk} crashes @param {number} group @param {number} crash */
+/** @param {Crashes} crashes @param {number} group @param {number} crash */
 function recordOf (crashes, group, crash) {
   try {
     return crashes.occurrence(group, crash)
@@ -107,7 +107,7 @@ function eventOf (history, { id, worker }) {
   }
 }
 
-/** @param {ReturnType<Desk['find']>} group */
+/** @param {ReturnType<Crashes['find']>} group */
 function toGroup (group) {
   const { releases } = group
   const { name, message } = headlineOf(group)
@@ -123,7 +123,7 @@ function toGroup (group) {
   }
 }
 
-/** Which of its crashes a group still has. @param {ReturnType<Desk['find']>} group @param {number | null} shown */
+/** Which of its crashes a group still has. @param {ReturnType<Crashes['find']>} group @param {number | null} shown */
 function toKept ({ id, occurrences, count }, shown) {
   return occurrences.map((each, index) => ({
     id: each.id,

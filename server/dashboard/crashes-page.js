@@ -8,7 +8,7 @@ import { firstLine, readable } from './readable-text.js'
 /**
  * What the list of crash groups shows.
  * @typedef {Partial<Record<'state' | 'q' | 'release', string>>} Filters  `state`: open where it is left out
- * @typedef {import('../deck.js').Deck['crashes']} Desk
+ * @typedef {import('../deck.js').Deck['crashes']} Crashes
  */
 
 const PAGE_SIZE = 50
@@ -19,7 +19,7 @@ const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').descr
 export const CRASHES_FRAGMENTS = Object.freeze(['crash-tabs', 'crash-groups'])
 
 /**
- * @param {{ crashes: Desk, params: URLSearchParams, now: number }} parts
+ * @param {{ crashes: Crashes, params: URLSearchParams, now: number }} parts
  * @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything
  */
 export function crashesModel ({ crashes, params, now }) {
@@ -50,7 +50,7 @@ export function crashesModel ({ crashes, params, now }) {
   }
 }
 
-/** @param {Pick<Desk, 'counts'>} crashes @returns {number | null} for the navigation of every page; null: the database cannot tell */
+/** @param {Pick<Crashes, 'counts'>} crashes @returns {number | null} for the navigation of every page; null: the database cannot tell */
 export function countOpen (crashes) {
   try {
     return crashes.counts().open
@@ -86,7 +86,7 @@ function tabsOf (filters, counts) {
   ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
 }
 
-/** @param {ReturnType<Desk['page']>['items'][number]} group @param {Filters} filters */
+/** @param {ReturnType<Crashes['page']>['items'][number]} group @param {Filters} filters */
 function toRow (group, { state = 'open' }) {
   const { name, message } = headlineOf(group)
   return {

@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.js'
 import { createSlugs, manualIndex, manualPage, manualPages } from '../manual.js'
+import { escapeHtml } from './html.js'
 
 const INDEX_TITLE = 'Manual'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
@@ -49,17 +50,17 @@ export async function toHtml (markdown) {
   const slugOf = createSlugs()
   const marked = new Marked({
     renderer: {
-      html: ({ text }) => escape(text),
+      html: ({ text }) => escapeHtml(text),
       heading ({ tokens, depth, text }) {
-        return `<h${depth} id="${escape(slugOf(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+        return `<h${depth} id="${escapeHtml(slugOf(text))}">${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       link ({ href, tokens }) {
         const text = this.parser.parseInline(tokens)
         const url = servedUrl(href)
-        return SAFE_URL.test(url) ? `<a href="${escape(url)}">${text}</a>` : text
+        return SAFE_URL.test(url) ? `<a href="${escapeHtml(url)}">${text}</a>` : text
       },
       // Pictures would come from somewhere else, which the page may not ask.
-      image: ({ text }) => escape(text)
+      image: ({ text }) => escapeHtml(text)
     }
   })
   const html = /** @type {string} */ (marked.parse(markdown, { async: false }))
@@ -76,12 +77,4 @@ function servedUrl (href) {
   const [, name, hash = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? []
   if (name === undefined) return href
   return `/docs${name === 'README' ? '' : `/${name}`}${hash}`
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const ENTITIES = Object.freeze({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })
-
-/** @param {string} text */
-function escape (text) {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character])
 }

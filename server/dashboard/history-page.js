@@ -1,3 +1,4 @@
+import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { CAUSES } from '../events/kinds.js'
 import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toShownProblem, urlOf } from './history-filters.js'
@@ -52,7 +53,7 @@ export function exportQuery ({ params, now }) {
 
 /** @param {{ history: History, id: string, now: number }} parts @throws {DeckError} `not-found`, or the database's */
 export function eventModel ({ history, id, now }) {
-  const event = /^[1-9]\d{0,14}$/.test(id) ? history.event(Number(id)) : null
+  const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const { errorName, stack, ...rest } = event.detail ?? {}
   const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null

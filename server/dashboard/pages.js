@@ -1,5 +1,6 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
+import { ID } from '../config/id.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { STEERING } from '../config/steering.js'
 import { DeckError } from '../errors.js'
@@ -25,7 +26,7 @@ const MAX_NOTE_CHARS = 500
 
 const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']])
 
-const ID = z.string().regex(/^[1-9]\d{0,14}$/).transform(Number)
+const NUMBER = z.string().regex(ID).transform(Number)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
 const actor = 'dashboard'
@@ -46,7 +47,7 @@ const ACTIONS = {
     type: 'scale', workers: checked(WORKER_COUNT, workers, `workers: expected an integer from 1 to ${MAX_WORKERS}`), actor
   }),
   'restart-worker': (deck, { worker }) => deck.dispatch({
-    type: 'restart-worker', worker: checked(ID, worker, 'worker: expected the id of a worker'), actor
+    type: 'restart-worker', worker: checked(NUMBER, worker, 'worker: expected the id of a worker'), actor
   })
 }
 
@@ -145,7 +146,7 @@ export function pagesRouter ({ deck, history, views, now = Date.now, log = SILEN
 
 /** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>) => unknown} */
 function steering (type) {
-  return (deck, { rollout }) => deck.dispatch({ type, rollout: checked(ID, rollout, 'rollout: expected the id of a rollout'), actor })
+  return (deck, { rollout }) => deck.dispatch({ type, rollout: checked(NUMBER, rollout, 'rollout: expected the id of a rollout'), actor })
 }
 
 /** @param {import('express').RequestHandler} handler for somebody who typed an address or followed a link */

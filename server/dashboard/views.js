@@ -3,6 +3,7 @@ import { Eta } from 'eta'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.js'
 import { count } from '../health.js'
 import { ASSETS_VERSION, assetUrl } from './assets.js'
+import { escapeHtml } from './html.js'
 
 /** @typedef {ReturnType<typeof createViews>} Views */
 
@@ -50,7 +51,7 @@ const helpers = Object.freeze({
 
   /** @param {string} name of a symbol in icons.svg @param {string} [className] */
   icon: (name, className = '') =>
-    `<svg class="icon ${escape(className)}" aria-hidden="true" focusable="false"><use href="${assetUrl('icons.svg')}#${escape(name)}"/></svg>`,
+    `<svg class="icon ${escapeHtml(className)}" aria-hidden="true" focusable="false"><use href="${assetUrl('icons.svg')}#${escapeHtml(name)}"/></svg>`,
 
   /**
    * A duration that goes on by itself: `since` a time, `until` one, or the time `ago`.
@@ -59,17 +60,10 @@ const helpers = Object.freeze({
   tick (kind, iso, now) {
     const ms = now - Date.parse(iso)
     const text = { since: () => formatDuration(ms), until: () => formatDuration(Math.max(0, -ms)), ago: () => formatAgo(ms) }[kind]()
-    return `<time data-tick="${kind}" datetime="${escape(iso)}">${escape(text)}</time>`
+    return `<time data-tick="${kind}" datetime="${escapeHtml(iso)}">${escapeHtml(text)}</time>`
   },
 
   /** A moment; the browser puts it into the viewer's time zone. @param {string} iso @param {{ isLong?: boolean }} [options] */
   clock: (iso, { isLong = false } = {}) =>
-    `<time data-clock="${isLong ? 'long' : 'short'}" datetime="${escape(iso)}" title="${escape(iso)}">${escape(formatTime(iso, { timeZone: 'UTC', isLong }))}</time>`
+    `<time data-clock="${isLong ? 'long' : 'short'}" datetime="${escapeHtml(iso)}" title="${escapeHtml(iso)}">${escapeHtml(formatTime(iso, { timeZone: 'UTC', isLong }))}</time>`
 })
-
-/** @type {Readonly<Record<string, string>>} */
-const ENTITIES = Object.freeze({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })
-
-function escape (/** @type {unknown} */ text) {
-  return String(text).replace(/[&<>"']/g, (character) => ENTITIES[character])
-}

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { chmodSync, cpSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import http from 'node:http'
-import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +9,7 @@ import { identify, isAlive, signalProcess } from '../../server/system/process-id
 import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { freePort } from '../support/ports.js'
 import { until } from '../support/until.js'
 
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
@@ -118,15 +117,6 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     }
   })
 })
-
-async function freePort () {
-  const server = net.createServer().listen(0)
-  await once(server, 'listening')
-  const { port } = /** @type {net.AddressInfo} */ (server.address())
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** utime and stime of proc_pid_stat(5). @param {number} pid */
 function cpuTicks (pid) {

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
-import net from 'node:net'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { tempFolder } from '../../support/folder.js'
+import { freePort } from '../../support/ports.js'
 
 const COMMONJS = fileURLToPath(new URL('../../fixtures/dies-on-request.cjs', import.meta.url))
 const AROUND = new URL('../../fixtures/with-last-words.js', import.meta.url).href
@@ -55,15 +55,6 @@ async function request (port, url, child) {
     if (answer !== 'ECONNREFUSED' || child.exitCode !== null) return answer
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-}
-
-async function freePort () {
-  const server = net.createServer().listen(0)
-  await once(server, 'listening')
-  const { port } = /** @type {net.AddressInfo} */ (server.address())
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 for (const [app, url, flags = []] of /** @type {[string, string, string[]?][]} */ ([
