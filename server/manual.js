@@ -11,6 +11,9 @@ const LISTED = /^- \[(?<title>[^\]]+)\]\((?<name>[\w-]+)\.md\): (?<about>.+)$/gm
 /** Marks for those who edit a page, and for its tests. */
 const COMMENT_LINE = /^<!-- .* -->\n/gm
 
+/** @type {Map<string, string>} Markdown by name */
+const texts = new Map()
+
 /** @returns {Page[]} in the order in which one reads them */
 export function manualPages () {
   return [...manualIndex().matchAll(LISTED)].map(({ groups }) => /** @type {Page} */ ({ ...groups }))
@@ -26,9 +29,11 @@ export function manualPage (name) {
   return manualPages().some((page) => page.name === name) ? read(name) : null
 }
 
-/** @param {string} name */
+/** @param {string} name @returns {string} the files belong to this version, and do not change under it */
 function read (name) {
-  return readFileSync(new URL(`${name}.md`, FOLDER), 'utf8').replace(COMMENT_LINE, '')
+  const text = texts.get(name) ?? readFileSync(new URL(`${name}.md`, FOLDER), 'utf8').replace(COMMENT_LINE, '')
+  texts.set(name, text)
+  return text
 }
 
 /**

@@ -8,14 +8,14 @@ import { describeCrash } from './crash-note.js'
  * @param {string} file
  * @param {object} parts
  * @param {import('./requests.js').Requests} parts.requests
- * @param {ReturnType<typeof import('./fatal-grace.js').createFatalGrace>} parts.lastWords
+ * @param {ReturnType<typeof import('./fatal-grace.js').createFatalGrace>} parts.fatalGrace
  */
-export function recordCrashes (file, { requests, lastWords }) {
+export function recordCrashes (file, { requests, fatalGrace }) {
   process.on('uncaughtExceptionMonitor', (error, origin) => {
     // What follows from the first error while the process is on its way out is not what ended it.
-    if (lastWords.isDying()) return lastWords.endNow()
+    if (fatalGrace.isDying()) return fatalGrace.endNow()
     const note = takeNote()
-    lastWords.begin(error, origin, note)
+    fatalGrace.begin(error, origin, note)
 
     function takeNote () {
       try {

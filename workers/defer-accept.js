@@ -1,7 +1,7 @@
 import { getSystemErrorName } from 'node:util'
 import { failListen } from './stand-in.js'
 
-/** @typedef {ReturnType<typeof createAcceptDeferral>} Hold */
+/** @typedef {ReturnType<typeof createAcceptDeferral>} AcceptDeferral */
 
 /**
  * Lets servers believe that they listen, while the system's accept on the shared socket has not begun: connections go

@@ -81,9 +81,9 @@ function isFixed (where) {
  * so the kernel's queue of connections outlives every worker. Replaces the one hook through which `net` asks the
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
  * UDP sockets come the same way.
- * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, hold: import('./defer-accept.js').Hold | null }} options
+ * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, deferral: import('./defer-accept.js').AcceptDeferral | null }} options
  */
-export function shareSockets ({ channel, drain, hold }) {
+export function shareSockets ({ channel, drain, deferral }) {
   const nodeCluster = /** @type {any} */ (cluster)
   const indexes = createIndexes()
   /** @type {Map<number, (reply: any, handle: any) => void>} */
@@ -106,7 +106,7 @@ export function shareSockets ({ channel, drain, hold }) {
       if (reply.isStandIn) return standIn(server, query, callback)
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
-      if (server instanceof net.Server) hold?.take(server, handle)
+      if (server instanceof net.Server) deferral?.take(server, handle)
       else drain.watchDatagrams(handle)
       callback(0, handle)
     })

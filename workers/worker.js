@@ -21,21 +21,21 @@ import { sendVitals } from './vitals.js'
  */
 export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
   const channel = openChannel()
-  const drain = createDrain({ onDrained: () => lastWords.isDying() || orphan.endAlone() || sayDrained() })
+  const drain = createDrain({ onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained() })
   const hasSockets = dispatch === 'shared'
   const requests = watchRequests()
-  const lastWords = createFatalGrace({ ...crash, requests, drain, channel })
+  const fatalGrace = createFatalGrace({ ...crash, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
   let isReady = false
   let hasListened = false
   let isServing = false
-  const hold = probe && createAcceptDeferral()
+  const deferral = probe && createAcceptDeferral()
   const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
 
   if (cluster.worker) cluster.worker.id = worker
   if (calledAs) process.argv[1] = calledAs
-  recordCrashes(crashFile, { requests, lastWords })
+  recordCrashes(crashFile, { requests, fatalGrace })
   deferInterrupt(drain)
   const servers = watchServers({
     onListen,
@@ -43,7 +43,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
     onClosed: (address) => channel.send({ type: 'closed', address }),
     onSettled: beReadyIfServing
   })
-  if (hasSockets) shareSockets({ channel, drain, hold })
+  if (hasSockets) shareSockets({ channel, drain, deferral })
   channel.on('drain', (message) => {
     readiness?.stop()
     drain.start(message)
@@ -88,7 +88,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
 
   /** The probe has succeeded. @param {{ probe: string, warmupFailed: string | null }} report */
   function accept (report) {
-    hold?.end()
+    deferral?.end()
     beReady(report)
   }
 

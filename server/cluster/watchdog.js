@@ -26,18 +26,18 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
   const notes = new Map()
   /** @type {Map<number, number>} */
   const pids = new Map()
-  const silence = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queuedMs(pids.get(worker)) })
+  const heartbeat = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queuedMs(pids.get(worker)) })
   const timer = timeoutMs > 0 ? setInterval(tick, TICK_MS).unref() : undefined
 
   return {
     /** @param {number} worker @param {any} message one of workers/protocol.js: whatever it is, its loop runs */
     heard (worker, message) {
-      if (silence.heard(worker)) {
+      if (heartbeat.heard(worker)) {
         notes.delete(worker)
         receive({ type: 'worker-answered', worker })
         closeInspector(worker)
       }
-      if (message.type === 'inspected') silence.excuse(worker, message.isInspected === true)
+      if (message.type === 'inspected') heartbeat.excuse(worker, message.isInspected === true)
       if (message.type === 'vitals') checkMemory(worker, message.rssBytes)
       if (message.type === 'max-requests') {
         receive({ type: 'worker-due', worker, cause: 'max-requests', message: `worker ${worker} reached its maximum number of requests (option recycle.maxRequests)` })
@@ -45,7 +45,7 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
     },
 
     /** Somebody knows why this worker will not answer for a while. @param {number} worker @param {boolean} isExcused */
-    excuse: silence.excuse,
+    excuse: heartbeat.excuse,
 
     /**
      * Forgets a worker that has ended.
@@ -54,7 +54,7 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
     takeNote (worker) {
       const note = notes.get(worker) ?? null
       for (const map of [notes, overLimit, pids]) map.delete(worker)
-      silence.forget(worker)
+      heartbeat.forget(worker)
       return note
     },
 
@@ -75,7 +75,7 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
   function tick () {
     const ready = listReady()
     for (const { id, pid } of ready) if (pid !== null) pids.set(id, pid)
-    for (const { worker, silentMs } of silence.tick(now(), ready.map(({ id }) => id))) {
+    for (const { worker, silentMs } of heartbeat.tick(now(), ready.map(({ id }) => id))) {
       const { slot } = /** @type {{ slot: number }} */ (ready.find(({ id }) => id === worker))
       const what = `the event loop has not answered for ${silentMs} ms (option watchdog.timeoutMs: ${timeoutMs})`
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })

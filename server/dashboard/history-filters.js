@@ -57,7 +57,7 @@ export function urlOf (path, filters, changes = {}) {
   for (const [name, value] of Object.entries({ ...filters, ...changes })) {
     if (value) params.set(name, value)
   }
-  const text = String(params).replaceAll('%3A', ':').replaceAll('*', '*')
+  const text = String(params).replaceAll('%3A', ':')
   return text ? `${path}?${text}` : path
 }
 

@@ -11,6 +11,7 @@ const PID = z.int().positive()
 const MEMORY = z.looseObject({
   version: z.literal(VERSION),
   master: z.looseObject({ pid: PID }),
+  software: z.looseObject({ version: z.string(), nodeVersion: z.string() }).nullish(),
   configured: z.looseObject({ entry: z.string(), workers: z.int() }),
   desiredWorkers: z.int().positive(),
   release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
@@ -55,21 +56,22 @@ const MEMORY = z.looseObject({
  */
 export function restoreMemory (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
-  if (!MEMORY.safeParse(memory).success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1, lastRelease: 0 }
-  const { master, configured, desiredWorkers, release, handedOver } = memory
+  const { success, data } = MEMORY.safeParse(memory)
+  if (!success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1, lastRelease: 0 }
+  const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
     lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
-    before: memory.software,
-    left: memory.workers.map((/** @type {any} */ worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
-    sockets: memory.sockets,
-    since: memory.since,
+    before: data.software ?? null,
+    left: data.workers.map((/** @type {any} */ worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
+    sockets: data.sockets,
+    since: data.since,
     release: keepsRelease ? release : null,
-    guard: memory.guard ?? null,
-    addresses: memory.addresses ?? {},
+    guard: data.guard ?? null,
+    addresses: data.addresses,
     workers: configured.workers === workers ? desiredWorkers : workers,
-    nextWorker: memory.nextWorker,
-    lastRelease: (memory.nextRelease ?? 1) - 1
+    nextWorker: data.nextWorker,
+    lastRelease: data.nextRelease - 1
   }
 }
 

@@ -37,6 +37,9 @@ export function openTurn (state, stamp) {
     },
 
     /** @param {number} number @returns {import('./state.js').Slot | undefined} */
-    slot: (number) => draft.slots.find((slot) => slot.number === number)
+    slot: (number) => draft.slots.find((slot) => slot.number === number),
+
+    /** @param {number | null} id as a slot names it, null: none @returns {import('./state.js').Worker | undefined} */
+    worker: (id) => id === null ? undefined : draft.workers[id]
   }
 }

@@ -27,7 +27,6 @@ export function createCatalogue ({ onError, now }) {
   let store = null
 
   return {
-    get size () { return known.size },
 
     /** The highest n given out. */
     lastNumber: () => lastNumber,

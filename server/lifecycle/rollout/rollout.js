@@ -2,7 +2,7 @@ import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, revert } from './going-back.js'
 import { countReplaced, find, finish, mustFind, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
-import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, promoteStep, toSteps, UNDER_WAY } from './step.js'
+import { becomeReadyOrSoak, beginStep, endStep, markFinished, isReplaced, keepWhatServes, leaveStep, promoteStep, toSteps, UNDER_WAY } from './step.js'
 import { strategyOf } from './strategy.js'
 import { beginJudging, tryOut } from './trial.js'
 
@@ -147,8 +147,7 @@ export function servingLost (turn, worker, cause, reason) {
   if (rollout.strategy.onFailure === 'rollback') {
     const slot = turn.slot(step.slot)
     if (slot) slot.release = step.from
-    step.state = 'failed'
-    step.finishedAt = turn.isoTime()
+    markFinished(turn, step, 'failed')
   }
   giveUp(turn, reason, { hasReplaced: true })
 }

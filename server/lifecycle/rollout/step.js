@@ -48,7 +48,7 @@ export function soak (turn, step, ms) {
 export function promoteStep (turn, rollout, step) {
   const slot = mustFind(turn.slot(step.slot))
   const isReverting = step.state === 'reverting'
-  const old = slot.serving === null ? undefined : turn.state.workers[slot.serving]
+  const old = turn.worker(slot.serving)
   const target = isReverting ? step.from : mustFind(rollout.to)
   cancelRetry(turn, slot)
   if (slot.release !== target) resetBackoff(turn, slot)
@@ -69,10 +69,15 @@ export function isReplaced ({ state }) {
   return state === 'draining' || state === 'done'
 }
 
-/** @param {Turn} turn @param {RolloutStep} step @param {'done' | 'failed'} state */
-export function endStep (turn, step, state) {
+/** @param {Turn} turn @param {RolloutStep} step @param {'done' | 'reverted' | 'failed'} state */
+export function markFinished (turn, step, state) {
   step.state = state
   step.finishedAt = turn.isoTime()
+}
+
+/** @param {Turn} turn @param {RolloutStep} step @param {'done' | 'failed'} state */
+export function endStep (turn, step, state) {
+  markFinished(turn, step, state)
   noteProgress(turn)
   tellRollout(turn, 'rollout.step', { step })
 }
@@ -82,11 +87,10 @@ export function undoStep (turn, rollout, step) {
   const slot = mustFind(turn.slot(step.slot))
   if (UNDER_WAY.includes(step.state)) {
     drainCandidate(turn, rollout, slot)
-    step.state = 'reverted'
-    step.finishedAt = turn.isoTime()
+    markFinished(turn, step, 'reverted')
   } else if (isReplaced(step) && step.from !== rollout.to) {
     slot.release = step.from
-    const serving = slot.serving === null ? undefined : turn.state.workers[slot.serving]
+    const serving = turn.worker(slot.serving)
     // A slot without a worker comes back on its old release by itself, as does one whose worker runs that already.
     step.state = serving && serving.release !== step.from ? 'reverting' : 'reverted'
   }
@@ -97,19 +101,16 @@ export function leaveStep (turn, rollout, step) {
   const slot = mustFind(turn.slot(step.slot))
   drainCandidate(turn, rollout, slot)
   keepWhatServes(turn, slot)
-  step.state = 'failed'
-  step.finishedAt = turn.isoTime()
+  markFinished(turn, step, 'failed')
   tellRollout(turn, 'rollout.step', { step })
 }
 
 /** @param {Turn} turn @param {import('../state.js').Slot} slot */
 export function keepWhatServes (turn, slot) {
-  const serving = slot.serving === null ? null : turn.state.workers[slot.serving]
-  slot.release = serving?.release ?? slot.release
+  slot.release = turn.worker(slot.serving)?.release ?? slot.release
 }
 
 /** @param {Turn} turn @param {Rollout} rollout @param {import('../state.js').Slot} slot */
 function drainCandidate (turn, rollout, slot) {
-  const candidate = slot.candidate === null ? undefined : turn.state.workers[slot.candidate]
-  drain(turn, candidate, { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: rollout.reason ?? undefined })
+  drain(turn, turn.worker(slot.candidate), { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: rollout.reason ?? undefined })
 }

@@ -9,13 +9,13 @@ function watch ({ workers = [1, 2], timeoutMs = 10_000 } = {}) {
   let at = 1000
   let ticks = 0
   const queued = new Map(workers.map((worker) => [worker, 0]))
-  const silence = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queued.get(worker) ?? 0 })
+  const heartbeat = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queued.get(worker) ?? 0 })
   /** @type {Set<number>} */
   const stuck = new Set()
-  silence.tick(at, workers)
+  heartbeat.tick(at, workers)
 
   return {
-    silence,
+    heartbeat,
     stuck,
     /** @param {number} ms @param {{ queuedShare?: number }} [how] @returns {{ worker: number, silentMs: number, afterMs: number }[]} */
     run (ms, { queuedShare = 0 } = {}) {
@@ -24,15 +24,15 @@ function watch ({ workers = [1, 2], timeoutMs = 10_000 } = {}) {
       while (at < from + ms) {
         at += TICK_MS
         for (const worker of workers) queued.set(worker, (queued.get(worker) ?? 0) + TICK_MS * queuedShare)
-        if (++ticks % 2 === 0) for (const worker of workers) if (!stuck.has(worker)) silence.heard(worker)
-        found.push(...silence.tick(at, workers).map((one) => ({ ...one, afterMs: at - from })))
+        if (++ticks % 2 === 0) for (const worker of workers) if (!stuck.has(worker)) heartbeat.heard(worker)
+        found.push(...heartbeat.tick(at, workers).map((one) => ({ ...one, afterMs: at - from })))
       }
       return found
     },
     /** Nothing runs; what the workers have said meanwhile is read after the first tick. @param {number} ms */
     sleep (ms) {
       at += ms
-      return silence.tick(at, workers)
+      return heartbeat.tick(at, workers)
     }
   }
 }
@@ -80,9 +80,9 @@ describe('the silence of workers', () => {
     const deck = watch()
     deck.stuck.add(1)
     deck.run(4000)
-    deck.silence.excuse(1, true)
+    deck.heartbeat.excuse(1, true)
     assert.deepEqual(deck.run(100_000), [])
-    deck.silence.excuse(1, false)
+    deck.heartbeat.excuse(1, false)
     assert.deepEqual(deck.run(9000), [])
     assert.equal(deck.run(2000).length, 1)
   })
@@ -91,9 +91,9 @@ describe('the silence of workers', () => {
     const deck = watch()
     deck.stuck.add(1)
     deck.run(12_000)
-    assert.equal(deck.silence.heard(1), true)
-    assert.equal(deck.silence.heard(1), false)
-    assert.equal(deck.silence.heard(2), false)
+    assert.equal(deck.heartbeat.heard(1), true)
+    assert.equal(deck.heartbeat.heard(1), false)
+    assert.equal(deck.heartbeat.heard(2), false)
     assert.equal(deck.run(20_000).length, 1, 'and may be stuck again')
   })
 })
