@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import http2 from 'node:http2'
 import { setTimeout as wait } from 'node:timers/promises'
 
@@ -14,10 +15,16 @@ const NOT_SENT = ['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION']
  */
 export function hammerHttp2 (url, { streams = 1, isKept = true, pauseMs = 0 } = {}) {
   const counts = { total: 0, failures: /** @type {string[]} */ ([]), sessions: 0 }
+  const answers = new EventEmitter()
   const stopping = new AbortController()
   const clients = Array.from({ length: CLIENTS }, () => client())
 
   return {
+    /** @param {(counts: { total: number, failures: string[], sessions: number }) => boolean} isEnough looked at after each answer */
+    async until (isEnough) {
+      while (!isEnough(counts)) await once(answers, 'answer')
+    },
+
     async stop () {
       stopping.abort()
       await Promise.all(clients)
@@ -38,6 +45,7 @@ export function hammerHttp2 (url, { streams = 1, isKept = true, pauseMs = 0 } = 
         counts.total++
         if (failure !== null) counts.failures.push(failure)
         if (!isKept) session.close()
+        answers.emit('answer')
         if (pauseMs > 0) await wait(pauseMs)
       }
     }
