@@ -19,12 +19,12 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 
 /**
  * Why a worker ended. What the master had in mind counts first, then what the process tells.
- * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null }} worker
+ * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null }} worker
  * @param {{ code: number | null, signal: string | null, error?: unknown, isOutOfMemory?: boolean }} exit  code and signal are both null where nobody saw it end
  * @returns {string} a cause of the history
  */
-export function causeOfExit ({ state, intent, orphan }, { code, signal, error, isOutOfMemory }) {
-  if (intent && !hasFailed({ state, orphan }, { code, signal, error })) return intent.cause
+export function causeOfExit ({ state, intent, orphan, readyAt }, { code, signal, error, isOutOfMemory }) {
+  if (intent && !hasFailed({ state, orphan, readyAt }, { code, signal, error })) return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
   // Exit code 0 is how one ends that has lost its master and is not taken over in time.
   if (orphan && !code && signal === null && !error) return orphan
@@ -35,10 +35,11 @@ export function causeOfExit ({ state, intent, orphan }, { code, signal, error, i
 
 /**
  * One that drains has not been told to end yet. If it does by an error, it takes with it what it was still answering. An
- * orphan ends itself, by signals in the end.
- * @param {{ state: WorkerState, orphan: string | null }} worker @param {{ code: number | null, signal: string | null, error?: unknown }} exit
+ * orphan ends itself, by signals in the end; one that was starting has nothing to answer, and can end by anything: Node's
+ * own first words to a master that has just died are an EPIPE that nobody catches.
+ * @param {{ state: WorkerState, orphan: string | null, readyAt: string | null }} worker @param {{ code: number | null, signal: string | null, error?: unknown }} exit
  */
-function hasFailed ({ state, orphan }, { code, signal, error }) {
-  if (state !== 'draining') return false
+function hasFailed ({ state, orphan, readyAt }, { code, signal, error }) {
+  if (state !== 'draining' || (orphan && readyAt === null)) return false
   return Boolean(error) || Boolean(code) || (signal !== null && !(orphan && OUTSIDE_SIGNALS.includes(signal)))
 }

@@ -40,15 +40,17 @@ describe('orphans', () => {
     assert.deepEqual([pool.at - drainedAt, process?.isKilled], [35_000, true])
   })
 
-  test('one that was starting is on its way out from the first moment', () => {
-    const pool = simulate({ workers: 1, orphans: [orphan({ id: 1, state: 'starting', readyAt: null })] })
-    assert.equal(rowOf(pool, 1)?.state, 'draining')
-    assert.equal(pool.processes.get(1)?.isDraining, true)
-    assert.ok(pool.deadlines.has('drain:1'))
-    assert.equal(snapshot(pool.state).readyWorkers, 0)
-    pool.exit(1, GONE)
-    assert.equal(exitOf(pool, 1).cause, 'master-lost')
-  })
+  for (const exit of [GONE, { code: 1, signal: null }]) {
+    test(`one that was starting is on its way out from the first moment, and ends with its master: ${JSON.stringify(exit)}`, () => {
+      const pool = simulate({ workers: 1, orphans: [orphan({ id: 1, state: 'starting', readyAt: null })] })
+      assert.equal(rowOf(pool, 1)?.state, 'draining')
+      assert.equal(pool.processes.get(1)?.isDraining, true)
+      assert.ok(pool.deadlines.has('drain:1'))
+      assert.equal(snapshot(pool.state).readyWorkers, 0)
+      pool.exit(1, exit)
+      assert.equal(exitOf(pool, 1).cause, 'master-lost')
+    })
+  }
 
   for (const state of /** @type {const} */ (['draining', 'stopping'])) {
     test(`one that was ${state} is told once more, watched, and ends for the reason that the dead master had`, () => {
