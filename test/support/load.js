@@ -8,29 +8,16 @@ import http from 'node:http'
 export function openFreshConnections (url, { perSecond }) {
   /** @type {Promise<{ ms: number, failure: string | null }>[]} */
   const requests = []
-  const answers = new EventEmitter()
-  let answered = 0
+  const answers = countAnswers()
   const startedAt = performance.now()
   // Catches up after a late timer, so that the rate holds on a busy machine.
   const timer = setInterval(() => {
     const due = Math.floor((performance.now() - startedAt) / 1000 * perSecond)
-    while (requests.length < due) requests.push(request(url).finally(count))
+    while (requests.length < due) requests.push(request(url).finally(answers.count))
   }, 5)
 
-  function count () {
-    answered++
-    answers.emit('answer')
-  }
-
-  async function until (/** @type {() => boolean} */ isSo) {
-    while (!isSo()) await once(answers, 'answer')
-  }
-
   return {
-    /** @param {number} total waits for that many answers in all */
-    async untilAnswered (total) {
-      await until(() => answered >= total)
-    },
+    untilAnswered: answers.untilAnswered,
 
     /**
      * Acts in a moment in which no request is under way: what a process that is killed has already accepted,
@@ -38,7 +25,7 @@ export function openFreshConnections (url, { perSecond }) {
      * @param {() => void} act
      */
     async whenIdle (act) {
-      await until(() => answered === requests.length)
+      await answers.until((answered) => answered === requests.length)
       act()
     },
 
@@ -50,6 +37,28 @@ export function openFreshConnections (url, { perSecond }) {
         failures: results.map(({ failure }) => failure).filter((failure) => failure !== null),
         slowestMs: Math.round(Math.max(...results.map(({ ms }) => ms)))
       }
+    }
+  }
+}
+
+function countAnswers () {
+  const answers = new EventEmitter()
+  let answered = 0
+  async function until (/** @type {(answered: number) => boolean} */ isSo) {
+    while (!isSo(answered)) await once(answers, 'answer')
+  }
+
+  return {
+    until,
+
+    count () {
+      answered++
+      answers.emit('answer')
+    },
+
+    /** @param {number} total waits for that many answers in all */
+    async untilAnswered (total) {
+      await until((answered) => answered >= total)
     }
   }
 }
@@ -75,8 +84,11 @@ function request (url, agent = false) {
  * @param {string} url @param {{ keepAlive?: boolean }} [options] `keepAlive: false`: a new connection for every request
  */
 export function hammer (url, { keepAlive = true } = {}) {
-  const clients = Array.from({ length: CONNECTIONS }, () => keepAsking(url, keepAlive))
+  const answers = countAnswers()
+  const clients = Array.from({ length: CONNECTIONS }, () => keepAsking(url, keepAlive, answers.count))
   return {
+    untilAnswered: answers.untilAnswered,
+
     async stop () {
       const counts = await Promise.all(clients.map((client) => client.stop()))
       return { total: counts.reduce((sum, { total }) => sum + total, 0), failures: counts.flatMap(({ failures }) => failures) }
@@ -85,10 +97,10 @@ export function hammer (url, { keepAlive = true } = {}) {
 }
 
 const CONNECTIONS = 32
-const BREATH_MS = 10
+const BREATH_MS = 40
 
-/** @param {string} url @param {boolean} keepAlive */
-function keepAsking (url, keepAlive) {
+/** @param {string} url @param {boolean} keepAlive @param {() => void} onAnswer */
+function keepAsking (url, keepAlive, onAnswer) {
   const agent = keepAlive ? new http.Agent({ keepAlive, maxSockets: 1 }) : false
   /** @type {string[]} */
   const failures = []
@@ -109,6 +121,7 @@ function keepAsking (url, keepAlive) {
       const { failure } = await request(url, agent)
       total++
       if (failure !== null) failures.push(failure)
+      onAnswer()
       await new Promise((resolve) => setTimeout(resolve, BREATH_MS))
     }
   }
