@@ -12,7 +12,7 @@ import { eventResources } from '../api/events.js'
 import { healthRouter } from './probes.js'
 import { logResources } from '../api/logs.js'
 import { metricsRouter } from './metrics.js'
-import { pagesRouter } from '../dashboard/pages.js'
+import { dashboardRouter } from '../dashboard/router.js'
 import { releaseResources } from '../api/releases.js'
 import { rolloutResources } from '../api/rollouts.js'
 import { signInRouter } from './sign-in.js'
@@ -80,7 +80,7 @@ export function createApp (parts) {
     ...signInLinkResources(parts),
     ...vitalsResources(parts)
   }))
-  app.use(pagesRouter(parts))
+  app.use(dashboardRouter(parts))
   app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
   app.use(answerError(parts.log))
   return app

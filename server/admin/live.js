@@ -1,17 +1,13 @@
 import { Server } from 'socket.io'
-import { followCrash } from '../dashboard/crash-page.js'
-import { CRASHES_FRAGMENTS, countOpen, crashesModel } from '../dashboard/crashes-page.js'
-import { DEPLOYS_FRAGMENTS, deploysModel } from '../dashboard/deploys-page.js'
-import { HISTORY_FRAGMENTS, historyModel } from '../dashboard/history-page.js'
-import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from '../dashboard/overview.js'
 import { ASSETS_VERSION } from '../dashboard/assets.js'
+import { fragmentsOf } from '../dashboard/pages.js'
 import { withoutTicking } from '../dashboard/views.js'
 
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'events' | 'crashes' | 'releases'>} Deck
- * @typedef {{ id: string, html: string }} Fragment
+ * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events'>} Deck
+ * @typedef {import('../dashboard/pages.js').Fragment} Fragment
  * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
  */
 
@@ -111,28 +107,8 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   /** @returns {Room | null} */
   function openRoom (/** @type {string} */ url) {
     if (!URL.canParse(url, 'http://localhost')) return null
-    const { pathname, searchParams } = new URL(url, 'http://localhost')
-    const render = renderer(pathname, searchParams)
+    const render = fragmentsOf({ deck, history, now, render: views.render }, new URL(url, 'http://localhost'))
     return render && { url, viewers: new Set(), render, sent: new Map() }
-  }
-
-  /** @returns {(() => Fragment[]) | null} */
-  function renderer (/** @type {string} */ pathname, /** @type {URLSearchParams} */ params) {
-    if (pathname === '/') return () => renderAll(OVERVIEW_FRAGMENTS, overviewModel({ deck, history, now: now(), openCrashes: countOpen(deck.crashes) }))
-    if (pathname === '/deploys' && !params.has('cursor')) return () => renderAll(DEPLOYS_FRAGMENTS, deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }))
-    // Older pages of the history stand still.
-    if (pathname === '/history' && !params.has('cursor')) return () => renderAll(HISTORY_FRAGMENTS, historyModel({ history, params, now: now() }))
-    if (pathname === '/crashes' && !params.has('cursor')) return () => renderAll(CRASHES_FRAGMENTS, crashesModel({ crashes: deck.crashes, params, now: now() }))
-    const [, id] = /^\/crashes\/(\d+)$/.exec(pathname) ?? []
-    if (id === undefined) return null
-    const follow = followCrash({ crashes: deck.crashes, history, id, params, now, render: views.render })
-    return () => [...follow(), ...renderAll([], {})]
-  }
-
-  /** @returns {Fragment[]} these, and what every page has */
-  function renderAll (/** @type {readonly string[]} */ ids, /** @type {object} */ model) {
-    const everywhere = { openCrashes: countOpen(deck.crashes) }
-    return [...ids.map((id) => ({ id, html: views.render(`partials/${id}`, model) })), { id: 'open-crashes', html: views.render('partials/open-crashes', everywhere) }]
   }
 
   /** Many events of one turn make one update. */

@@ -31,6 +31,7 @@ export async function logsModel ({ logs, params }) {
       lines: written.flatMap(toLines),
       // A line does not say when it was written, so what is there already cannot be put in order.
       isInOrder: written.length < 2,
+      canonicalUrl: `/logs${queryOf(selection)}`,
       urls: urlsOf(selection)
     }
   } catch (error) {
@@ -79,9 +80,14 @@ function toLines ({ entries, hasOpenLine }) {
 
 /** @param {import('../api/log-lines.js').Selection} selection */
 function urlsOf (selection) {
+  const query = queryOf(selection)
+  return { text: `/logs.txt${query}`, ndjson: `/logs.ndjson${query}`, stream: `/api/v1/logs/stream${query}${query ? '&' : '?'}` }
+}
+
+/** @param {import('../api/log-lines.js').Selection} selection @returns {string} empty, or from its question mark on */
+function queryOf (selection) {
   const params = new URLSearchParams(Object.entries(selection).map(([name, value]) => /** @type {[string, string]} */ ([name, String(value)])))
-  const query = params.size === 0 ? '' : `?${params}`
-  return { page: `/logs${query}`, text: `/logs.txt${query}`, ndjson: `/logs.ndjson${query}`, stream: `/api/v1/logs/stream?${params}${params.size === 0 ? '' : '&'}` }
+  return params.size === 0 ? '' : `?${params}`
 }
 
 /** So that the fields show what was asked for, if they can. @param {URLSearchParams} params */

@@ -74,9 +74,9 @@ test('renders nothing while nobody watches, whatever happens', async (t) => {
   await nextTurn()
   assert.deepEqual(rendered, [])
 
-  // Connected is not watching: an event's own page does not change.
+  // Connected is not watching; an event's own page does not change, nor do older pages of a list.
   await heard(connect(), 'connect')
-  await watch.call({ connect }, '/history/1')
+  for (const url of ['/history/1', '/history?cursor=1', '/docs', '/nope']) await watch.call({ connect }, url)
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   await nextTurn()
   assert.deepEqual(rendered, [])

@@ -1,0 +1,79 @@
+import { Router, urlencoded } from 'express'
+import { z } from 'zod'
+import { ID } from '../config/id.js'
+import { RELEASE_ID } from '../config/release-id.js'
+import { STEERING } from '../config/steering.js'
+import { DeckError } from '../errors.js'
+
+/**
+ * What the forms of the dashboard ask for.
+ * @typedef {Pick<import('../deck.js').Deck, 'dispatch' | 'deploy'>} Deck
+ */
+
+const MAX_WORKERS = 256
+const MAX_NOTE_CHARS = 500
+
+const NUMBER = z.string().regex(ID).transform(Number)
+const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
+
+const actor = 'dashboard'
+
+/** @type {Readonly<Record<string, (deck: Deck, body: Record<string, unknown>) => unknown>>} what a form may ask for */
+const ACTIONS = {
+  restart: (deck) => deck.dispatch({ type: 'rollout', kind: 'restart', actor }),
+  deploy: (deck, { note }) => deck.deploy({ ...optionalNote(note), actor }),
+  rollback: (deck, { release, note }) => deck.dispatch({
+    type: 'rollout',
+    kind: 'rollback',
+    release: checked(z.string().regex(RELEASE_ID), release, 'release: expected a release such as r12'),
+    ...optionalNote(note),
+    actor
+  }),
+  ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steering(type)])),
+  scale: (deck, { workers }) => deck.dispatch({
+    type: 'scale', workers: checked(WORKER_COUNT, workers, `workers: expected an integer from 1 to ${MAX_WORKERS}`), actor
+  }),
+  'restart-worker': (deck, { worker }) => deck.dispatch({
+    type: 'restart-worker', worker: checked(NUMBER, worker, 'worker: expected the id of a worker'), actor
+  })
+}
+
+/** @param {{ deck: Deck }} parts */
+export function actionsRouter ({ deck }) {
+  const router = Router()
+  router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), async (req, res, next) => {
+    const name = String(req.params.name)
+    if (!Object.hasOwn(ACTIONS, name)) return next()
+    await ACTIONS[name](deck, req.body ?? {})
+    // Nothing to swap: the live page shows what comes of it.
+    res.status(204).end()
+  })
+  return router
+}
+
+/** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>) => unknown} */
+function steering (type) {
+  return (deck, { rollout }) => deck.dispatch({ type, rollout: checked(NUMBER, rollout, 'rollout: expected the id of a rollout'), actor })
+}
+
+/** Forms are for the browser's session; scripts have the API, which says what it does. */
+function onlyPeople (/** @type {import('express').Request} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
+  if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
+  next()
+}
+
+function optionalNote (/** @type {unknown} */ note) {
+  const text = checked(z.string().trim().max(MAX_NOTE_CHARS).optional(), note, `note: expected at most ${MAX_NOTE_CHARS} characters`)
+  return text ? { note: text } : {}
+}
+
+/**
+ * @template T
+ * @param {import('zod').ZodType<T>} schema @param {unknown} value @param {string} expectation
+ * @returns {T}
+ */
+function checked (schema, value, expectation) {
+  const { success, data } = schema.safeParse(value)
+  if (!success) throw new DeckError('invalid-body', `${expectation}, received ${JSON.stringify(String(value).slice(0, 60))}`)
+  return data
+}

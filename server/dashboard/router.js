@@ -1,0 +1,76 @@
+import { Router } from 'express'
+import { CSV_TYPE, sendExport } from '../api/export.js'
+import { toDeckError } from '../api/problem.js'
+import { DeckError } from '../errors.js'
+import { actionsRouter } from './actions.js'
+import { countOpen } from './crashes-page.js'
+import { exportQuery } from './history-page.js'
+import { logsFile } from './logs-page.js'
+import { PAGES } from './pages.js'
+
+/**
+ * The pages of the dashboard, what can be downloaded there, and its forms.
+ * @typedef {import('./pages.js').Deck & import('./actions.js').Deck} Deck
+ */
+
+const SILENT_LOG = { warn () {}, error () {} }
+const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']])
+
+/**
+ * @param {object} parts
+ * @param {Deck} parts.deck
+ * @param {import('../../db/history.js').History} parts.history
+ * @param {import('./views.js').Views} parts.views
+ * @param {() => number} [parts.now] wall clock, ms since the epoch
+ * @param {import('../admin/app.js').Log} [parts.log]
+ */
+export function dashboardRouter ({ deck, history, views, now = Date.now, log = SILENT_LOG }) {
+  const router = Router()
+
+  for (const { path, view, model, hasFilters } of PAGES) {
+    router.get(path, async (req, res) => {
+      const shown = await model({ deck, history, now, render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
+      if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
+      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), openCrashes: countOpen(deck.crashes), ...shown }))
+    })
+  }
+
+  // A link cannot ask for a format as callers of the API do, by its Accept header.
+  router.get('/history.csv', (req, res) => {
+    return sendExport({ history, query: exportQuery({ params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
+  })
+
+  for (const [path, type, mediaType] of LOG_FILES) {
+    router.get(path, async (req, res) => {
+      const text = await logsFile({ logs: deck.logs, params: queryOf(req), type })
+      res.set({ 'Content-Type': `${mediaType}; charset=utf-8`, 'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
+    })
+  }
+
+  router.use(actionsRouter({ deck }))
+  router.use(onVisits((req) => { throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`) }))
+  router.use(showError)
+  return router
+
+  /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */
+  function showError (error, req, res, next) {
+    if (!isVisit(req) || res.headersSent) return next(error)
+    const { status, title, message, code } = toDeckError(error)
+    if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
+    res.status(status).type('html').send(views.render('pages/error', { now: now(), status, title, message }))
+  }
+}
+
+/** @param {import('express').RequestHandler} handler for somebody who typed an address or followed a link */
+function onVisits (handler) {
+  return (/** @type {import('express').Request} */ req, /** @type {import('express').Response} */ res, /** @type {import('express').NextFunction} */ next) => isVisit(req) ? handler(req, res, next) : next()
+}
+
+function isVisit (/** @type {import('express').Request} */ { method, path, headers }) {
+  return method === 'GET' && !path.startsWith('/api/') && String(headers.accept).includes('text/html')
+}
+
+/** @param {import('express').Request} req the raw query: express may have been told to parse it in its own way */
+function queryOf (req) {
+  return new URL(req.originalUrl, 'http://localhost').searchParams
+}
