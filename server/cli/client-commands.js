@@ -108,6 +108,7 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
     api: createApiClient(master, { timeoutMs }),
     master,
     options,
+    cwd,
     timeoutMs,
     print: (text) => { stdout.write(`${text}\n`) },
     tell: (text) => { stderr.write(`${text}\n`) },

@@ -11,6 +11,7 @@ import { eventsText, statusText } from './output.js'
  * @property {import('./api-client.js').ApiClient} api
  * @property {import('./find-master.js').Master} master
  * @property {Record<string, any>} options the command's own
+ * @property {string} cwd the folder that paths are relative to
  * @property {number} timeoutMs
  * @property {(text: string) => void} print a result, to stdout
  * @property {(text: string) => void} tell progress, to stderr

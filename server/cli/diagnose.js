@@ -20,7 +20,7 @@ export async function kill ({ api, options, print }, worker) {
 }
 
 /** @param {Context} context @param {string} worker */
-export async function diagnose ({ api, options, print, tell, timeoutMs }, worker) {
+export async function diagnose ({ api, options, cwd, print, tell, timeoutMs }, worker) {
   const id = checkedId('diagnose', worker)
   const durationMs = options.duration === undefined ? undefined : checkedDuration('--duration', options.duration)
   let item = await api.post(`/workers/${id}/diagnostics`, { kind: options.kind, ...(durationMs === undefined ? {} : { durationMs }) })
@@ -33,7 +33,7 @@ export async function diagnose ({ api, options, print, tell, timeoutMs }, worker
   }
   if (item.state === 'failed') throw new DeckError('diagnostics-failed', `diagnostics ${item.id} failed: ${item.error}`)
   const response = await api.download(`/diagnostics/${item.id}/file`)
-  const file = path.resolve(options.output ?? nameIn(response))
+  const file = path.resolve(cwd, options.output ?? nameIn(response))
   try {
     // It may hold secrets, and nothing that is there is overwritten.
     await pipeline(Readable.fromWeb(/** @type {any} */ (response.body)), createWriteStream(file, { flags: 'wx', mode: 0o600 }))

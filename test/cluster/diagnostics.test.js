@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCli } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 
@@ -76,7 +76,7 @@ describe('diagnostics', { concurrency: true }, () => {
     const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--diagnostics-max-files', '2'] })
     await deck.until({ ready: 1 })
     const cwd = tempFolder()
-    const cli = (/** @type {string[]} */ ...args) => runCli(['diagnose', '1', '--data-dir', deck.folder, ...args], { cwd })
+    const cli = (/** @type {string[]} */ ...args) => runCliHere(['diagnose', '1', '--data-dir', deck.folder, ...args], { cwd })
     const snapshot = await cli('--kind', 'heap-snapshot', '--output', 'now.heapsnapshot')
     assert.deepEqual([snapshot.code, snapshot.stdout], [0, `${path.join(cwd, 'now.heapsnapshot')}\n`])
     assert.match(snapshot.stderr, /warning: The worker stops .* passwords/)
