@@ -7,7 +7,8 @@ import { createUpstream } from './upstream.js'
 import { startDeck } from '../support/deck.js'
 import { until } from '../support/until.js'
 
-const WORKERS = 2
+/** A second one of a program that goes elsewhere would do so at the very start, where the first one is quick, as under node:cluster. */
+const workersOf = (/** @type {import('./programs.js').Program} */ { cannotBeReplaced }) => cannotBeReplaced ? 1 : 2
 
 /** @typedef {Awaited<ReturnType<typeof begin>>} Trial */
 
@@ -51,15 +52,16 @@ async function begin (program, folder) {
   })
   /** @type {Omit<import('./report.js').Row, 'name'>} */
   const row = { faults: [] }
-  return { program, place, upstream, mark, startedAt, deck, row, clients: /** @type {ReturnType<typeof createClients> | null} */ (null), killed: /** @type {number[]} */ ([]) }
+  return { program, workers: workersOf(program), place, upstream, mark, startedAt, deck, row, clients: /** @type {ReturnType<typeof createClients> | null} */ (null), killed: /** @type {number[]} */ ([]) }
 }
 
 /** As a user does. @param {import('./programs.js').Program} program @param {import('./place.js').Place} place */
-async function launch ({ entry, flags, args, env }, place) {
+async function launch (program, place) {
+  const { entry, flags, args, env } = program
   let stop = async () => {}
   const owner = { after: (/** @type {any} */ end) => { stop = end } }
   const options = {
-    workers: WORKERS,
+    workers: workersOf(program),
     cwd: place.folder,
     flags: flags?.(place) ?? [],
     args: args?.(place) ?? [],
@@ -73,8 +75,8 @@ async function launch ({ entry, flags, args, env }, place) {
 
 /** @param {Trial} trial */
 async function start (trial) {
-  const { program: { asks }, place, deck, row } = trial
-  await untilReady(deck)
+  const { program: { asks }, place, row } = trial
+  await untilReady(trial)
   row.readyMs = Math.round(performance.now() - trial.startedAt)
   await checkAddresses(trial, 'at the start')
   if (!asks) return
@@ -82,12 +84,12 @@ async function start (trial) {
   trial.clients = createClients((isFresh) => open(target, isFresh), target.expects)
 }
 
-/** @param {import('../support/deck.js').Deck} deck */
-async function untilReady (deck) {
-  await deck.untilStatus(({ readyWorkers, workers }) => {
-    if (workers.some((/** @type {any} */ { restarts, state }) => restarts > 0 || state === 'backoff')) throw new Error('does not start')
-    return readyWorkers === WORKERS
-  }, `${WORKERS} ready workers`).catch(async (error) => {
+/** @param {Trial} trial */
+async function untilReady ({ deck, workers }) {
+  await deck.untilStatus(({ readyWorkers, workers: rows }) => {
+    if (rows.some((/** @type {any} */ { restarts, state }) => restarts > 0 || state === 'backoff')) throw new Error('does not start')
+    return readyWorkers === workers
+  }, `${workers} ready workers`).catch(async (error) => {
     const [exit] = await deck.history('type=worker.exited&limit=1')
     throw new Error(exit ? `${error.message}: ${exit.message}` : error.message, { cause: error })
   })
@@ -108,7 +110,7 @@ function nameOf (address) {
 }
 
 /** By the pids of the answers, the vitals or, where the program is asked nothing, by what it writes. @param {Trial} trial */
-async function everyWorkerAnswers ({ program: { asks }, deck, clients }) {
+async function everyWorkerAnswers ({ program: { asks }, workers: wanted, deck, clients }) {
   const isHttp = (asks?.protocol ?? 'http').startsWith('http')
   const heard = clients?.pids ?? new Set()
   await until(async () => {
@@ -117,7 +119,7 @@ async function everyWorkerAnswers ({ program: { asks }, deck, clients }) {
       if (vitals?.[isHttp ? 'requestsPerSecond' : 'openConnections'] > 0) heard.add(pid)
     }
     if (!clients) await hear(deck, heard)
-    return workers.length === WORKERS && workers.every((/** @type {any} */ { pid }) => heard.has(pid))
+    return workers.length === wanted && workers.every((/** @type {any} */ { pid }) => heard.has(pid))
   }, 'every worker to answer')
 }
 
@@ -133,7 +135,7 @@ async function rollOut (trial) {
   for (const kind of /** @type {const} */ (['deploy', 'deploy', 'restart'])) {
     const { state, reason } = await deck.rollout(kind)
     if (state !== 'succeeded') row.faults.push(`${kind} ${state}: ${reason}`)
-    await deck.until({ ready: WORKERS })
+    await deck.until({ ready: trial.workers })
   }
   await countFailuresInRollouts(trial)
 }
@@ -152,7 +154,7 @@ async function failToRollOut (trial) {
   const pids = async () => (await deck.status()).workers.map((/** @type {any} */ { pid }) => pid).join()
   const before = await pids()
   const { state, reason } = await deck.rollout('restart')
-  await deck.until({ ready: WORKERS })
+  await deck.until({ ready: trial.workers })
   if (state !== 'failed' || !reason) row.faults.push(`a restart ${state}, expected it to fail with a reason`)
   if (await pids() !== before) row.faults.push('its workers are others')
   await countFailuresInRollouts(trial)
@@ -167,7 +169,7 @@ async function loseWorker (trial) {
   trial.killed.push(pid)
   await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, `worker ${pid} to be gone`)
   const goneAt = performance.now()
-  await deck.until({ ready: WORKERS })
+  await deck.until({ ready: trial.workers })
   const { lost, others } = divide(await failuresUntilNow(trial), killedAt, goneAt)
   row.lostWithWorker = lost.length
   blame(trial, 'though the killed worker did not have them', others)
@@ -194,7 +196,7 @@ function divide (failures, killedAt, goneAt) {
 async function loseMaster (trial) {
   const { deck, row } = trial
   await deck.loseMaster()
-  await deck.until({ ready: WORKERS })
+  await deck.until({ ready: trial.workers })
   const failures = await failuresUntilNow(trial)
   row.failedWithMaster = failures.length
   blame(trial, 'as the master died', failures)
