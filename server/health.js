@@ -86,6 +86,8 @@ function ofBackoff ({ workers, desiredWorkers, readyWorkers }) {
 
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofStarting ({ state, desiredWorkers, readyWorkers }) {
+  // A master that has just begun wants no worker yet.
+  if (desiredWorkers === 0) return { tone: 'info', text: 'Starting', hint: '' }
   if (readyWorkers >= desiredWorkers) return null
   if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready.` }
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }

@@ -90,6 +90,7 @@ test('the health sentence says the most urgent thing', () => {
   assert.deepEqual([0, 1, 2].map((openCrashes) => describeHealth(aSnapshot(), { openCrashes }).hint), ['No open crashes.', '1 open crash.', '2 open crashes.'])
   assert.equal(say({ rollout: aRollout({ kind: 'restart', steps: [{}, {}] }) }), 'info: Restarting all workers')
   assert.equal(say({ state: 'starting', readyWorkers: 0, workers: [] }), 'info: Starting 2 workers')
+  assert.equal(say({ state: 'starting', desiredWorkers: 0, readyWorkers: 0, workers: [] }), 'info: Starting')
   assert.equal(say({ state: 'stopping', rollout: aRollout(), readyWorkers: 0 }), 'drain: The master is stopping')
 })
 
