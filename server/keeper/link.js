@@ -1,4 +1,5 @@
 import { DeckError } from '../errors.js'
+import { createMilestone } from '../system/milestone.js'
 import { within } from '../system/within.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
@@ -18,6 +19,9 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
 /** Behind sockets, each of which the keeper acknowledges before the next one goes. */
 const DELIVERY_MS = 2000
+
+/** How soon it is noticed that the keeper is gone, where Node does not tell. */
+const LOSS_POLL_MS = 500
 
 /** What an app starts and leaves behind may come and go for months. */
 const MAX_EXITS = 1000
@@ -65,6 +69,8 @@ export async function connectKeeper (env = process.env) {
   const handlers = new Map()
   const { role, predecessor, exits, reaps = false } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
 
+  const loss = isKept ? watchLoss() : { on () {}, off () {} }
+
   return {
     get isKept () { return isKept && process.connected },
     /** @type {'current' | 'next'} `next`: to take over from a master that runs, in an upgrade */
@@ -108,10 +114,10 @@ export async function connectKeeper (env = process.env) {
     on (type, handler) { handlers.set(type, handler) },
 
     /** @param {() => void} handler the keeper is gone; this master goes on */
-    onLost (handler) { if (isKept) process.once('disconnect', handler) },
+    onLost: loss.on,
 
     /** @param {() => void} handler */
-    offLost (handler) { process.off('disconnect', handler) }
+    offLost: loss.off
   }
 
   /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[], reaps?: boolean }>} */
@@ -134,6 +140,26 @@ export async function connectKeeper (env = process.env) {
   function send (message, handle) {
     // A keeper that is gone is told by 'disconnect'.
     if (isKept && process.connected) process.send?.(message, handle, undefined, () => {})
+  }
+}
+
+/**
+ * Node forgets to tell 'disconnect' where the keeper dies before it has acknowledged a socket: it waits for that first.
+ * @returns {{ on: (handler: () => void) => void, off: (handler: () => void) => void }}
+ */
+function watchLoss () {
+  const lost = createMilestone()
+  /** @type {Set<() => void>} */
+  const handlers = new Set()
+  const timer = setInterval(() => { if (!process.connected) lost.reach() }, LOSS_POLL_MS).unref()
+  process.once('disconnect', lost.reach)
+  lost.reached.then(() => {
+    clearInterval(timer)
+    for (const handler of handlers) handler()
+  })
+  return {
+    on (handler) { handlers.add(handler) },
+    off (handler) { handlers.delete(handler) }
   }
 }
 

@@ -206,6 +206,16 @@ describe('keeper', { concurrency: true }, () => {
     await until(() => !workers.some((/** @type {any} */ { pid }) => isAlive(identify(pid))))
   })
 
+  test('killed before it has taken a socket, it is missed all the same', async (t) => {
+    const deck = await startDeck(t, 'boots-slowly.js', { workers: 1 })
+    await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
+    deck.signal('SIGSTOP')
+    await deck.until({ ready: 1 })
+    t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
+    deck.signal('SIGKILL')
+    await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that it is gone')
+  })
+
   test('killed itself, it takes nothing with it', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
