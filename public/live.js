@@ -39,7 +39,7 @@ let watched
 /** After a connection was lost, too: the server answers with everything on this page that may have changed. */
 function watch () {
   watched = location.href
-  socket.emit('watch', location.pathname + location.search, (/** @type {{ version: string, software: string }} */ { version, software }) => {
+  socket.emit('watch', here(), (/** @type {{ version: string, software: string }} */ { version, software }) => {
     setLive(true)
     const { assets, software: known } = document.documentElement.dataset
     const notice = software === known ? null : `The master was upgraded to ${software}.`
@@ -55,9 +55,16 @@ function setLive (/** @type {boolean} */ isLive) {
   document.documentElement.dataset.live = isLive ? 'on' : 'off'
 }
 
-/** @param {{ now: number, fragments: Fragment[] }} update */
-function show ({ now, fragments }) {
+/** What the server calls this page. */
+function here () {
+  return location.pathname + location.search
+}
+
+/** @param {{ now: number, url: string, fragments: Fragment[] }} update */
+function show ({ now, url, fragments }) {
   setServerTime(now)
+  // It was sent before the filters of this page had changed.
+  if (url !== here()) return
   for (const { id, html } of fragments) {
     const target = document.getElementById(id)
     if (!target) continue

@@ -81,7 +81,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
       if (!room) return
       const fragments = room.render()
       if (room.viewers.size === 1) fragments.forEach((fragment) => isNews(room, fragment))
-      send(socket, fragments)
+      send(socket, room, fragments)
     })
     if (typeof reply === 'function') reply({ version: ASSETS_VERSION, software })
   }
@@ -124,7 +124,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     for (const room of rooms.values()) {
       attempt(() => {
         const changed = room.render().filter((fragment) => isNews(room, fragment))
-        if (changed.length > 0) send(io.to(room.url), changed)
+        if (changed.length > 0) send(io.to(room.url), room, changed)
       })
     }
   }
@@ -136,9 +136,9 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     return true
   }
 
-  /** `now` lets the browser's clocks tick by ours. */
-  function send (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Fragment[]} */ fragments) {
-    to.emit('fragments', { now: now(), fragments })
+  /** `now` lets the browser's clocks tick by ours; `url`: by the time that it arrives the viewer may be elsewhere. */
+  function send (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Room} */ { url }, /** @type {Fragment[]} */ fragments) {
+    to.emit('fragments', { now: now(), url, fragments })
   }
 
   /** A page that cannot be rendered must not take the master down. */

@@ -49,6 +49,36 @@ test('filters go into the address, without the empty ones, and come back with it
   assert.deepEqual(page.problems, [])
 })
 
+test('an update of the page as it was before its filters comes to nothing', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  seed(dashboard)
+  const page = await dashboard.visit()
+  let isHeld = true
+  /** @type {(() => void)[]} */
+  const held = []
+  await page.routeWebSocket(/socket\.io/, (viewer) => {
+    viewer.connectToServer().onMessage((message) => {
+      const pass = () => viewer.send(message)
+      if (isHeld && String(message).includes('"fragments"')) held.push(pass)
+      else pass()
+    })
+  })
+  await page.goto(`${dashboard.url}/history`)
+  await page.locator('html[data-live=on]').waitFor()
+  await page.getByLabel('Type').selectOption('Exits')
+  await page.waitForURL((url) => url.search === '?type=worker.exited')
+  assert.deepEqual(await shownIds(page), ['3', '2'])
+
+  assert.ok(held.length > 0)
+  isHeld = false
+  held[0]()
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)))
+  assert.deepEqual(await shownIds(page), ['3', '2'])
+  dashboard.deck.events.publish({ type: 'worker.exited', worker: 3, slot: 1, cause: 'killed', signal: 'SIGKILL' })
+  await page.locator('#event-4').waitFor()
+  assert.deepEqual(await shownIds(page), ['4', '3', '2'])
+})
+
 test('the back button brings the filters before back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)
