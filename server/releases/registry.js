@@ -3,23 +3,19 @@ import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { shownRelease } from '../lifecycle/state.js'
 import { createCatalogue, shown } from './catalogue.js'
-import { changesBetween, isTheSame } from './changes.js'
-import { describeFolder } from './description.js'
-import { digest } from './environment.js'
 import { isGit } from './git.js'
 import { readLaunchSpec, reloadConfig } from './launch-spec.js'
-import { resolveConfigured, resolvePath } from './resolve.js'
+import { createMaker } from './maker.js'
 import { createSnapshots } from './snapshots.js'
 
 /** @typedef {ReturnType<typeof createReleases>} Releases */
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {import('./launch-spec.js').LaunchSpec} LaunchSpec */
-/** @typedef {import('./catalogue.js').Item} Item */
 /** @typedef {{ releasesInUse: () => string[], snapshot: () => { release: { id: string } } }} Cluster */
 
 /**
- * Which code runs: makes a release of what is on the disk, keeps the last ones, and knows what their workers are started
- * with. The values of variables are kept in memory alone.
+ * Which code runs: has a release made of what is on the disk, keeps the last ones, and knows what their workers are
+ * started with. The values of variables are kept in memory alone.
  * @param {object} parts
  * @param {import('../config/config.js').Config} parts.config
  * @param {() => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew
@@ -32,6 +28,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
   const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ onError, now })
+  const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, current, now })
   /** Told of once somebody listens. @type {{ release: Release, actor: string }[]} */
   let untold = []
   /** @type {{ events: Pick<import('../events/stream.js').EventStream, 'publish'>, supervisor: Cluster } | null} */
@@ -112,7 +109,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      */
     async check ({ path }) {
       const spec = await readLaunchSpec(await reloadConfig(reload), key)
-      await locate(spec, path)
+      await maker.locate(spec, path)
       return spec
     },
 
@@ -170,70 +167,13 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     return result
   }
 
-  /**
-   * @param {LaunchSpec} spec
-   * @param {{ path?: string, actor: string, note: string | null }} wanted
-   * @returns {Promise<Release>}
-   */
-  async function make (spec, { path, actor, note }) {
-    const place = await locate(spec, path)
-    const tree = config.releases.mode === 'snapshot' ? await snapshots.look(place) : null
-    const stamp = tree?.digest ?? null
-    const found = { mode: tree ? /** @type {const} */ ('snapshot') : place.mode, entry: place.entry, path: place.folder }
-    const about = await describe(spec, place, tree)
-    const same = await findSame({ ...found, ...about }, stamp)
+  /** @param {LaunchSpec} spec @param {{ path?: string, actor: string, note: string | null }} wanted @returns {Promise<Release>} */
+  async function make (spec, wanted) {
+    const { release, isNew } = await maker.make(spec, wanted)
     latest = spec
-    if (same) {
-      same.values = spec.values
-      givenOut = same.release.id
-      return same.release
-    }
-    const number = catalogue.takeNumber()
-    const id = `r${number}`
-    const kept = tree ? await snapshots.keep(id, place, tree) : found
-    /** @type {Release} */
-    const release = { id, ...kept, createdAt: new Date(now()).toISOString(), ...about, changed: changesTo({ ...kept, ...about }, spec), createdBy: actor, note }
-    catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, values: spec.values, stamp })
-    givenOut = id
-    catalogue.save()
-    tellCreated(release, actor)
+    givenOut = release.id
+    if (isNew) tellCreated(release, wanted.actor)
     return release
-  }
-
-  /** @param {LaunchSpec} spec @param {string} [path] */
-  function locate ({ config: { entry } }, path) {
-    const { mode, root } = config.releases
-    return path === undefined ? resolveConfigured({ entry, cwd: config.cwd, mode }) : resolvePath(path, { root, entry, cwd: config.cwd })
-  }
-
-  /** @param {LaunchSpec} spec @param {Awaited<ReturnType<typeof locate>>} place @param {unknown} tree  of a snapshot */
-  async function describe ({ config: { args, execArgv }, values, digest: environment }, place, tree) {
-    return {
-      cwd: place.cwd,
-      ...('calledAs' in place && { calledAs: place.calledAs }),
-      source: tree ? place.folder : null,
-      ...await describeFolder(place.folder),
-      environment: { digest: environment, names: Object.keys(values).sort() },
-      arguments: { digest: digest(key, [args, execArgv]) },
-      args,
-      execArgv
-    }
-  }
-
-  /**
-   * The release that the code on the disk still is.
-   * @param {Omit<Release, 'id' | 'createdAt'>} found @param {string | null} stamp of all files, for a snapshot
-   * @returns {Promise<Item | undefined>}
-   */
-  async function findSame (found, stamp) {
-    const same = catalogue.newestFirst().find((item) => isTheSame(item.release, found) && item.stamp === stamp && !isDrifted(item.release.id))
-    return same && await access(same.release.entry).then(() => same, () => undefined)
-  }
-
-  /** @param {Omit<Release, 'id' | 'createdAt'>} release @param {LaunchSpec} spec */
-  function changesTo (release, { marks }) {
-    const before = catalogue.find(current() ?? '') ?? catalogue.newestFirst().find(({ outcome }) => outcome === 'succeeded')
-    return before ? changesBetween(before, { release, marks }) : null
   }
 
   /**
