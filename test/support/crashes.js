@@ -1,0 +1,31 @@
+import path from 'node:path'
+import { openHistory } from '../../db/history.js'
+import { createCrashService } from '../../server/crashes/crashes.js'
+import { createCrashRecorder } from '../../server/crashes/recorder.js'
+import { createEventStream } from '../../server/events/stream.js'
+import { tempFolder } from './folder.js'
+
+/**
+ * Crashes without processes: recorder and service over a real history, and a clock that ticks with each crash.
+ * @param {{ retention?: any, now?: () => number }} [options]
+ */
+export function setUp (options = {}) {
+  const file = path.join(tempFolder(), 'history.db')
+  const history = openHistory({ file, ...options })
+  const events = createEventStream()
+  /** @type {any[]} */
+  const published = []
+  events.subscribe((event) => published.push(event))
+  const state = { at: Date.parse('2026-01-01T00:00:00Z'), release: 'r1' }
+  const recorder = createCrashRecorder({ now: () => state.at++, soon: (work) => work(), lackedMemory: () => null, logs: { tail: () => ['last line'] }, vitals: { lastMinute: () => [{ rssBytes: 1 }] } })
+  recorder.open({ store: history.crashes, events })
+  const service = createCrashService({ store: history.crashes, events, release: () => state.release })
+
+  /** @param {string} name @param {{ message?: string, cause?: string }} [more] @returns {any} the event of the exit, as it is published */
+  function crash (name, { message = 'boom', cause = 'crash' } = {}) {
+    const note = /** @type {any} */ ({ kind: 'exception', errorName: 'Error', errorMessage: message, stack: `Error: ${message}\n    at ${name} (/srv/r1/app.js:1:2)`, causes: [], requests: [], memory: null, nodeVersion: 'v20.0.0' })
+    const exit = { type: 'worker.exited', cause, code: 1, signal: null, slot: 1, worker: 5, pid: 9, release: state.release, rollout: null, uptimeMs: 5, message: 'w', detail: { errorName: 'Error' } }
+    return recorder.record(exit, { note, root: '/srv/r1', ...recorder.examine({ slot: 1, worker: 5, pid: 9, code: 1, signal: null }) })
+  }
+  return { file, history, service, crash, published, state, recorder }
+}
