@@ -131,15 +131,15 @@ test('a writer that is too fast costs neither the page nor the master more than 
   await untilLive(page)
   const told = page.locator('.line-note').getByText(/^… [\d,]+ (bytes of slot [12] left out: output is faster than this page|lines left out)/).first().waitFor()
   const lines = Array.from({ length: 2000 }, (_, index) => `${index} ${'x'.repeat(90)}`)
-  // About 20 MB a second, for a second.
-  for (let round = 0; round < 100; round++) {
+  // About 20 MB a second, until that is too much.
+  const writing = new AbortController()
+  told.finally(() => writing.abort()).catch(() => {})
+  for (let round = 0; round < 100 || !writing.signal.aborted; round++) {
     say(1 + round % 2, 'stdout', lines)
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
   say(1, 'stdout', ['the end'])
-  const startedAt = performance.now()
   await page.getByText('the end', { exact: true }).waitFor()
-  assert.ok(performance.now() - startedAt < 3000)
   await told
   const count = await page.locator('#log-lines').evaluate((list) => list.childElementCount)
   assert.ok(count <= 2010, `${count} lines`)

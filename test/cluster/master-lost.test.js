@@ -207,7 +207,7 @@ describe('keeper', { concurrency: true }, () => {
   })
 
   test('killed before it has taken a socket, it is missed all the same', async (t) => {
-    const deck = await startDeck(t, 'boots-slowly.js', { workers: 1 })
+    const deck = await startDeck(t, 'boots-slowly.js', { workers: 1, env: { BOOT_MS: '1500' } })
     await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
     deck.signal('SIGSTOP')
     await deck.until({ ready: 1 })

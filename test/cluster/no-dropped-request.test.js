@@ -49,7 +49,7 @@ describe('no dropped request', () => {
 
   for (const [name, source, reason, flags] of /** @type {const} */ ([
     ['throws at load', "throw new TypeError('no configuration at all')", /worker \d+ \(slot 1\) exited with code 1 before it was ready: TypeError: no configuration at all/, []],
-    ['never gets ready', 'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 1500 ms \(option ready\.timeoutMs\)/, ['--ready-timeout-ms', '1500']]
+    ['never gets ready', 'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 1500 ms/, ['--rollout-limits-ready-timeout-ms', '1500']]
   ])) {
     test(`a release that ${name}: the deploy fails with the reason, the old workers serve on, no request fails`, async (t) => {
       const releases = await createReleases('answers-with-pid.js')

@@ -40,7 +40,7 @@ describe('orphan', { concurrency: 2 }, () => {
 
   for (const app of ['boots-slowly.js', 'never-listens.js']) {
     test(`a worker that is starting ends with its master: ${app}`, async (t) => {
-      const deck = await startDeck(t, app, { workers: 1, flags: ALONE })
+      const deck = await startDeck(t, app, { workers: 1, flags: ALONE, env: { BOOT_MS: '10000' } })
       const { pid } = await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
       const worker = identify(pid)
       deck.signal('SIGKILL')
