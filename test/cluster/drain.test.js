@@ -174,15 +174,18 @@ describe('drain', { concurrency: 3 }, () => {
   })
 
   test('SIGTERM to the master drains: a request under way is answered, new connections are refused, the exit code is 0', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 2 })
-    await deck.until({ ready: 2 })
+    const gate = path.join(tempFolder(), 'gate')
+    const deck = await startDeck(t, 'answers-when-told.js', { workers: 2, env: { GATE: gate } })
+    const { workers } = await deck.until({ ready: 2 })
     const url = await deck.appUrl()
-    const slow = keepAliveGet(`${url}/?ms=1500`)
+    const slow = keepAliveGet(`${url}/slow`)
     await slow.sent
     deck.signal('SIGTERM')
     await deck.untilStatus(({ state, workers }) => state === 'stopping' && workers.length === 1, 'the other worker to be gone')
     await assert.rejects(keepAliveGet(url).response, { code: 'ECONNREFUSED' })
-    assert.match((await slow.response).body, /"pid"/)
+    await writeFile(gate, '')
+    const { body } = await slow.response
+    assert.ok(workers.some((/** @type {any} */ { pid }) => String(pid) === body), body)
     assert.deepEqual(await deck.exited, { code: 0, signal: null })
   })
 

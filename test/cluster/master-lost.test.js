@@ -87,20 +87,20 @@ describe('a master that is lost', () => {
   test('an answer that takes longer than the change of masters arrives', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    const slow = fetch(`${await deck.appUrl()}/?ms=2500`)
+    const slow = await fetch(`${await deck.appUrl()}/?ms=2500&begin`)
     await deck.loseMaster()
     await deck.until({ ready: 1 })
-    assert.equal((/** @type {any} */ (await (await slow).json())).pid, pid)
+    assert.equal((/** @type {any} */ (await slow.json())).pid, pid)
   })
 
   test('a worker that was draining then still drains, for the reason that it had', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
-    const slow = fetch(`${await deck.appUrl()}/?ms=2500`)
+    const slow = await fetch(`${await deck.appUrl()}/?ms=2500&begin`)
     await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
     await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === id, 'the drain')
     await deck.loseMaster()
-    assert.equal((/** @type {any} */ (await (await slow).json())).pid, pid)
+    assert.equal((/** @type {any} */ (await slow.json())).pid, pid)
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its exit')
     assert.deepEqual([exit.cause, exit.code], ['restart', 0])
   })
@@ -178,13 +178,12 @@ describe('keeper', { concurrency: true }, () => {
   test('a second SIGTERM ends all at once with 1', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     const { workers } = await deck.until({ ready: 2 })
-    const hanging = fetch(`${await deck.appUrl()}/?ms=60000`).catch(() => {})
-    await until(async () => (await deck.status()).readyWorkers === 2)
+    const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
     deck.signal('SIGTERM')
     await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
     deck.signal('SIGTERM')
     assert.deepEqual(await deck.exited, { code: 1, signal: null })
-    await hanging
+    await assert.rejects(hanging.text())
     assert.deepEqual(workers.filter((/** @type {any} */ { pid }) => isAlive(identify(pid))), [])
   })
 

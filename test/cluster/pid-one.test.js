@@ -49,13 +49,12 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     test(`${who}: a second SIGTERM ends all at once with 1`, async (t) => {
       const deck = await startDeck(t, 'answers-with-pid.js', { launch: CONTAINED, flags })
       await deck.until({ ready: 2 })
-      const hanging = fetch(`${await deck.appUrl()}/?ms=60000`).catch(() => {})
-      await deck.status()
+      const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
       deck.signal('SIGTERM')
       await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
       deck.signal('SIGTERM')
       assert.deepEqual(await deck.exited, { code: 1, signal: null })
-      await hanging
+      await assert.rejects(hanging.text())
     })
 
     test(`${who} ends with the code of a wrong command line`, async () => {
