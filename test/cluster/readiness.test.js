@@ -93,14 +93,14 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
 
   test('a deploy whose workers are never healthy fails with the answer as its reason, and the old ones go on', async (t) => {
     const sick = path.join(tempFolder(), 'sick')
-    const deck = await startDeckHere(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--ready-timeout-ms', '4000'], args: ['--sick', sick] })
+    const deck = await startDeckHere(t, 'tells-who-asked.js', { flags: ['--ready-path', '/health', '--rollout-limits-ready-timeout-ms', '4000'], args: ['--sick', sick] })
     const before = (await deck.until({ ready: 2 })).workers.map((/** @type {any} */ { pid }) => pid)
     const url = await deck.appUrl()
     const load = keepAsking(t, `${url}/seen`)
     writeFileSync(sick, '')
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
-    assert.equal(reason, 'worker 3 (slot 1) was not ready within 4000 ms (option ready.timeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
+    assert.equal(reason, 'worker 3 (slot 1) was not ready within 4000 ms (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
     assert.deepEqual((await deck.until({ ready: 2 })).workers.map((/** @type {any} */ { pid }) => pid), before)
     assert.deepEqual((await load.end()).failed, [])
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 3, 'its end')

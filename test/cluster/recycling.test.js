@@ -31,7 +31,7 @@ describe('recycling', { concurrency: true }, () => {
     { cause: 'max-age', flags: ['--recycle-max-age-ms', '1500'] }
   ]) {
     test(`workers that go by ${cause} drop no request, new before old, one at a time`, async (t) => {
-      const deck = await startDeckHere(t, 'answers-with-pid.js', { flags: [...flags, '--drain-idle-grace-ms', '2000'] })
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { flags: [...flags, '--drain-idle-grace-ms', '20000'] })
       await deck.until({ ready: 2 })
       const url = await deck.appUrl()
       const keptAlive = hammer(url)
