@@ -1,7 +1,7 @@
 /** How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. */
 const HOLD_MS = 1000
 /** In a row, in which nothing has come or gone: an acknowledgement overtakes requests that its client has queued already. */
-const QUIET_ROUNDS = 2
+const QUIET_ROUNDS = 4
 
 /**
  * Ends the HTTP/2 sessions of a server whose time has come, so that no stream is lost.
