@@ -67,9 +67,8 @@ export async function connectKeeper (env = process.env) {
   const held = isKept ? new Map() : takeInheritedSockets({ env })
   /** @type {Map<string, (message: any) => void>} */
   const handlers = new Map()
-  const { role, predecessor, exits, reaps = false } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
-
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
+  const { role, predecessor, exits, reaps = false } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
 
   return {
     get isKept () { return isKept && process.connected },
@@ -124,11 +123,11 @@ export async function connectKeeper (env = process.env) {
   function greet () {
     return new Promise((resolve, reject) => {
       const onLost = () => reject(keeperGone())
-      process.once('disconnect', onLost)
+      loss.on(onLost)
       handlers.set('held', ({ key, data, handle }) => held.set(key, { handle, data }))
       handlers.set('go', ({ exits, ...rest }) => {
         process.on('message', (/** @type {any} */ { type, pid, code, signal }) => { if (type === 'reaped') noteExit(exits, { pid, code, signal }) })
-        process.off('disconnect', onLost)
+        loss.off(onLost)
         resolve({ exits, ...rest })
       })
       process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
@@ -153,12 +152,12 @@ function watchLoss () {
   const handlers = new Set()
   const timer = setInterval(() => { if (!process.connected) lost.reach() }, LOSS_POLL_MS).unref()
   process.once('disconnect', lost.reach)
-  lost.reached.then(() => {
-    clearInterval(timer)
-    for (const handler of handlers) handler()
-  })
+  lost.reached.then(() => clearInterval(timer))
   return {
-    on (handler) { handlers.add(handler) },
+    on (handler) {
+      handlers.add(handler)
+      lost.reached.then(() => { if (handlers.has(handler)) handler() })
+    },
     off (handler) { handlers.delete(handler) }
   }
 }

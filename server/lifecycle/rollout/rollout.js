@@ -2,7 +2,7 @@ import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, revert } from './going-back.js'
 import { countReplaced, find, finish, mustFind, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
-import { becomeReadyOrSoak, beginStep, endStep, markFinished, isReplaced, keepWhatServes, leaveStep, promoteStep, toSteps, UNDER_WAY } from './step.js'
+import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, toSteps, UNDER_WAY } from './step.js'
 import { strategyOf } from './strategy.js'
 import { beginJudging, tryOut } from './trial.js'
 
