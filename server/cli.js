@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
 import { keep } from './keeper/keeper.js'
 import { KEPT_VARIABLE } from './keeper/link.js'
+import { hasControllingTerminal } from './system/terminal.js'
 
 /**
  * Runs one command line.
@@ -47,8 +48,14 @@ if (isMain()) {
     process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
   }
   const args = process.argv.slice(2)
+  const hadTerminal = hasControllingTerminal()
   const exitCode = wantsKeeper(args, process.env)
     ? await keep({ script: process.argv[1], args })
     : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() })
+  // Node would abort at its exit where its terminal has gone; so this ends as it would have without a handler.
+  if (hadTerminal && !hasControllingTerminal()) {
+    process.removeAllListeners('SIGHUP')
+    process.kill(process.pid, 'SIGHUP')
+  }
   process.exit(exitCode)
 }

@@ -1,7 +1,10 @@
+import { text } from 'node:stream/consumers'
 import { DeckError } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
+import { request } from './http.js'
 
 /** @typedef {ReturnType<typeof createApiClient>} ApiClient */
+/** @typedef {import('node:http').IncomingMessage} Response */
 
 // For an error whose code this version does not know: the master may be newer.
 const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors.js').ErrorCode>} */ ({
@@ -11,9 +14,9 @@ const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors
 /**
  * Talks to the admin API of a running master. Every failure is a DeckError that says what to do.
  * @param {{ url: string, token: string }} master
- * @param {{ timeoutMs: number, fetch?: typeof globalThis.fetch }} options `timeoutMs`: for all calls together, from now
+ * @param {{ timeoutMs: number }} options `timeoutMs`: for all calls together, from now
  */
-export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis.fetch }) {
+export function createApiClient ({ url, token }, { timeoutMs }) {
   const signal = AbortSignal.timeout(timeoutMs)
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli' }
 
@@ -35,10 +38,9 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
   /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @returns {Promise<any>} */
   async function call (method, path, body) {
     try {
-      const response = await fetch(`${url}/api/v1${path}`, {
+      const response = await request(`${url}/api/v1${path}`, {
         method,
         signal,
-        redirect: 'error',
         headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
         body: body === undefined ? undefined : JSON.stringify(body)
       })
@@ -51,8 +53,8 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
   /** @param {string} path */
   async function download (path) {
     try {
-      const response = await fetch(`${url}/api/v1${path}`, { signal, redirect: 'error', headers: { ...headers, accept: 'application/octet-stream, application/json;q=0.5' } })
-      if (!response.ok) await readBody(response)
+      const response = await request(`${url}/api/v1${path}`, { signal, headers: { ...headers, accept: 'application/octet-stream, application/json;q=0.5' } })
+      if (!isOk(response)) await readBody(response)
       return response
     } catch (error) {
       throw explained(error)
@@ -65,15 +67,10 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
    */
   async function * stream (path, { lastEventId } = {}) {
     try {
-      const response = await fetch(`${url}/api/v1${path}`, {
-        redirect: 'error', headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) }
-      })
-      if (!response.ok || !response.body) {
-        await readBody(response)
-        return
-      }
+      const response = await request(`${url}/api/v1${path}`, { headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
+      if (!isOk(response)) await readBody(response)
       let rest = ''
-      for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+      for await (const text of response.setEncoding('utf8')) {
         const blocks = (rest + text).split('\n\n')
         rest = blocks.pop() ?? ''
         yield * blocks.flatMap(toMessage)
@@ -85,22 +82,28 @@ export function createApiClient ({ url, token }, { timeoutMs, fetch = globalThis
 
   /** @param {Response} response */
   async function readBody (response) {
-    const text = await response.text()
-    if (!/^application\/(problem\+)?json\b/.test(response.headers.get('content-type') ?? '')) {
-      throw new DeckError('no-master', `${url} answers, but not as a clusterdeck master does (HTTP ${response.status})`)
+    const { statusCode: status = 0, headers } = response
+    const content = await text(response)
+    if (!/^application\/(problem\+)?json\b/.test(headers['content-type'] ?? '')) {
+      throw new DeckError('no-master', `${url} answers, but not as a clusterdeck master does (HTTP ${status})`)
     }
-    const body = JSON.parse(text)
-    if (response.ok) return body
-    throw toDeckError(response.status, body)
+    const body = JSON.parse(content)
+    if (isOk(response)) return body
+    throw toDeckError(status, body)
   }
 
   /** @param {any} error */
   function explained (error) {
     if (error instanceof DeckError) return error
     if (signal.aborted) return timedOut(timeoutMs)
-    const reason = error?.cause?.code ?? error?.cause?.message ?? error?.message
+    const reason = error?.code ?? error?.message
     return new DeckError('no-master', `no master answers at ${url} (${reason})`, { cause: error })
   }
+}
+
+/** @param {Response} response */
+function isOk ({ statusCode = 0 }) {
+  return statusCode >= 200 && statusCode < 300
 }
 
 /** @param {string} block of a stream, WHATWG HTML, 9.2.6 */

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
+import { request } from './http.js'
 import { eventsText, statusText } from './output.js'
 
 /**
@@ -125,7 +126,7 @@ async function isGone ({ pid, url }, signal) {
       if (error.code !== 'EPERM') return true
     }
   }
-  return fetch(`${url}/healthz`, { signal, headers: { connection: 'close' } }).then(() => false, () => !signal.aborted)
+  return request(`${url}/healthz`, { signal, headers: {} }).then((response) => !response.resume(), () => !signal.aborted)
 }
 
 /** @param {() => boolean | Promise<boolean>} isDone @param {AbortSignal} signal @param {number} timeoutMs */

@@ -1,6 +1,5 @@
 import { createWriteStream } from 'node:fs'
 import path from 'node:path'
-import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { ID } from '../config/id.js'
@@ -36,16 +35,16 @@ export async function diagnose ({ api, options, cwd, print, tell, timeoutMs }, w
   const file = path.resolve(cwd, options.output ?? nameIn(response))
   try {
     // It may hold secrets, and nothing that is there is overwritten.
-    await pipeline(Readable.fromWeb(/** @type {any} */ (response.body)), createWriteStream(file, { flags: 'wx', mode: 0o600 }))
+    await pipeline(response, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
   } catch (/** @type {any} */ error) {
     throw new DeckError('diagnostics-failed', `${file} cannot be written (${error.code ?? error.message}); the master keeps the file as diagnostics ${item.id}`, { cause: error })
   }
   print(options.json ? JSON.stringify({ ...item, file }, null, 2) : file)
 }
 
-/** @param {Response} response @returns {string} without any folder, whatever it says */
+/** @param {import('./api-client.js').Response} response @returns {string} without any folder, whatever it says */
 function nameIn (response) {
-  const [, name] = /filename="([\w.-]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? []
+  const [, name] = /filename="([\w.-]+)"/.exec(response.headers['content-disposition'] ?? '') ?? []
   return path.basename(name ?? 'diagnostics')
 }
 

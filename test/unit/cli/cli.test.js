@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
+import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
@@ -292,6 +293,14 @@ test('the token of this folder is sent to no other address', async (t) => {
   assert.deepEqual(seen, ['Bearer given', 'Bearer flag'])
 })
 
+test('a connection that is closed as soon as it is open leads to no master either', async (t) => {
+  for (const end of /** @type {const} */ (['destroy', 'end', 'resetAndDestroy'])) {
+    const url = await listen(t, /** @type {any} */ (net.createServer((socket) => socket.on('error', () => {})[end]())))
+    const { code, stdout, stderr } = await dataFolder(t, { adminUrl: url })('status --timeout 5s')
+    assert.deepEqual([code, stdout, stderr], [5, '', `clusterdeck: no master answers at ${url} (ECONNRESET)\n`], end)
+  }
+})
+
 test('something else on the port is no master', async (t) => {
   const url = await serve(t, (_req, res) => res.writeHead(404, { 'content-type': 'text/html' }).end('<h1>nginx</h1>'))
   const { code, stderr } = await dataFolder(t, { adminUrl: url })('status')
@@ -353,7 +362,7 @@ function serve (t, handler) {
 function listen (t, server) {
   t.after(() => {
     server.close()
-    server.closeAllConnections()
+    server.closeAllConnections?.()
   })
   return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${/** @type {any} */ (server.address()).port}`)))
 }
