@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { createMilestone } from '../system/milestone.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
+import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 import { KEPT_VARIABLE, noteExit, tell } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
@@ -24,6 +25,8 @@ const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs:
 export function keep ({ script, args, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
   const held = /** @type {Map<string, { handle: any, data: unknown, from?: Master }>} */ (takeInheritedSockets({ say }))
   const ownPids = /** @type {Set<number | undefined>} */ (new Set())
+  // The masters are in sessions of their own, and have none.
+  const hasTerminal = hasControllingTerminal()
   // null while it waits to start one; `next`: the one that is to take over in an upgrade
   let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
   let predecessor = /** @type {{ pid: number | undefined, code: number | null, signal: string | null } | null} */ (null)
@@ -94,6 +97,11 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
 
   /** @param {NodeJS.Signals} signal */
   function forward (signal) {
+    if (signal === 'SIGHUP' && hasTerminal) {
+      // A shell passes on what the kernel has sent already.
+      if (!stopSignal) forward('SIGTERM')
+      return
+    }
     const isStop = STOP_SIGNALS.includes(signal)
     const isAgain = stopSignal !== null
     if (isStop) stopSignal = signal

@@ -1,3 +1,5 @@
+import { hasControllingTerminal } from './terminal.js'
+
 /** @type {NodeJS.Signals[]} those that a terminal sends included */
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT']
 /** @type {NodeJS.Signals[]} */
@@ -7,16 +9,18 @@ export const SIGNALS = [...STOP_SIGNALS, 'SIGHUP', 'SIGUSR2']
  * What an operator means by a signal to the master. Returns a function that stops listening.
  * @param {{ onStop: () => void, onKill: () => void, onDeploy: () => void, onRestart: () => void }} actions
  *   `onKill`: asked to stop a second time
- * @param {NodeJS.Process} [source]
+ * @param {{ source?: NodeJS.Process, hasTerminal?: boolean }} [options] `hasTerminal`: a hang-up is the end of it, and no order to deploy
  */
-export function listenForSignals ({ onStop, onKill, onDeploy, onRestart }, source = process) {
+export function listenForSignals ({ onStop, onKill, onDeploy, onRestart }, { source = process, hasTerminal = hasControllingTerminal() } = {}) {
   let isStopping = false
   const stop = () => {
     if (isStopping) return onKill()
     isStopping = true
     onStop()
   }
-  const handlers = Object.entries({ ...Object.fromEntries(STOP_SIGNALS.map((signal) => [signal, stop])), SIGHUP: onDeploy, SIGUSR2: onRestart })
+  // A shell passes on what the kernel has sent already, so a second one means nothing more.
+  const hangUp = () => { if (!isStopping) stop() }
+  const handlers = Object.entries({ ...Object.fromEntries(STOP_SIGNALS.map((signal) => [signal, stop])), SIGHUP: hasTerminal ? hangUp : onDeploy, SIGUSR2: onRestart })
 
   for (const [signal, handler] of handlers) source.on(signal, handler)
   return () => {
