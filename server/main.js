@@ -257,7 +257,7 @@ function run (tools, past, cluster, { admin, ending }) {
 
   supervisor.running.then(() => {
     releases.settleFirst(release.id)
-    terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), signInLink: admin.signInLink(), bootMs: Math.round(performance.now() - startTime) })
+    terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs: Math.round(performance.now() - startTime) })
   })
   supervisor.startBlocked.then(({ message }) => {
     terminal.fail(message)

@@ -20,8 +20,6 @@ const SERVER_OPTIONS = Object.freeze({
 })
 const MAX_CONNECTIONS = 512
 const CLOSE_GRACE_MS = 1_000
-// The link that is printed at start may be clicked in tomorrow's terminal; it is still gone once used.
-const START_LINK_TTL_MS = 24 * 60 * 60_000
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 
 const SILENT_LOG = { error () {}, warn () {} }
@@ -92,7 +90,7 @@ export function createAdmin ({
     /** @returns {string} a link that signs in whoever opens it first */
     signInLink () {
       if (!open) throw new DeckError('listen-failed', 'The admin port is not open yet')
-      return `${open.url}/sign-in?code=${links.create(START_LINK_TTL_MS).code}`
+      return `${open.url}/sign-in?code=${links.create().code}`
     },
 
     /** Signs everybody out, on this port and in the history. */

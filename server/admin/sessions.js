@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
 import { stringifySetCookie } from 'cookie'
+import { schemeOf } from '../api/scheme.js'
 
 /**
  * Who asks: the token's holder, or a browser with a session. The secret of a session lives in its cookie alone;
@@ -58,13 +59,13 @@ export function createSessions ({ store, token, ttlMs, cookieName, now = Date.no
       return typeof candidate === 'string' && timingSafeEqual(sha256(candidate), tokenHash)
     },
 
-    /** @returns {string} the Set-Cookie value of a new session */
-    open () {
+    /** @param {IncomingMessage} req @returns {string} the Set-Cookie value of a new session */
+    open (req) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
       const session = { hash: hashOf(secret), createdAt: now(), expiresAt: now() + ttlMs }
       remember(session)
       tryStore('keep a new session', () => store.create(session))
-      return setCookie(secret, Math.floor(ttlMs / 1000))
+      return setCookie(req, secret, Math.floor(ttlMs / 1000))
     },
 
     /**
@@ -74,7 +75,7 @@ export function createSessions ({ store, token, ttlMs, cookieName, now = Date.no
     close (req) {
       const session = findSession(req)
       if (session) end(session.hash)
-      return setCookie('', 0)
+      return setCookie(req, '', 0)
     },
 
     /** Ends every session, here and on the disk. */
@@ -142,8 +143,8 @@ export function createSessions ({ store, token, ttlMs, cookieName, now = Date.no
     return createHmac('sha256', tokenHash).update(secret).digest('base64url')
   }
 
-  function setCookie (/** @type {string} */ value, /** @type {number} */ maxAge) {
-    return stringifySetCookie({ name: cookieName, value, maxAge, path: '/', httpOnly: true, sameSite: 'lax' })
+  function setCookie (/** @type {IncomingMessage} */ req, /** @type {string} */ value, /** @type {number} */ maxAge) {
+    return stringifySetCookie({ name: cookieName, value, maxAge, path: '/', httpOnly: true, sameSite: 'lax', secure: schemeOf(req) === 'https' })
   }
 }
 

@@ -6,6 +6,7 @@ import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
  */
 
 const MAX_LINKS = 100
+const LINK_TTL_MS = 15 * 60_000
 
 /**
  * @param {object} [parts]
@@ -18,10 +19,10 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
   const links = new Map()
 
   return {
-    /** @param {number} ttlMs @returns {{ code: string, expiresAt: number }} */
-    create (ttlMs) {
+    /** @returns {{ code: string, expiresAt: number }} */
+    create () {
       const code = randomBytes(32).toString('base64url')
-      const expiresAt = now() + ttlMs
+      const expiresAt = now() + LINK_TTL_MS
       links.set(hashOf(code), { expiresAt, isUsed: false })
       forgetSurplus()
       return { code, expiresAt }
@@ -41,11 +42,11 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
     }
   }
 
-  // Expired ones first, then the oldest; the one printed at start is spared as long as it can be.
+  // Expired ones first, then the oldest.
   function forgetSurplus () {
     for (const [hash, link] of links) if (link.expiresAt <= now()) links.delete(hash)
-    const [first, ...others] = links.keys()
-    if (links.size > MAX_LINKS) links.delete(others[0] ?? first)
+    const [oldest] = links.keys()
+    if (links.size > MAX_LINKS) links.delete(oldest)
   }
 }
 

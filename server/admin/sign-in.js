@@ -46,7 +46,7 @@ export function signInRouter ({ sessions, links, views, limits }) {
   router.get('/sign-in', (req, res) => {
     const { code, next, state } = queryOf(req)
     const outcome = code === null ? null : redeem(req, code)
-    if (outcome === 'valid') return enter(res, next)
+    if (outcome === 'valid') return enter(req, res, next)
     if (req.auth) return res.redirect(303, safePath(next))
     if (outcome) return showPage(res, 401, NOTICES[outcome], next)
     return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : null, next)
@@ -55,7 +55,7 @@ export function signInRouter ({ sessions, links, views, limits }) {
   router.post('/sign-in', requireOwnPage, express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTES, inflate: false, parameterLimit: 10 }), limitAttempts, (req, res) => {
     const { token, next } = req.body ?? {}
     // A token that is pasted brings its line end along.
-    if (sessions.isToken(String(token ?? '').trim())) return enter(res, next)
+    if (sessions.isToken(String(token ?? '').trim())) return enter(req, res, next)
     return showPage(res, 401, NOTICES.wrongToken, next)
   })
 
@@ -73,8 +73,8 @@ export function signInRouter ({ sessions, links, views, limits }) {
     return CODE_SHAPE.test(code) ? links.redeem(code) : 'unknown'
   }
 
-  function enter (/** @type {express.Response} */ res, /** @type {unknown} */ next) {
-    res.append('Set-Cookie', sessions.open())
+  function enter (/** @type {express.Request} */ req, /** @type {express.Response} */ res, /** @type {unknown} */ next) {
+    res.append('Set-Cookie', sessions.open(req))
     return res.redirect(303, safePath(next))
   }
 

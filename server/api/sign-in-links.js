@@ -1,6 +1,5 @@
 import { DeckError } from '../errors.js'
-
-const LINK_TTL_MS = 15 * 60_000
+import { schemeOf } from './scheme.js'
 
 /**
  * One-time sign-in links for whoever holds the token (`clusterdeck open`). A session cannot make one: it would
@@ -14,9 +13,9 @@ export function signInLinkResources ({ links }) {
       POST: {
         handle ({ auth, req }) {
           if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links require the token, not a session')
-          const { code, expiresAt } = links.create(LINK_TTL_MS)
+          const { code, expiresAt } = links.create()
           // The name that the caller used is one that the caller can reach, and the guard has checked it.
-          const url = `http://${req.headers.host}/sign-in?code=${code}`
+          const url = `${schemeOf(req)}://${req.headers.host}/sign-in?code=${code}`
           return { status: 201, body: { url, expiresAt: new Date(expiresAt).toISOString() } }
         }
       }

@@ -10,7 +10,7 @@ const SESSION = { actor: 'dashboard', via: 'session' }
 
 test('ends a session when its time is up, however much it was used', () => {
   const { sessions, clock } = setUp()
-  const cookie = cookieOf(sessions.open())
+  const cookie = cookieOf(sessions.open(request({})))
   clock.now += TTL_MS - 1
   assert.deepEqual(sessions.authenticate(request({ cookie })), SESSION)
   clock.now += 1
@@ -21,19 +21,19 @@ test('ends a session when its time is up, however much it was used', () => {
 
 test('knows its sessions after a restart of the master', () => {
   const { sessions, restart } = setUp()
-  const cookie = cookieOf(sessions.open())
+  const cookie = cookieOf(sessions.open(request({})))
   assert.deepEqual(restart().authenticate(request({ cookie })), SESSION)
 })
 
 test('ends every session when the token is another one', () => {
   const { sessions, restart } = setUp()
-  const cookie = cookieOf(sessions.open())
+  const cookie = cookieOf(sessions.open(request({})))
   assert.equal(restart({ token: 'rotated' }).authenticate(request({ cookie })), null)
 })
 
 test('stores nothing that could sign anybody in', () => {
   const { sessions, stored } = setUp()
-  const secret = cookieOf(sessions.open()).split('=')[1]
+  const secret = cookieOf(sessions.open(request({}))).split('=')[1]
   const [session] = stored()
   assert.equal(session.hash.length, 43)
   assert.ok(!JSON.stringify(session).includes(secret))
@@ -42,7 +42,7 @@ test('stores nothing that could sign anybody in', () => {
 
 test('ends all sessions at once, on the disk too', () => {
   const { sessions, restart } = setUp()
-  const cookies = [cookieOf(sessions.open()), cookieOf(sessions.open())]
+  const cookies = [cookieOf(sessions.open(request({}))), cookieOf(sessions.open(request({})))]
   sessions.revokeAll()
   for (const cookie of cookies) {
     assert.equal(sessions.authenticate(request({ cookie })), null)
@@ -52,7 +52,7 @@ test('ends all sessions at once, on the disk too', () => {
 
 test('finds its cookie among others, those of its own name included', () => {
   const { sessions } = setUp()
-  const cookie = cookieOf(sessions.open())
+  const cookie = cookieOf(sessions.open(request({})))
   const shadow = `${NAME}=${'A'.repeat(43)}`
   assert.deepEqual(sessions.authenticate(request({ cookie: `theme=dark; ${shadow}; ${cookie}; x=${NAME}` })), SESSION)
   for (const other of ['', ';;;', '=', shadow, `other_${cookie}`, cookie.replace(NAME, 'clusterdeck_9778'), `${cookie}x`, cookie.slice(0, -1), `${NAME}=${'x'.repeat(10_000)}`]) {
@@ -72,15 +72,15 @@ test('takes the token as a bearer, and takes nothing else for it', () => {
 
 test('does not let a session make a wrong token good', () => {
   const { sessions } = setUp()
-  const cookie = cookieOf(sessions.open())
+  const cookie = cookieOf(sessions.open(request({})))
   assert.equal(sessions.authenticate(request({ cookie, authorization: 'Bearer wrong' })), null)
 })
 
 test('keeps people signed in, and lets more sign in, while the database fails', () => {
   const { sessions, store } = setUp()
-  const before = cookieOf(sessions.open())
+  const before = cookieOf(sessions.open(request({})))
   store.isBroken = true
-  const during = cookieOf(sessions.open())
+  const during = cookieOf(sessions.open(request({})))
   assert.deepEqual(sessions.authenticate(request({ cookie: before })), SESSION)
   assert.deepEqual(sessions.authenticate(request({ cookie: during })), SESSION)
   assert.equal(sessions.authenticate(request({ cookie: `${NAME}=${'A'.repeat(43)}` })), null)
@@ -92,7 +92,7 @@ test('does not revive a session that was ended while the database failed', () =>
     (sessions) => sessions.revokeAll()
   ])) {
     const { sessions, store } = setUp()
-    const cookie = cookieOf(sessions.open())
+    const cookie = cookieOf(sessions.open(request({})))
     store.isBroken = true
     end(sessions, cookie)
     store.isBroken = false
