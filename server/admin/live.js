@@ -36,6 +36,10 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   })
   /** @type {Map<string, Room>} by URL; a room without viewers does not exist */
   const rooms = new Map()
+  /** What each viewer wants to see next. @type {Map<Socket, { url: unknown, reply: unknown, timer: NodeJS.Timeout }>} */
+  const asked = new Map()
+  /** @type {WeakMap<Socket, number>} by the monotonic clock */
+  const answeredAt = new WeakMap()
   /** @type {NodeJS.Timeout | null} */
   let beat = null
   /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */
@@ -47,8 +51,9 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   io.use((socket, next) => next(authenticate(socket.request) ? undefined : new Error('unauthenticated')))
   io.on('connection', (socket) => {
     beat ??= setInterval(onBeat, BEAT_MS)
-    socket.on('watch', (url, reply) => watch(socket, url, reply))
+    socket.on('watch', (url, reply) => ask(socket, { url, reply }))
     socket.on('disconnect', () => {
+      forget(socket)
       leave(socket)
       if (io.sockets.sockets.size === 0) stopBeat()
     })
@@ -58,6 +63,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     close () {
       unsubscribe()
       stopBeat()
+      for (const socket of asked.keys()) forget(socket)
       // Not io.close(), which closes the HTTP server too, and not disconnectSockets(), after which browsers stay away:
       // they are to come back to the next master.
       io.engine.close()
@@ -71,6 +77,26 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
       socket.disconnect(true)
     }
     scheduleUpdate()
+  }
+
+  /** Nobody looks at two pages at once: of what one viewer asks for faster than we render, only the last counts. */
+  function ask (/** @type {Socket} */ socket, /** @type {{ url: unknown, reply: unknown }} */ request) {
+    const waiting = asked.get(socket)
+    if (waiting) return Object.assign(waiting, request)
+    const waitMs = (answeredAt.get(socket) ?? -Infinity) + MIN_GAP_MS - performance.now()
+    asked.set(socket, { ...request, timer: setTimeout(answer, Math.max(0, waitMs), socket) })
+  }
+
+  function answer (/** @type {Socket} */ socket) {
+    const { url, reply } = /** @type {{ url: unknown, reply: unknown }} */ (asked.get(socket))
+    forget(socket)
+    watch(socket, url, reply)
+    answeredAt.set(socket, performance.now())
+  }
+
+  function forget (/** @type {Socket} */ socket) {
+    clearTimeout(asked.get(socket)?.timer)
+    asked.delete(socket)
   }
 
   /** A viewer came, came back, or moved on: from now on it gets what changes there, beginning with all of it. */

@@ -172,3 +172,14 @@ test('closing lets viewers come back by themselves: the connection is lost, not 
   live.live.close()
   assert.equal((await gone)[0], 'transport close')
 })
+
+test('whoever asks for pages faster than they can be rendered gets the last one', async (t) => {
+  const { rendered, connect } = await startLive(t)
+  const socket = connect()
+  await heard(socket, 'connect')
+  for (let n = 0; n < 5000; n++) socket.emit('watch', `/history?q=${n}`)
+  const seen = /** @type {string[]} */ ([])
+  await new Promise((resolve) => socket.on('fragments', ({ url }) => seen.push(url) && url === '/history?q=4999' && resolve(undefined)))
+  assert.ok(seen.length <= 10, `${seen.length} answers`)
+  assert.ok(rendered.length <= 100, `${rendered.length} parts rendered`)
+})
