@@ -22,11 +22,11 @@ const MAX_NAMED = 5
  * belongs to. `isLate`: it was written after the worker had been forked, so nobody knows which content was loaded, and
  * it counts as changed.
  * @typedef {{ stamp: string | null, digest: string | null, isLate: boolean }} Mark
- * @typedef {{ since: number, marks: Map<string, Mark> }} Known
+ * @typedef {{ since: number, marks: Map<string, Mark> }} Known  `since`: the first worker that loads what is meant
  */
 
-/** @param {{ now?: () => number, readBudgetMs?: number }} [options] `now`: monotonic ms */
-export function createDrift ({ now = () => performance.now(), readBudgetMs = READ_BUDGET_MS } = {}) {
+/** @param {{ now?: () => number, time?: () => number, readBudgetMs?: number }} [options] `now`: monotonic ms; `time`: wall ms since the epoch */
+export function createDrift ({ now = () => performance.now(), time = Date.now, readBudgetMs = READ_BUDGET_MS } = {}) {
   /** @type {Map<string, Known>} the one that was asked for last comes last */
   const releases = new Map()
   /** @type {[string, Mark][]} whose content is not read yet */
@@ -39,12 +39,12 @@ export function createDrift ({ now = () => performance.now(), readBudgetMs = REA
     /**
      * Takes fingerprints of files that are not known yet; their contents are read in the next turns.
      * @param {string} release @param {unknown} files  absolute paths; the app could have sent anything
-     * @param {{ forkedAt: number }} worker  wall ms since the epoch
+     * @param {{ id: number, forkedAt: number }} worker  wall ms since the epoch
      */
-    noteLoaded (release, files, { forkedAt }) {
+    noteLoaded (release, files, { id, forkedAt }) {
       const { since, marks } = known(release)
       // One that still runs what was there before this release was deployed once more.
-      if (forkedAt < since) return
+      if (id < since) return
       for (const file of pathsOf(files)) {
         if (marks.has(file) || marks.size >= MAX_FILES) continue
         const mark = toMark(file, forkedAt)
@@ -75,7 +75,7 @@ export function createDrift ({ now = () => performance.now(), readBudgetMs = REA
 
     /**
      * This release is deployed (again): what its workers from now on load is what was meant.
-     * @param {string} release @param {number} since  wall ms since the epoch
+     * @param {string} release @param {number} since  the id of the first of them
      */
     renew (release, since) {
       releases.delete(release)
@@ -116,6 +116,14 @@ export function createDrift ({ now = () => performance.now(), readBudgetMs = REA
     return false
   }
 
+  /** @param {string} file @param {number} forkedAt @returns {Mark} */
+  function toMark (file, forkedAt) {
+    const stamp = stampOf(file)
+    const writtenAtMs = stamp === null ? -Infinity : writtenAt(stamp)
+    // What is yet to be written by this clock was written by one that has been set back since: that says nothing.
+    return { stamp, digest: null, isLate: writtenAtMs > forkedAt && writtenAtMs <= time() }
+  }
+
   function readOn () {
     isReading = unread.length > 0
     if (!isReading) {
@@ -134,12 +142,6 @@ export function createDrift ({ now = () => performance.now(), readBudgetMs = REA
     }
     readOn()
   }
-}
-
-/** @param {string} file @param {number} forkedAt @returns {Mark} */
-function toMark (file, forkedAt) {
-  const stamp = stampOf(file)
-  return { stamp, digest: null, isLate: stamp !== null && writtenAt(stamp) > forkedAt }
 }
 
 /** @param {unknown} files @returns {string[]} */

@@ -45,7 +45,7 @@ test('what workers load goes to the fingerprints of their release; a message tha
   const { calls, time, last } = supervised(t)
   last().onMessage({ type: 'files', files: ['/srv/app.js'] })
   for (const files of [undefined, null, 'app.js', { length: 1 }]) last().onMessage({ type: 'files', files })
-  assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { forkedAt: time }], ['loaded', ['/srv/app.js']]])
+  assert.deepEqual(calls, [['noteLoaded', 'r1', ['/srv/app.js'], { id: 1, forkedAt: time }], ['loaded', ['/srv/app.js']]])
 })
 
 test('no fingerprints are taken where nobody edits', (t) => {
@@ -55,10 +55,10 @@ test('no fingerprints are taken where nobody edits', (t) => {
 })
 
 test('a deploy takes fingerprints anew and does not ask for drift; what is about to fork asks, and nothing else', (t) => {
-  const { supervisor, calls, time, last } = supervised(t)
+  const { supervisor, calls, last } = supervised(t)
   last().onMessage({ type: 'ready' })
   supervisor.dispatch({ type: 'rollout', kind: 'deploy', release: { ...NEW_RELEASE, id: 'r2', createdAt: '' }, actor: 'api' })
-  assert.deepEqual(calls, [['renew', 'r2', time]])
+  assert.deepEqual(calls, [['renew', 'r2', 2]], 'from the next worker on')
   last().onExit({ code: 1, signal: null, error: null })
   assert.equal(calls.length, 1, 'the deploy has failed, and the old worker serves on')
   supervisor.dispatch({ type: 'scale', workers: 1, actor: 'api' })
