@@ -5,6 +5,9 @@ import path from 'node:path'
 import { createStandIn, failListen } from './stand-in.js'
 import { socketKey } from './protocol.js'
 
+/** How each server was asked to listen: node:cluster forgets what it does not know. @type {WeakMap<object, any>} */
+const orders = new WeakMap()
+
 /**
  * Tells of every server of this process: when it is asked to listen, and from when to when it does.
  * The one prototype that clusterdeck patches; the call itself is Node's own.
@@ -23,6 +26,7 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
 
   net.Server.prototype.listen = function listen (/** @type {any[]} */ ...args) {
     onListen(this)
+    orders.set(this, args[0])
     if (!opening.has(this)) watch(this, isFixed(args[0]))
     return /** @type {any} */ (nodeListen).apply(this, args)
   }
@@ -101,6 +105,7 @@ export function shareSockets ({ channel, drain, deferral }) {
     if (drain.isDraining()) return
 
     const query = toQuery(options, indexes)
+    if (query.port === -1) query.mode = socketMode(orders.get(server))
     waiting.set(++seq, (reply, handle) => {
       if (reply.errno) return refuse(server, query, reply, callback)
       if (reply.isStandIn) return standIn(server, query, callback)
@@ -153,6 +158,18 @@ function toQuery ({ address, port, addressType, fd, flags }, indexes) {
   const query = { address: isPath ? path.resolve(address) : address, port, addressType, fd, flags, index: 0 }
   query.index = indexes.take(query)
   return query
+}
+
+/**
+ * The permissions that node gives to a Unix socket, see net.Server's `listen`.
+ * @param {any} order the first argument of `listen`
+ */
+function socketMode (order) {
+  // To read it is deprecated, as another thread could make a file meanwhile.
+  const mask = process.umask(0o077)
+  process.umask(mask)
+  const { readableAll, writableAll } = Object(order)
+  return (0o777 & ~mask) | (readableAll ? 0o444 : 0) | (writableAll ? 0o222 : 0)
 }
 
 /** @param {string} address of a Unix socket, which has no path then: unix(7) */

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import dgram from 'node:dgram'
-import { linkSync, lstatSync, rmSync } from 'node:fs'
+import { chmodSync, linkSync, lstatSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
@@ -248,8 +248,10 @@ function bindUnixSocket (query, file) {
   const isTooLong = Buffer.byteLength(boundName) > MAX_UNIX_PATH_BYTES
   const handle = createHandle(isTooLong ? query : { ...query, address: boundName })
   if (typeof handle === 'number') return { errno: handle }
-  if (isTooLong) return { handle }
   try {
+    // Before anybody listens there: the master's own umask is not the app's.
+    if (query.mode !== undefined) chmodSync(isTooLong ? file : boundName, query.mode & 0o777)
+    if (isTooLong) return { handle }
     linkSync(boundName, file)
     return { handle, file }
   } catch (/** @type {any} */ error) {

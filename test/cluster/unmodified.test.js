@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { lookup } from 'node:dns/promises'
-import { symlink } from 'node:fs/promises'
+import { stat, symlink } from 'node:fs/promises'
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
@@ -112,6 +112,17 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
     await assert.rejects(ask(), { code: 'ENOENT' })
   })
+
+  for (const [how, env, mode] of /** @type {[string, Record<string, string>, number][]} */ ([
+    ['under its own umask', { UMASK: '077' }, 0o700], ['under a wide one', { UMASK: '0' }, 0o777], ['for all', { UMASK: '077', ALL: 'on' }, 0o766]
+  ])) {
+    test(`a Unix socket ${how} has the permissions that node would give it`, async (t) => {
+      const socketPath = path.join(tempFolder(), 'app.sock')
+      const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1, env: { SOCKET_PATH: socketPath, ...env } })
+      await deck.until({ ready: 1 })
+      assert.equal((await stat(socketPath)).mode & 0o777, mode)
+    })
+  }
 
   test('a WebSocket echo', async (t) => {
     const { deck, url } = await run(t, 'websocket-echo.js')
