@@ -5,6 +5,8 @@ import { createHttp2Sessions } from './http2-sessions.js'
 
 /** After the grace period: a response that had promised keep-alive before the drain may leave an idle connection. */
 const CUT_INTERVAL_MS = 100
+/** New connections, while they serve. */
+const SWEEP_EVERY = 1024
 /** How long an app that hears only the shutdown message gets. */
 const SHUTDOWN_MESSAGE_GRACE_MS = 1000
 
@@ -50,10 +52,16 @@ export function createDrain ({ onDrained }) {
 
   function keep (/** @type {any} */ server, /** @type {any} */ socket) {
     connections.set(socket, server)
+    if (connections.size % SWEEP_EVERY === 0) forgetPassedOn()
     socket.once('close', () => {
       connections.delete(socket)
       finishIfEmpty()
     })
+  }
+
+  /** A connection that the app has sent to another process is that one's now, and nobody tells of it. */
+  function forgetPassedOn () {
+    for (const socket of connections.keys()) if (!socket._handle && !socket.destroyed) connections.delete(socket)
   }
 
   /** @param {{ idleGraceMs: number }} message */
@@ -73,6 +81,7 @@ export function createDrain ({ onDrained }) {
     // EBADF: closed meanwhile. What comes from now on is for the other workers.
     for (const handle of datagrams) handle.recvStop()
     cutting = setTimeout(() => { cutting = setInterval(cutIdle, CUT_INTERVAL_MS) }, idleGraceMs)
+    forgetPassedOn()
     finishIfEmpty()
   }
 
@@ -89,11 +98,13 @@ export function createDrain ({ onDrained }) {
 
   function cutIdle () {
     http2Sessions.close()
+    forgetPassedOn()
     for (const server of new Set(connections.values())) server.closeIdleConnections?.()
     for (const [socket, server] of connections) {
       // Node does not count a connection as idle before its first request.
       if (server.closeIdleConnections && socket.bytesRead === 0) socket.destroy()
     }
+    finishIfEmpty()
   }
 
   function finishIfEmpty () {

@@ -9,8 +9,8 @@
 /**
  * Which socket a server asks for: the fields of node:cluster's own query, see lib/internal/cluster/child.js.
  * `port` is -1 for a Unix socket, whose absolute path is then in `address`; `addressType` is `udp4` or `udp6` for UDP. `index` tells a worker's second server on
- * the same address, as `port: 0` twice, from its first.
- * @typedef {{ address: string | null, port: number | null, addressType: number | string, fd: number | undefined, flags: number | undefined, index: number }} SocketQuery
+ * the same address, as `port: 0` twice, from its first. `mode`: the permissions of a Unix socket.
+ * @typedef {{ address: string | null, port: number | null, addressType: number | string, fd: number | undefined, flags: number | undefined, index: number, mode?: number }} SocketQuery
  */
 
 /**
@@ -29,6 +29,7 @@
  *   | { type: 'diagnosed', id: number, error: string | null }
  *   | { type: 'files', files: string[] }
  *   | { type: 'crashing', errorName: string, errorMessage: string }
+ *   | { type: 'crash-note', note: import('./crash-note.js').CrashNote }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `probed`: why the probe does not find it ready yet; `probe`: what it found in the end.
@@ -38,6 +39,7 @@
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `files`: absolute paths of what it has loaded as code since it last said so.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
+ * `crash-note`: what it dies of, where it could not leave a file.
  */
 
 /**
@@ -106,7 +108,7 @@ export function statusClass (code) {
 /** Set for the worker alone: the preload removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
 
-const COMMAND = 'NODE_CLUSTERDECK'
+export const COMMAND = 'NODE_CLUSTERDECK'
 
 /** What an app hears before its SIGTERM. @param {ShutdownMessage} kind */
 export function shutdownMessage (kind) {

@@ -65,7 +65,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       [BOOT_VARIABLE]: JSON.stringify(settings)
     })
     const isRefusedUntilReady = dispatch === 'round-robin' && isAsked(ready)
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { isRefusedUntilReady, message: stop.message })
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isRefusedUntilReady, message: stop.message })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)

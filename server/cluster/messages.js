@@ -25,16 +25,16 @@ const MAX_RESOURCES = 50
  * @param {(query: any, errno: number) => boolean} parts.onBindFailed  whether the start ends with it
  * @param {(files: unknown[]) => void} parts.onLoaded
  * @param {(worker: number, reply: any) => void} parts.onDiagnosed
- * @param {(worker: number, message: string) => void} parts.onUnreadable
+ * @param {Pick<ReturnType<typeof import('./nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
  */
-export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, onUnreadable }) {
+export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, nonsense }) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
       if (!handles.has(worker)) return
-      if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(hear, BLOCKED_RETRY_MS, worker, request)
+      if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
       const { handle, ...reply } = sockets.request(worker, { query, data })
-      if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(hear, BLOCKED_RETRY_MS, worker, request)
+      if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
       handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
     },
     'release-socket': (/** @type {number} */ worker, /** @type {any} */ { key }) => sockets.release(worker, key),
@@ -56,7 +56,7 @@ export function createMessages ({ state, handles, receive, sockets, watchdog, vi
     files (/** @type {number} */ worker, /** @type {any} */ { files }) {
       const known = state().workers[worker]
       if (!known || !Array.isArray(files)) return
-      if (mayChange(state().releases[known.release])) drift.noteLoaded(known.release, files, { forkedAt: Date.parse(known.startedAt) })
+      if (mayChange(state().releases[known.release])) drift.noteLoaded(known.release, files, { id: worker, forkedAt: Date.parse(known.startedAt) })
       onLoaded(files)
     },
     drained: (/** @type {number} */ worker) => receive({ type: 'worker-drained', worker }),
@@ -71,11 +71,17 @@ export function createMessages ({ state, handles, receive, sockets, watchdog, vi
 
   /** @param {number} worker @param {any} body */
   function hear (worker, body) {
+    const { type } = Object(body)
+    if (nonsense.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) take(worker, body)
+  }
+
+  /** @param {number} worker @param {any} body */
+  function take (worker, body) {
     try {
       watchdog.heard(worker, body)
       if (Object.hasOwn(messages, body.type)) messages[/** @type {keyof typeof messages} */ (body.type)](worker, body)
     } catch (/** @type {any} */ error) {
-      onUnreadable(worker, `a message that cannot be read: ${error.message}`)
+      nonsense.hear(worker, `a message that cannot be read: ${error.message}`)
     }
   }
 }

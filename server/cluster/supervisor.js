@@ -10,6 +10,7 @@ import { createEffects } from './effects.js'
 import { createInbox } from './inbox.js'
 import { toMemory } from './memory.js'
 import { createMessages } from './messages.js'
+import { createNonsense } from './nonsense.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
 import { createSockets } from './sockets.js'
 import { createWatchdog } from './watchdog.js'
@@ -68,6 +69,7 @@ export function createSupervisor (initialState, {
     listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => its === 'ready' && !orphan && handles.has(id)),
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
+  const nonsense = createNonsense({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
   const hear = createMessages({
     state: () => state,
     handles,
@@ -82,7 +84,7 @@ export function createSupervisor (initialState, {
     onBindFailed,
     onLoaded: (files) => loaded(files),
     onDiagnosed: (worker, reply) => diagnosed(worker, reply),
-    onUnreadable: (worker, message) => events.publish({ type: 'unexpected', worker, message })
+    nonsense
   })
 
   const effects = createEffects({ handles, deadlines, sockets, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished: finished.reach })
@@ -193,16 +195,17 @@ export function createSupervisor (initialState, {
   /** @param {any} input @returns {import('../lifecycle/state.js').Refusal | null} */
   function turn (input) {
     const stamp = { at: now(), time: time(), random: random() }
+    const { nextWorker } = state
     const result = reduceWithDrift(state, { ...input, ...stamp }, drift.look)
     state = result.state
-    noteDeploy(stamp.time)
+    noteDeploy(nextWorker)
     for (const event of result.events) events.publish(event.type === 'worker.exited' ? autopsy.record(event, state.releases[event.release]?.path ?? null) : event)
     for (const command of result.commands) attempt(command)
     if (state.phase === 'running') running.reach()
     return result.refusal
   }
 
-  /** @param {number} since wall ms: what is loaded from now on is what this deploy means, also of a release that is known */
+  /** @param {number} since the first worker that loads what this deploy means, also of a release that is known */
   function noteDeploy (since) {
     const { rollout } = state
     if (rollout?.kind !== 'deploy' || !rollout.to || rollout.id === lastDeploy) return
@@ -227,6 +230,7 @@ export function createSupervisor (initialState, {
         onOnline: () => receive({ type: 'worker-online', worker }),
         onMessage: (body) => hear(worker, body),
         onAppMessage: (message) => heardFromApp(worker, message),
+        onNonsense: (reason) => nonsense.hear(worker, reason),
         onExit: (exit) => exited(worker, exit)
       })
       handles.set(worker, handle)
@@ -251,6 +255,7 @@ export function createSupervisor (initialState, {
     handles.delete(worker)
     vitals.left(worker)
     sockets.forget(worker)
+    nonsense.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
   }
 

@@ -1,9 +1,14 @@
 import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { identify } from '../system/process-identity.js'
+import { within } from '../system/within.js'
+import { guardChannel } from './channel-guard.js'
 import { refuseUntilReady } from './refuse-until-ready.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
+
+/** How long the channel of a process that has ended is read on, where a child of it keeps that open. */
+const LAST_WORDS_MS = 200
 
 /**
  * The master's view of one worker process: what can be told to it, and what is heard from it.
@@ -13,15 +18,19 @@ import { refuseUntilReady } from './refuse-until-ready.js'
  * @param {() => void} hooks.onOnline
  * @param {(body: any) => void} hooks.onMessage  a message of workers/protocol.js
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
+ * @param {(reason: string) => void} hooks.onNonsense  of a message that was dropped
  * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
  * @param {WorkerFiles} files
- * @param {{ isRefusedUntilReady?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isRefusedUntilReady`: it gets no connection from this process before `accept`
+ * @param {{ dispatch?: 'shared' | 'round-robin', isRefusedUntilReady?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isRefusedUntilReady`: it gets no connection from this process before `accept`
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onExit }, { crashFile, orderFile }, { isRefusedUntilReady = false, message = 'object' } = {}) {
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onNonsense, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isRefusedUntilReady = false, message = 'object' } = {}) {
   const { process: child } = worker
+  guardChannel(child, { dispatch, onNonsense })
   const accept = isRefusedUntilReady ? refuseUntilReady(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false
+  /** @type {unknown} */
+  let crashNote
   /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */
   let unheard = []
 
@@ -30,9 +39,15 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
   child.on('internalMessage', (message) => {
     const body = unwrap(message)
     if (body?.type === 'hello') hear()
+    else if (body?.type === 'crash-note') crashNote = body.note
     else if (body) onMessage(body)
   })
-  child.once('exit', (code, signal) => leave({ code, signal, error: takeCrashNote(crashFile, code) }))
+  child.once('exit', (code, signal) => {
+    const error = takeCrashNote(crashFile, code, crashNote)
+    if (error || !code || !child.connected) return leave({ code, signal, error })
+    // What it has sent of its end may still be on its way.
+    within(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS).then(() => leave({ code, signal, error: takeCrashNote(crashFile, code, crashNote) }))
+  })
   // A process that could not be spawned has no 'exit'; a failed send is answered by the 'exit' to come.
   worker.on('error', (error) => {
     if (child.pid === undefined) leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })

@@ -1,0 +1,85 @@
+import { COMMAND } from '../../workers/protocol.js'
+
+/** What the worker's side of node:cluster says to its primary, by how connections are dispatched. */
+const CLUSTER_ACTS = Object.freeze({
+  shared: new Set(['online', 'exitedAfterDisconnect']),
+  // `undefined`: the answer to what the primary has said.
+  'round-robin': new Set(['online', 'exitedAfterDisconnect', 'queryServer', 'listening', 'close', undefined])
+})
+/** The longest line that is kept in memory until it is whole: above all a list of files that a worker has loaded. */
+const MAX_LINE_CHARS = 4 * 1024 * 1024
+
+/**
+ * Stands between a worker's IPC channel and everything that listens to it, Node itself included: Node trusts the other
+ * end, and throws in this process at one message that makes no sense to it. The code of the app can send anything there.
+ * @param {any} child a worker's process
+ * @param {{ dispatch: 'shared' | 'round-robin', onNonsense: (reason: string) => void }} options `onNonsense`: of each message that was dropped
+ */
+export function guardChannel (child, { dispatch, onNonsense }) {
+  const emit = child.emit
+  const acts = CLUSTER_ACTS[dispatch]
+  guardReading(child, onNonsense)
+
+  child.emit = function (/** @type {string} */ name, /** @type {any} */ message, /** @type {any} */ handle) {
+    if (name !== 'internalMessage') return emit.apply(child, arguments)
+    try {
+      return take(message, handle)
+    } catch (/** @type {any} */ error) {
+      onNonsense(`a message that Node cannot take: ${error.message}`)
+      return true
+    }
+  }
+
+  /** @param {any} message @param {any} handle @returns {boolean} */
+  function take (message, handle) {
+    const { cmd } = message
+    if (cmd === COMMAND) return emit.call(child, 'internalMessage', message)
+    if (cmd === 'NODE_HANDLE') return refuseHandle(message, handle)
+    if (isAnswer(cmd) ? Array.isArray(child._handleQueue) : cmd === 'NODE_CLUSTER' && acts.has(message.act)) return emit.call(child, 'internalMessage', message)
+    onNonsense(`a message of Node's own that nobody expects: ${String(cmd).slice(0, 50)} ${String(message.act ?? '').slice(0, 50)}`)
+    return true
+  }
+
+  /** No worker has anything to hand over: what it sends along is closed, as nobody here would ever do. @param {any} message @param {any} handle @returns {boolean} */
+  function refuseHandle (message, handle) {
+    handle?.close()
+    child.send({ cmd: 'NODE_HANDLE_ACK' }, undefined, undefined, () => {})
+    const { msg } = message
+    if (String(msg?.cmd).startsWith('NODE_')) return take(msg, null)
+    return msg === undefined || emit.call(child, 'message', msg)
+  }
+}
+
+/** @param {unknown} cmd of the acknowledgement of a handle, which Node expects only after it has sent one */
+function isAnswer (cmd) {
+  return cmd === 'NODE_HANDLE_ACK' || cmd === 'NODE_HANDLE_NACK'
+}
+
+/**
+ * What is no JSON, or has no end, is left out; the lines behind it are read again.
+ * @param {any} child @param {(reason: string) => void} onNonsense
+ */
+function guardReading (child, onNonsense) {
+  const channel = bySymbol(child, 'kChannelHandle')?.value
+  const onread = channel?.onread
+  const rest = channel && bySymbol(channel, 'kJSONBuffer')?.key
+  // One of the internals that are used here is another one in this version of Node.
+  if (typeof onread !== 'function' || rest === undefined) return
+
+  channel.onread = function () {
+    try {
+      onread.apply(channel, arguments)
+      if (channel[rest].length <= MAX_LINE_CHARS) return
+      onNonsense(`a message of more than ${MAX_LINE_CHARS} characters`)
+    } catch (/** @type {any} */ error) {
+      onNonsense(`a message that is no JSON: ${error.message}`)
+    }
+    channel[rest] = ''
+  }
+}
+
+/** @param {any} object @param {string} description @returns {{ key: symbol, value: any } | null} */
+function bySymbol (object, description) {
+  const key = Object.getOwnPropertySymbols(object).find((symbol) => symbol.description === description)
+  return key === undefined ? null : { key, value: object[key] }
+}
