@@ -48,10 +48,11 @@ export function describeCrash (error, origin, requests) {
 function describe (error, maxStackChars) {
   try {
     if (error instanceof Error) {
+      const stack = textOf(error, 'stack')
       return {
-        errorName: clip(error.name, MAX_NAME_CHARS),
-        errorMessage: clip(error.message, MAX_TEXT_CHARS),
-        stack: typeof error.stack === 'string' ? clip(error.stack, maxStackChars) : null
+        errorName: clip(textOf(error, 'name') ?? 'Error', MAX_NAME_CHARS),
+        errorMessage: clip(textOf(error, 'message') ?? '(it cannot be read)', MAX_TEXT_CHARS),
+        stack: stack && clip(stack, maxStackChars)
       }
     }
     return { errorName: error === null ? 'null' : typeof error, errorMessage: clip(typeof error === 'string' ? error : inspect(error, { depth: 2 }), MAX_TEXT_CHARS), stack: null }
@@ -87,6 +88,15 @@ function belowOf (error) {
     return [...('cause' in error ? [error.cause] : []), ...(Array.isArray(errors) ? errors.slice(0, MAX_CAUSES) : [])]
   } catch {
     return []
+  }
+}
+
+/** @param {Error} error @param {'name' | 'message' | 'stack'} property @returns {string | null} null: it is no text, or its getter throws */
+function textOf (error, property) {
+  try {
+    return typeof error[property] === 'string' ? error[property] : null
+  } catch {
+    return null
   }
 }
 

@@ -3,29 +3,40 @@ import { describeCrash } from './crash-note.js'
 
 /**
  * Leaves the error that ends this process in a file for the master. Written synchronously: what a dying process sends
- * over IPC can be lost with it. The 'uncaughtExceptionMonitor' changes nothing of Node's own handling; an app with a
- * handler of its own may live on, so the record says when it was written.
+ * over IPC can be lost with it, so that is the way only where there is no other. The 'uncaughtExceptionMonitor' changes
+ * nothing of Node's own handling; an app with a handler of its own may live on, so the record says when it was written.
  * @param {string} file
  * @param {object} parts
+ * @param {import('./channel.js').Channel} parts.channel
  * @param {import('./requests.js').Requests} parts.requests
  * @param {ReturnType<typeof import('./fatal-grace.js').createFatalGrace>} parts.fatalGrace
  */
-export function recordCrashes (file, { requests, fatalGrace }) {
+export function recordCrashes (file, { channel, requests, fatalGrace }) {
   process.on('uncaughtExceptionMonitor', (error, origin) => {
     // What follows from the first error while the process is on its way out is not what ended it.
     if (fatalGrace.isDying()) return fatalGrace.endNow()
-    const note = takeNote()
+    const note = takeNote(error, origin)
+    if (note) leave(note)
     fatalGrace.begin(error, origin, note)
-
-    function takeNote () {
-      try {
-        const content = describeCrash(error, origin, requests.inFlight())
-        writeFileSync(file, JSON.stringify(content), { mode: 0o600 })
-        return content
-      } catch {
-        // ENOSPC, EACCES: the error itself still reaches stderr, and the exit code the master.
-        return null
-      }
-    }
   })
+
+  /** @param {unknown} error @param {string} origin */
+  function takeNote (error, origin) {
+    try {
+      return describeCrash(error, origin, requests.inFlight())
+    } catch {
+      // The app can have replaced whatever is used here. The error still reaches stderr, and the exit code the master.
+      return null
+    }
+  }
+
+  /** @param {import('./crash-note.js').CrashNote} note */
+  function leave (note) {
+    try {
+      writeFileSync(file, JSON.stringify(note), { mode: 0o600 })
+    } catch {
+      // ENOSPC; EACCES where the app has dropped its privileges since.
+      channel.send({ type: 'crash-note', note })
+    }
+  }
 }

@@ -39,14 +39,14 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
     /** @param {unknown} error @param {string} origin @param {import('./crash-note.js').CrashNote | null} note */
     begin (error, origin, note) {
       if (graceMs === 0 || isHandled() || requests.inFlight().length === 0) return
-      if (!canComeLater(error)) return answerRest()
-      process.once('uncaughtException', () => linger(/** @type {Error} */ (error), origin, note))
+      const text = laterText(error, origin)
+      if (text === null) return answerRest()
+      process.once('uncaughtException', () => linger(text, note))
     }
   }
 
-  /** @param {Error} error @param {string} origin @param {import('./crash-note.js').CrashNote | null} note */
-  function linger (error, origin, note) {
-    const text = fatalText(error, origin)
+  /** @param {string} text @param {import('./crash-note.js').CrashNote | null} note */
+  function linger (text, note) {
     end = () => {
       if (isEnding) return
       isEnding = true
@@ -81,13 +81,22 @@ function isHandled () {
 }
 
 /**
- * Node shows the line where something was thrown. Of an error that can be told later; of anything else, as a string,
- * only now. In the mode "strict" Node would say more than once that a rejection was not handled.
- * @param {unknown} error
+ * Node shows the line where something was thrown. Of an error that can be told later; of anything else, as a string or
+ * an error that cannot be read, only now. In the mode "strict" Node would say more than once that a rejection was not handled.
+ * @param {unknown} error @param {string} origin
+ * @returns {string | null} what Node would write now; null: it has to do so itself
  */
-function canComeLater (error) {
+function laterText (error, origin) {
   const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ')
-  return types.isNativeError(error) && !/unhandled-rejections[= ]strict/.test(flags) && !('code' in error && error.code === 'ERR_UNHANDLED_REJECTION')
+  try {
+    if (!types.isNativeError(error) || /unhandled-rejections[= ]strict/.test(flags)) return null
+    const { name, message, stack, code } = /** @type {any} */ (error)
+    const isOrdinary = [name, message, stack].every((text) => typeof text === 'string') && code !== 'ERR_UNHANDLED_REJECTION'
+    return isOrdinary ? fatalText(error, origin) : null
+  } catch {
+    // Any of its getters may throw.
+    return null
+  }
 }
 
 /**

@@ -35,7 +35,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
 
   if (cluster.worker) cluster.worker.id = worker
   if (calledAs) process.argv[1] = calledAs
-  recordCrashes(crashFile, { requests, fatalGrace })
+  recordCrashes(crashFile, { channel, requests, fatalGrace })
   deferInterrupt(drain)
   const servers = watchServers({
     onListen,

@@ -9,18 +9,25 @@ const MAX_LIST = 100
 /** @typedef {import('../../workers/crash-note.js').CrashNote} CrashNote */
 
 /**
- * Takes what a worker has left of its end. The app could have written anything there: whatever is not as it should be is
- * left out.
- * @param {string} file @param {number | null} code
+ * Takes what a worker has left of its end, or has sent where it could not. The app could have written anything there:
+ * whatever is not as it should be is left out.
+ * @param {string} file @param {number | null} code @param {unknown} [sent]
  * @returns {CrashNote | null} null: it did not end by an error
  */
-export function takeCrashNote (file, code) {
+export function takeCrashNote (file, code, sent) {
+  const note = takeFile(file) ?? sent
+  const isValid = code !== 0 && Math.abs(Date.now() - Number(Object(note).at)) < VALID_MS
+  return isValid ? checked(note) : null
+}
+
+/** @param {string} file @returns {any} null: there is none. One cut short by a full disk is none either */
+function takeFile (file) {
   try {
     const note = statSync(file).size > MAX_BYTES ? null : JSON.parse(readFileSync(file, 'utf8'))
     rmSync(file, { force: true })
-    return note !== null && code !== 0 && Date.now() - note.at < VALID_MS ? checked(note) : null
+    return note
   } catch {
-    // ENOENT: it did not end by an error. A note cut short by a full disk is no note.
+    // ENOENT: it did not end by an error.
     return null
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
@@ -56,6 +56,17 @@ test('the table of deaths: workers that serve', async (t) => {
     const { body } = await deck.api('/crashes')
     assert.deepEqual(body.items.map((/** @type {any} */ { count }) => count), BY_REQUEST.map(() => 1))
   })
+})
+
+test('the table of deaths: workers that can leave no note, as after they have dropped their privileges', async (t) => {
+  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50'] })
+  let { id } = (await deck.until({ ready: 1 })).workers[0]
+  await rm(path.join(deck.folder, 'crashes'), { recursive: true })
+  for (const death of BY_REQUEST.filter(({ errorName }) => errorName)) {
+    await ask(`${await deck.appUrl()}${death.path}`)
+    await check(t, deck, { ...death, name: `${death.name}, without a note` }, id)
+    ;({ worker: id } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > id, 'the replacement'))
+  }
 })
 
 // That an ES module could not be loaded is a rejected promise to Node.

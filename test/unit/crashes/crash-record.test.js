@@ -104,6 +104,28 @@ test('whatever is thrown is described, within bounds', () => {
   assert.deepEqual(causes.slice(0, 2).map(({ depth, errorName }) => [depth, errorName]), [[1, 'AggregateError'], [2, 'Error']])
 })
 
+test('an error that does not let itself be read leaves what can be read of it', () => {
+  const hostile = (/** @type {string} */ property, /** @type {unknown} */ value) => Object.defineProperty(new Error('message'), property, { get () { if (value) return value; throw new Error('no') } })
+  const described = (/** @type {Error} */ error) => {
+    const { errorName, errorMessage, stack } = describeCrash(error, 'uncaughtException', [])
+    return [errorName, errorMessage, typeof stack]
+  }
+  assert.deepEqual(described(hostile('stack', null)), ['Error', 'message', 'object'])
+  assert.deepEqual(described(hostile('stack', { toString () { throw new Error('no') } })), ['Error', 'message', 'object'])
+  assert.deepEqual(described(hostile('name', { toString () { throw new Error('no') } })), ['Error', 'message', 'string'])
+  assert.deepEqual(described(hostile('message', Symbol('s'))), ['Error', '(it cannot be read)', 'string'])
+})
+
+test('a note that could not be left in a file counts where it was sent', () => {
+  const file = path.join(tempFolder(), 'note.json')
+  const sent = { at: Date.now(), kind: 'exception', errorName: 'TypeError', errorMessage: 'sent' }
+  assert.equal(takeCrashNote(file, 1, sent)?.errorMessage, 'sent')
+  assert.equal(takeCrashNote(file, 0, sent), null, 'it has ended well')
+  assert.equal(takeCrashNote(file, 1, { ...sent, at: Date.now() - 60_000 }), null, 'it has lived on')
+  writeFileSync(file, JSON.stringify({ ...sent, errorMessage: 'left' }))
+  assert.equal(takeCrashNote(file, 1, sent)?.errorMessage, 'left')
+})
+
 test('a note that an app has forged is taken for what it is', () => {
   const file = path.join(tempFolder(), 'note.json')
   const taken = (/** @type {unknown} */ content) => {

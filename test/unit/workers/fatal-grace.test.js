@@ -21,6 +21,8 @@ http.createServer(async ({ url }, response) => {
 \tif (url === '/second') setTimeout(() => { throw new Error('second') }, 20)
 \tif (url === '/aggregate') throw new AggregateError([new Error('one'), new TypeError('two')], 'several')
 \tif (url === '/begun') response.write('half')
+\tconst [, hostile] = url.split('/hostile-')
+\tif (hostile) throw Object.defineProperty(new Error('hostile'), hostile.split('-')[0], { get () { if (hostile.endsWith('-text')) return { toString () { throw new Error('text') } }; if (hostile.endsWith('-symbol')) return Symbol('s'); throw new Error('getter') } })
 \tif (url === '/exit-listener') process.on('exit', (code) => { console.error('exit with', code); process.exitCode = 9 })
 \tsetTimeout(() => { throw new Error('lines\\nof text', { cause: new RangeError('why') }) }, 5)
 }).listen(Number(process.env.PORT))
@@ -60,6 +62,7 @@ async function request (port, url, child) {
 for (const [app, url, flags = []] of /** @type {[string, string, string[]?][]} */ ([
   [COMMONJS, '/throw-in-timer'], [COMMONJS, '/throw-in-request'], [COMMONJS, '/throw-string'], [COMMONJS, '/throw-with-cause'], [COMMONJS, '/reject'],
   [COMMONJS, '/reject', ['--unhandled-rejections=strict']],
+  ...['code', 'stack', 'stack-text', 'name-text', 'message-symbol', 'stack-symbol'].map((how) => /** @type {[string, string]} */ ([ES_MODULE, `/hostile-${how}`])),
   [ES_MODULE, '/throw'], [ES_MODULE, '/native'], [ES_MODULE, '/aggregate'], [ES_MODULE, '/own-handler'], [ES_MODULE, '/exit-listener']
 ])) {
   test(`${path.extname(app)} ${url} ${flags.join(' ')} ends with the code and the text of plain node`, async () => {
