@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import http from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
+import { createConnections } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
 /** Each is worth a turn of its own: the workers ask for their sockets at the same time. */
@@ -18,7 +19,8 @@ const SERVER_OPTIONS = Object.freeze({
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16 * 1024
 })
-const MAX_CONNECTIONS = 512
+/** @type {Readonly<{ maxKnown: number, maxStrangers: number }>} */
+const MAX_CONNECTIONS = Object.freeze({ maxKnown: 512, maxStrangers: 256 })
 const CLOSE_GRACE_MS = 1_000
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 
@@ -51,14 +53,15 @@ export async function loadSite () {
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} [parts.limits]
  * @param {http.ServerOptions} [parts.serverOptions]
- * @param {number} [parts.maxConnections]
+ * @param {{ maxKnown: number, maxStrangers: number }} [parts.maxConnections]
  */
 export function createAdmin ({
   deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
   now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = MAX_CONNECTIONS
 }) {
   const outer = http.createServer({ ...SERVER_OPTIONS, ...serverOptions })
-  outer.maxConnections = maxConnections
+  const connections = createConnections(maxConnections)
+  outer.on('connection', connections.admit)
   const links = createLinks({ now, randomBytes })
   const closing = new AbortController()
   setMaxListeners(0, closing.signal)
@@ -131,6 +134,7 @@ export function createAdmin ({
     if (!site) await open?.loaded
     if (site) site.request(req, res)
     else res.writeHead(503).end()
+    connections.heard(req.socket, Boolean(req.auth))
   }
 
   /** @param {http.IncomingMessage} req @param {import('node:stream').Duplex} socket @param {Buffer} head */
@@ -144,6 +148,7 @@ export function createAdmin ({
     socket.off('error', ignore)
     if (site) site.upgrade(req, socket, head)
     else socket.destroy()
+    connections.heard(socket, Boolean(req.auth))
   }
 
   // close() ends idle connections once, when it is called; those that became idle since would keep it waiting.

@@ -98,14 +98,24 @@ test('cuts whoever sends a request slowly, or nothing at all', async (t) => {
   await admin.stranger().get('/healthz').expect(200)
 })
 
-test('drops connections beyond its limit, and serves again when some have gone', async (t) => {
-  const admin = await startAdmin(t, { maxConnections: 2 })
-  const held = [net.connect(admin.port, '127.0.0.1'), net.connect(admin.port, '127.0.0.1')]
-  await Promise.all(held.map((socket) => once(socket, 'connect')))
-  assert.equal(await rawBytes(admin, `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\n\r\n`), '')
-  held.forEach((socket) => socket.end())
-  await Promise.all(held.map((socket) => once(socket.resume(), 'close')))
-  await admin.stranger().get('/healthz').expect(200)
+test('has room for strangers by closing those who have been silent longest, and leaves those alone who are signed in', async (t) => {
+  const admin = await startAdmin(t, { maxConnections: { maxKnown: 2, maxStrangers: 2 } })
+  const connect = async () => {
+    const socket = net.connect(admin.port, '127.0.0.1').resume()
+    await once(socket, 'connect')
+    return socket
+  }
+  const viewer = await connect()
+  viewer.write(`GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`)
+  await once(viewer, 'data')
+  const [first, second] = [await connect(), await connect()]
+  assert.match(await rawBytes(admin, `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\n\r\n`), /^HTTP\/1\.1 200 /)
+  for (let n = 0; n < 20; n++) await connect()
+  if (!first.closed) await once(first, 'close')
+  if (!second.closed) await once(second, 'close')
+  viewer.write(`GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`)
+  await once(viewer, 'data')
+  viewer.destroy()
 })
 
 test('survives bytes that are no HTTP', async (t) => {
