@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
+import { whyProgramDistrusted } from './system/trust.js'
 
 /**
  * All that the admin side knows.
@@ -124,9 +125,17 @@ function checkUpgrade ({ execPath }, { config, isKept }) {
   if (config.dispatch === 'round-robin') {
     throw new DeckError('not-possible', 'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')
   }
+  if (execPath === null) return
+  const reason = whyNotRunnable(execPath)
+  if (reason) throw new DeckError('invalid-body', `execPath: expected a program of this user that can be executed, received ${JSON.stringify(execPath)} (${reason})`)
+}
+
+/** @param {string} program @returns {string | null} */
+function whyNotRunnable (program) {
   try {
-    if (execPath !== null) accessSync(execPath, constants.X_OK)
+    accessSync(program, constants.X_OK)
+    return whyProgramDistrusted(program)
   } catch (/** @type {any} */ error) {
-    throw new DeckError('invalid-body', `execPath: expected a program that can be executed, received ${JSON.stringify(execPath)} (${error.code})`)
+    return error.code
   }
 }

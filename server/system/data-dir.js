@@ -5,8 +5,11 @@ import { takeLock } from '../../db/lock.js'
 import { DeckError } from '../errors.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
+import { whyFolderDistrusted } from './trust.js'
 
 /** @typedef {ReturnType<typeof openDataDir>} DataDir */
+
+const SECRETS = Object.freeze(['admin.token', 'release.key'])
 
 /**
  * The data folder: made at the first start, readable by its owner alone.
@@ -15,12 +18,8 @@ import { isAlive } from './process-identity.js'
  */
 export function openDataDir (folder) {
   const file = (/** @type {string} */ name) => path.join(folder, name)
-  try {
-    for (const each of [folder, file('logs'), file('crashes'), file('orders')]) mkdirSync(each, { recursive: true, mode: 0o700 })
-    accessSync(folder, constants.W_OK)
-  } catch (/** @type {any} */ error) {
-    throw unusable(folder, error)
-  }
+  make(folder, SECRETS)
+  for (const name of ['logs', 'crashes', 'orders']) make(file(name), [])
   /** @type {ReturnType<typeof takeLock>} */
   let lock = null
 
@@ -85,6 +84,21 @@ export function openDataDir (folder) {
       clear () { rmSync(file('memory.json'), { force: true }) }
     }
   }
+}
+
+/**
+ * What is in it says whose orders are obeyed, and which programs are run.
+ * @param {string} folder @param {readonly string[]} secrets names of files in it that nobody else may read
+ */
+function make (folder, secrets) {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    accessSync(folder, constants.W_OK)
+  } catch (/** @type {any} */ error) {
+    throw unusable(folder, error)
+  }
+  const reason = whyFolderDistrusted(folder, secrets)
+  if (reason) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
 }
 
 /** @param {any} master what it has said of itself, if it has come that far */
