@@ -268,7 +268,7 @@ function run (tools, past, cluster, { admin, ending }) {
   setTimeout(() => tellWaiting(past, cluster), WAITING_AFTER_MS).unref()
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
-  keeper.send({ type: 'started', giveUpAfter: config.keeper.giveUpAfter })
+  keeper.send({ type: 'started', giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
 }
 
 /**
@@ -288,7 +288,7 @@ function takeStock ({ dataDir, log, vitals, releases, terminal }, { memory, hist
   }
 
   let { left } = memory
-  if (memory.lost) events.publish({ type: 'master.stopped', cause: 'master-lost', ...memory.lost, message: `the master (pid ${memory.lost.pid}) ended without stopping its workers` })
+  if (memory.lost) tellLost(events, memory.lost)
   attempt(() => signMemory(dataDir.memory))
   attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt }))
   keepOutcomes({ releases, events })
@@ -301,6 +301,12 @@ function takeStock ({ dataDir, log, vitals, releases, terminal }, { memory, hist
     onFailure: (error) => events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
   })
   return left
+}
+
+/** @param {Past['events']} events @param {NonNullable<Past['memory']['lost']>} lost */
+function tellLost (events, { hang, ...exit }) {
+  const how = hang ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`}` : 'ended without stopping its workers'
+  events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message: `the master (pid ${exit.pid}) ${how}`, ...(hang?.stack && { detail: { stack: hang.stack } }) })
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @param {ReturnType<typeof end>} ending */

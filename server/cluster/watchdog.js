@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { createHeartbeat } from './heartbeat.js'
-import { captureStack } from './stuck-stack.js'
+import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
+import { captureStack } from '../system/stuck-stack.js'
 
 /** @typedef {ReturnType<typeof createWatchdog>} Watchdog */
 
@@ -90,18 +89,5 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
     overLimit.set(worker, samples)
     if (samples !== SAMPLES_OVER_LIMIT) return
     receive({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})` })
-  }
-}
-
-/**
- * How long the main thread of a process has waited for a CPU: proc_pid_schedstat, second field, in ns.
- * @param {number | undefined} pid @returns {number} ms, 0 where the system does not tell
- */
-function queuedMs (pid) {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6 || 0
-  } catch {
-    // ENOENT: another system, a kernel without it, or the process is gone.
-    return 0
   }
 }

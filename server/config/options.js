@@ -74,7 +74,8 @@ export const SCHEMA = z.strictObject({
   }),
   orphanMs: milliseconds('how long a worker goes on without a master if no next one takes over').default(60_000),
   keeper: group({
-    giveUpAfter: integer(0, 10_000, 'the keeper ends once its master has died this often in a row; 0: never').default(0)
+    giveUpAfter: integer(0, 10_000, 'the keeper ends once its master has died this often in a row; 0: never').default(0),
+    hungAfterMs: offOr(2000, MAX_TIMER_MS, 'how long the master may be silent before the keeper ends it and starts the next one; 0: no limit', 'ms').default(10_000)
   }),
   restart: group({
     minDelayMs: milliseconds('the first delay before a worker that keeps dying is started again').default(100),

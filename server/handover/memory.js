@@ -33,7 +33,7 @@ const MEMORY = z.looseObject({
 /**
  * How a master begins.
  * @typedef {object} Restored
- * @property {import('../keeper/link.js').Exit | null} lost  the master that did not end as it should; null: there was none
+ * @property {import('../keeper/link.js').Predecessor | null} lost  the master that did not end as it should; null: there was none
  * @property {Software | null} before  what the master before was
  * @property {import('../cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
  * @property {string[]} sockets  the names of those that it had bound
@@ -51,7 +51,7 @@ const MEMORY = z.looseObject({
  * and the size that was asked for last. What has been configured anew since counts more.
  * @param {any} memory  what the master before has left, null if it has ended as it should
  * @param {Pick<import('../config/config.js').Config, 'entry' | 'workers'>} config
- * @param {import('../keeper/link.js').Exit | null} predecessor  its end, where the keeper saw it
+ * @param {import('../keeper/link.js').Predecessor | null} predecessor  its end, where the keeper saw it
  * @returns {Restored}
  */
 export function restoreMemory (memory, { entry, workers }, predecessor) {

@@ -15,7 +15,7 @@ import { restoreMemory } from './memory.js'
  * @param {import('../system/data-dir.js').DataDir} parts.dataDir
  * @param {import('../releases/registry.js').Releases} parts.releases  that keeps nothing yet
  * @param {(start: any) => import('../cluster/supervisor.js').Supervisor} parts.supervise
- * @returns {Promise<{ supervisor: import('../cluster/supervisor.js').Supervisor, predecessor: import('../keeper/link.js').Exit | null, release: import('../lifecycle/state.js').Release, open: ReturnType<typeof createOutbox>['open'] }>}
+ * @returns {Promise<{ supervisor: import('../cluster/supervisor.js').Supervisor, predecessor: import('../keeper/link.js').Predecessor | null, release: import('../lifecycle/state.js').Release, open: ReturnType<typeof createOutbox>['open'] }>}
  *   `predecessor`: how the other master ended, if it did so without handing over
  * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install, or as a deploy; then its workers are gone, and the other master has been told why
  */
@@ -27,7 +27,7 @@ export async function standBy ({ keeper, config, dataDir, releases, supervise })
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
-  /** @type {ReturnType<typeof createMilestone<{ predecessor: import('../keeper/link.js').Exit | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
+  /** @type {ReturnType<typeof createMilestone<{ predecessor: import('../keeper/link.js').Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
   const decided = createMilestone()
   const onLost = () => fail('the keeper is gone')
   const onTerm = () => fail('it was told to stop')

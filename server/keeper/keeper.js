@@ -5,7 +5,8 @@ import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 import { KEPT_VARIABLE, noteExit, tell } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
-import { createReaper } from './reaper.js'
+import { createMasterWatch } from './master-watch.js'
+import { childrenOf, createReaper } from './reaper.js'
 
 /**
  * The process that `clusterdeck start` becomes: it starts the master, holds a copy of every listening socket and starts
@@ -15,7 +16,10 @@ import { createReaper } from './reaper.js'
 
 const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
 
-/** @typedef {{ child: import('node:child_process').ChildProcess, startedAt: number, hasStarted: boolean, isEnding: boolean }} Master */
+/** How long a master may take to end all at once; one that does not even beat gets no time. */
+const END_PATIENCE_MS = 2500
+
+/** @typedef {import('./master-watch.js').Watched & { startedAt: number, heardAt?: number, hasStarted: boolean, isEnding: boolean, hang?: import('./master-watch.js').Hang }} Master */
 
 /**
  * @param {{ script: string, args: string[], say?: (line: string) => void }} options
@@ -29,7 +33,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   const hasTerminal = hasControllingTerminal()
   // null while it waits to start one; `next`: the one that is to take over in an upgrade
   let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
-  let predecessor = /** @type {{ pid: number | undefined, code: number | null, signal: string | null } | null} */ (null)
+  let predecessor = /** @type {import('./link.js').Predecessor | null} */ (null)
   /** the latest ones of orphans */
   const exits = /** @type {import('./link.js').Exit[]} */ ([])
   let execPath = process.execPath
@@ -54,7 +58,12 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
       master.hasStarted = hasEverStarted = true
       execPath = master.child.spawnfile
       giveUpAfter = options.giveUpAfter
+      watch.configure(options.hang)
       if (stopSignal) master.child.kill(stopSignal)
+    },
+    beat (master, beat) {
+      master.heardAt = performance.now()
+      watch.heard(master, beat)
     },
     ending (master) { master.isEnding = true },
     cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
@@ -63,6 +72,11 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     'handed-over' (master) { if (master === current && next) succeed() },
     relay (master, message) { tell(master === current ? next : current, message) }
   }
+  const watch = createMasterWatch({
+    list: () => [current, next].filter((master) => master !== null),
+    onAnswered: (master) => tell(master, { type: 'close-inspector' }),
+    onHung
+  })
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
@@ -95,6 +109,23 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     tell(current, { type: 'reaped', ...exit })
   }
 
+  /** @param {number} pid @param {import('./master-watch.js').Hang} hang */
+  function onHung (pid, hang) {
+    const master = [current, next].find((one) => one?.child.pid === pid)
+    if (!master) return
+    master.hang = hang
+    say(`the master has not answered for ${hang.silentMs} ms, and is ended`)
+    master.child.kill('SIGKILL')
+  }
+
+  /** Whatever state the master is in. */
+  function endAll () {
+    const masters = [current, next].filter((master) => master !== null).map(({ child }) => Number(child.pid))
+    const workers = masters.flatMap((pid) => childrenOf(pid))
+    for (const pid of [...masters, ...workers, ...childrenOf(process.pid)]) endProcess(pid)
+    ended.reach(1)
+  }
+
   /** @param {NodeJS.Signals} signal */
   function forward (signal) {
     if (signal === 'SIGHUP' && hasTerminal) {
@@ -105,8 +136,12 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     const isStop = STOP_SIGNALS.includes(signal)
     const isAgain = stopSignal !== null
     if (isStop) stopSignal = signal
+    if (isStop && isAgain && current?.hasStarted) {
+      const isSilent = current.heardAt !== undefined && performance.now() - current.heardAt > END_PATIENCE_MS
+      setTimeout(endAll, isSilent ? 0 : END_PATIENCE_MS)
+    }
     if (current?.hasStarted) current.child.kill(signal)
-    else if (isStop && isAgain) current ? current.child.kill('SIGKILL') : ended.reach(1)
+    else if (isStop && isAgain) endAll()
     // There may be workers to drain, and only a master can.
     else if (isStop && !current) retry()
   }
@@ -123,6 +158,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   /** @param {Master} master @param {{ code: number | null, signal: string | null, reason?: string }} exit */
   function leave (master, { code, signal, reason = signal ?? `exit code ${code}` }) {
     ownPids.delete(master.child.pid)
+    watch.forget(master.child.pid)
     if (master === next) {
       next = null
       for (const [key, { from }] of held) if (from === master) drop(key)
@@ -131,7 +167,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     if (master !== current) return
     // What ends before any has started says by its exit code what is wrong with the command line.
     if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.reach(code ?? 1)
-    predecessor = { pid: master.child.pid, code, signal }
+    predecessor = { pid: Number(master.child.pid), code, signal, hang: master.hang ?? null }
     if (next) succeed()
     else restart(performance.now() - master.startedAt, reason)
   }
@@ -153,5 +189,14 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     current = next
     next = null
     tell(current, { type: 'take-over', predecessor })
+  }
+}
+
+/** @param {number} pid */
+function endProcess (pid) {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // ESRCH: it has ended in between.
   }
 }

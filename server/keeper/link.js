@@ -1,3 +1,4 @@
+import inspector from 'node:inspector'
 import { DeckError } from '../errors.js'
 import { createMilestone } from '../system/milestone.js'
 import { within } from '../system/within.js'
@@ -5,20 +6,23 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
 /** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
+/** @typedef {Exit & { hang?: import('./master-watch.js').Hang | null }} Predecessor `hang`: why the keeper has ended it */
 
 /**
  * What is said between a master and its keeper. Keepers are not upgraded, so messages may be added but never changed.
  *
- * To the keeper: `hello` (tell me what there is), `hold` and `drop` (a socket, by key), `started` (signals can come),
- * `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
+ * To the keeper: `hello` (tell me what there is), `beat` (I answer), `hold` and `drop` (a socket, by key), `started`
+ * (signals can come), `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
  * (end it), `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
  *
  * To the master: `held` (a socket), `go` (these were all), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
- * `upgrade-failed` and `relay`.
+ * `upgrade-failed`, `relay` and `close-inspector` (which the keeper has opened to see where it is stuck).
  */
 
 /** Behind sockets, each of which the keeper acknowledges before the next one goes. */
 const DELIVERY_MS = 2000
+
+const BEAT_MS = 1000
 
 /** How soon it is noticed that the keeper is gone, where Node does not tell. */
 const LOSS_POLL_MS = 500
@@ -69,12 +73,13 @@ export async function connectKeeper (env = process.env) {
   const handlers = new Map()
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
   const { role, predecessor, exits, reaps = false } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
+  if (isKept) beat()
 
   return {
     get isKept () { return isKept && process.connected },
     /** @type {'current' | 'next'} `next`: to take over from a master that runs, in an upgrade */
     role,
-    /** @type {Exit | null} how the master before this one ended, where the keeper saw it */
+    /** @type {Predecessor | null} how the master before this one ended, where the keeper saw it */
     predecessor,
     /** @type {Exit[]} of processes that a master before has left behind, up to now */
     exits,
@@ -119,7 +124,7 @@ export async function connectKeeper (env = process.env) {
     offLost: loss.off
   }
 
-  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Exit | null, exits: Exit[], reaps?: boolean }>} */
+  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Predecessor | null, exits: Exit[], reaps?: boolean }>} */
   function greet () {
     return new Promise((resolve, reject) => {
       const onLost = () => reject(keeperGone())
@@ -133,6 +138,16 @@ export async function connectKeeper (env = process.env) {
       process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
       send({ type: 'hello' })
     })
+  }
+
+  function beat () {
+    // Where this process hangs, the keeper asks it by SIGUSR1 where; another one may have the port of always.
+    if (!/--inspect/.test(`${process.execArgv.join(' ')} ${env.NODE_OPTIONS ?? ''}`)) process.debugPort = 0
+    const say = () => send({ type: 'beat', isInspected: inspector.url() !== undefined })
+    const timer = setInterval(say, BEAT_MS).unref()
+    say()
+    loss.on(() => clearInterval(timer))
+    handlers.set('close-inspector', () => { if (inspector.url() !== undefined) inspector.close() })
   }
 
   /** @param {Record<string, any>} message @param {any} [handle] */

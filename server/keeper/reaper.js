@@ -17,7 +17,7 @@ export function createReaper ({ isOurs, onReaped, say }) {
   if (!posix && isInit) say('this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies')
   if (!posix || !(isInit || posix.adoptOrphans())) return false
   process.on('SIGCHLD', () => {
-    for (const pid of children()) {
+    for (const pid of childrenOf(process.pid)) {
       if (isOurs(pid)) continue
       const exit = posix.wait(pid)
       if (exit) onReaped({ pid, ...exit })
@@ -26,14 +26,22 @@ export function createReaper ({ isOurs, onReaped, say }) {
   return true
 }
 
-/** @returns {number[]} those that have ended included */
-function children () {
-  return readdirSync('/proc/self/task').flatMap((thread) => {
-    try {
-      return readFileSync(`/proc/self/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-    } catch {
-      // ENOENT: the thread has ended, or the kernel was built without CONFIG_PROC_CHILDREN.
-      return []
-    }
-  })
+/** @param {number} pid @returns {number[]} those that have ended included; none where the system does not tell */
+export function childrenOf (pid) {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) => childrenOfThread(pid, thread))
+  } catch {
+    // ENOENT: it has ended, or this is another system.
+    return []
+  }
+}
+
+/** @param {number} pid @param {string} thread */
+function childrenOfThread (pid, thread) {
+  try {
+    return readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  } catch {
+    // ENOENT: the thread has ended, or the kernel was built without CONFIG_PROC_CHILDREN.
+    return []
+  }
 }

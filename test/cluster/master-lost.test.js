@@ -5,7 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { isAlive, identify } from '../../server/system/process-identity.js'
-import { runCli, startDeck } from '../support/deck.js'
+import { FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { createReleases } from '../support/releases.js'
@@ -185,6 +185,41 @@ describe('keeper', { concurrency: true }, () => {
     assert.deepEqual(await deck.exited, { code: 1, signal: null })
     await assert.rejects(hanging.text())
     assert.deepEqual(workers.filter((/** @type {any} */ { pid }) => isAlive(identify(pid))), [])
+  })
+
+  test('ends a master that is stopped, and starts the next one; the workers serve on', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--keeper-hung-after-ms', '2000'] })
+    await deck.until({ ready: 2 })
+    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 50 })
+    process.kill(deck.masterPid, 'SIGSTOP')
+    await deck.nextMaster()
+    await deck.until({ ready: 2 })
+    assert.deepEqual((await fresh.stop()).failures, [])
+    const [{ cause, signal, message }] = await deck.history('type=master.stopped')
+    assert.deepEqual([cause, signal], ['master-lost', 'SIGKILL'])
+    assert.match(message, /^the master \(pid \d+\) did not answer for \d+ ms, and was ended by the keeper; no JavaScript stack: the process is stopped by a signal$/)
+    assert.match(deck.output.stderr, /^clusterdeck: the master has not answered for \d+ ms, and is ended$/m)
+  })
+
+  test('ends a master that is stuck in a loop, and the history says where', { skip: process.platform !== 'linux' && 'its stack can be read on Linux alone' }, async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-hung-after-ms', '2000'], env: { NODE_OPTIONS: `--require ${FIXTURES}loops-at-sigwinch.cjs` } })
+    await deck.until({ ready: 1 })
+    process.kill(deck.masterPid, 'SIGWINCH')
+    await deck.nextMaster()
+    await deck.until({ ready: 1 })
+    const [{ message, detail }] = await deck.history('type=master.stopped')
+    assert.match(message, /did not answer for \d+ ms, and was ended by the keeper$/)
+    assert.match(detail.stack, /^ {4}at process\.loopsForever|^ {4}at loopsForever/)
+  })
+
+  test('told twice to stop, it ends all at once whatever state the master is in', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js')
+    const { workers } = await deck.until({ ready: 2 })
+    process.kill(deck.masterPid, 'SIGSTOP')
+    deck.signal('SIGTERM')
+    deck.signal('SIGINT')
+    assert.deepEqual(await deck.exited, { code: 1, signal: null })
+    await until(() => ![deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)].some((pid) => isAlive(identify(pid))))
   })
 
   test('gives up, loudly, where it was told to after so many deaths in a row', async (t) => {

@@ -43,7 +43,7 @@ test('without anything set the defaults hold', async (t) => {
     crash: { graceMs: 1000 },
     releases: { mode: 'auto', keep: 10, onDrift: 'mark' },
     orphanMs: 60_000,
-    keeper: { giveUpAfter: 0 },
+    keeper: { giveUpAfter: 0, hungAfterMs: 10_000 },
     restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
     rollout: {
       surge: 1,
@@ -73,7 +73,7 @@ test('flags come before the environment, that before the file, that before the d
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'] })
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'] })
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t)
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]

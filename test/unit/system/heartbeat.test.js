@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createHeartbeat } from '../../../server/cluster/heartbeat.js'
+import { createHeartbeat } from '../../../server/system/heartbeat.js'
 
 const TICK_MS = 500
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 /**
  * How long each worker has not been heard, in time in which it could have been. A clock that goes on while the machine
  * sleeps, while this process is stopped or busy, or while the worker waits for a CPU would condemn workers that are well,
@@ -45,6 +47,9 @@ export function createHeartbeat ({ timeoutMs, tickMs, queuedMs = () => 0 }) {
       return entry.isSilent
     },
 
+    /** @param {number} worker @returns {boolean} whether it still is, since `tick` has said so */
+    isSilent: (worker) => watched.get(worker)?.isSilent === true,
+
     /** @param {number} worker */
     forget (worker) {
       watched.delete(worker)
@@ -79,5 +84,18 @@ export function createHeartbeat ({ timeoutMs, tickMs, queuedMs = () => 0 }) {
     if (silentMs < timeoutMs) return null
     entry.isSilent = true
     return silentMs
+  }
+}
+
+/**
+ * How long the main thread of a process has waited for a CPU: proc_pid_schedstat, second field, in ns.
+ * @param {number | undefined} pid @returns {number} ms, 0 where the system does not tell
+ */
+export function queuedMs (pid) {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6 || 0
+  } catch {
+    // ENOENT: another system, a kernel without it, or the process is gone.
+    return 0
   }
 }

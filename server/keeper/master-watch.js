@@ -1,0 +1,67 @@
+import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
+
+/**
+ * What the keeper knows of a master that does not answer.
+ * @typedef {{ silentMs: number, stack: string | null, reason: string | null }} Hang `reason`: why there is no stack
+ * @typedef {{ child: import('node:child_process').ChildProcess, beat?: { isInspected: boolean } }} Watched `beat`: the last one; a master of a version before has none
+ */
+
+const TICK_MS = 500
+/** @type {Readonly<{ afterMs: number, stack: 'on' | 'off' }>} */
+const DEFAULTS = Object.freeze({ afterMs: 10_000, stack: 'on' })
+
+/**
+ * Listens whether the masters still say something once a second. One that hangs keeps nobody from being served, but it
+ * replaces no worker either.
+ * @param {object} parts
+ * @param {() => Watched[]} parts.list those that should answer
+ * @param {(pid: number, hang: Hang) => void} parts.onHung
+ * @param {(master: Watched) => void} parts.onAnswered after it has been silent, and asked where it is
+ */
+export function createMasterWatch ({ list, onHung, onAnswered }) {
+  let options = DEFAULTS
+  let heartbeat = create()
+  setInterval(tick, TICK_MS).unref()
+
+  return {
+    /** @param {Partial<typeof DEFAULTS> | undefined} wanted of the configuration; `afterMs`: 0: it does not watch */
+    configure (wanted) {
+      options = { ...DEFAULTS, ...wanted }
+      heartbeat = create()
+    },
+
+    /** @param {Watched} master @param {{ isInspected: boolean }} beat */
+    heard (master, beat) {
+      const { pid } = master.child
+      if (pid === undefined) return
+      master.beat = beat
+      heartbeat.excuse(pid, beat.isInspected)
+      if (heartbeat.heard(pid)) onAnswered(master)
+    },
+
+    /** @param {number | undefined} pid */
+    forget (pid) { if (pid !== undefined) heartbeat.forget(pid) }
+  }
+
+  function create () {
+    return createHeartbeat({ timeoutMs: options.afterMs, tickMs: TICK_MS, queuedMs })
+  }
+
+  function tick () {
+    if (options.afterMs === 0) return
+    const pids = list().filter(({ beat }) => beat).map(({ child }) => Number(child.pid))
+    for (const { worker: pid, silentMs } of heartbeat.tick(performance.now(), pids)) {
+      look(pid).then((found) => {
+        const master = list().find(({ child }) => child.pid === pid)
+        if (master && heartbeat.isSilent(pid)) onHung(pid, { silentMs, ...found })
+      })
+    }
+  }
+
+  /** @param {number} pid @returns {Promise<{ stack: string | null, reason: string | null }>} */
+  async function look (pid) {
+    if (options.stack === 'off') return { stack: null, reason: 'watchdog.stack is "off"' }
+    const { captureStack } = await import('../system/stuck-stack.js')
+    return await captureStack(pid)
+  }
+}
