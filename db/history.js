@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { DeckError } from '../server/errors.js'
 import { createCrashGroups } from './crash-groups.js'
 import { createEventPages } from './event-pages.js'
 import { createEvents } from './events.js'
 import { createHighWater } from './high-water.js'
-import { openDatabase } from './open.js'
+import { isOutOfReach, openCopy, openDatabase } from './open.js'
 import { createReleaseRows } from './releases.js'
 import { createRetention } from './retention.js'
 import { createRollouts } from './rollouts.js'
@@ -22,7 +24,8 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvents: 1_000_000 })
 
 /**
- * What this data folder remembers. Every call is synchronous and bounded in time.
+ * What this data folder remembers. Every call is synchronous and bounded in time. Where the database cannot be had for
+ * a while, as on a full disk, it begins with a copy in memory: no app waits for its history.
  * Reads of events and rollouts throw DeckError `history-unavailable` when the database fails; the rest throws what SQLite says.
  * @param {object} options
  * @param {string} options.file the database, made if it is not there; `:memory:` for none
@@ -33,9 +36,12 @@ export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvent
  */
 export function openHistory ({ file, now = Date.now, clock = () => performance.now(), retention = {} }) {
   const options = { file, now, clock, retention: { ...DEFAULT_RETENTION, ...retention } }
-  let tables = openTables(options)
+  let { tables, away } = begin(options)
 
   return {
+    /** Why the database cannot be had, so that whatever is stored is kept in memory alone; null: it is open. @type {string | null} */
+    get away () { return away },
+
     /** Where a damaged database was moved when a new one took its place, else null. */
     get movedAside () { return tables.movedAside },
 
@@ -84,7 +90,11 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
     /** What the workers died of. `record` and `setState` throw what SQLite says. */
     crashes: {
       /** @type {CrashGroups['record']} */
-      record: (fingerprint, record, facts) => tables.crashes.record(fingerprint, record, facts),
+      record (fingerprint, record, facts) {
+        // An id that is given out now would lead to another crash, or to none, once the database is back.
+        if (away !== null) throw new DeckError('history-unavailable', away)
+        return tables.crashes.record(fingerprint, record, facts)
+      },
       /** @type {CrashGroups['setState']} */
       setState: (id, change) => tables.crashes.setState(id, change),
       /** @type {CrashGroups['page']} */
@@ -124,8 +134,21 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
      * @throws {DeckError} see openDatabase; then this history stays closed until the next try
      */
     reopen () {
+      if (away === null) tables.close()
+      const next = openTables(options, tables.highWater)
+      if (away !== null) tables.close()
+      tables = next
+      away = null
+    },
+
+    /**
+     * Goes on with a copy in memory, until it is opened again.
+     * @param {string} reason
+     */
+    retreat (reason) {
       tables.close()
-      tables = openTables(options, tables.highWater)
+      tables = makeTables({ db: openCopy(options.file), movedAside: null }, options, tables.highWater)
+      away = reason
     },
 
     /** Closing twice is fine. */
@@ -133,12 +156,29 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
   }
 }
 
+/** @typedef {{ file: string, now: () => number, clock: () => number, retention: import('./retention.js').Retention }} Options */
+
+/** @param {Options} options */
+function begin (options) {
+  try {
+    return { tables: openTables(options), away: null }
+  } catch (/** @type {any} */ error) {
+    if (!isOutOfReach(error) || !existsSync(path.dirname(options.file))) throw error
+    return { tables: makeTables({ db: openCopy(options.file), movedAside: null }, options), away: error.message }
+  }
+}
+
+/** @param {Options} options @param {ReturnType<typeof createHighWater>} [before] of the database that this one replaces */
+function openTables (options, before) {
+  return makeTables(openDatabase(options.file, options), options, before)
+}
+
 /**
- * @param {{ file: string, now: () => number, clock: () => number, retention: import('./retention.js').Retention }} options
- * @param {ReturnType<typeof createHighWater>} [before] of the database that this one replaces
+ * @param {ReturnType<typeof openDatabase>} opened
+ * @param {Options} options
+ * @param {ReturnType<typeof createHighWater>} [before]
  */
-function openTables ({ file, now, clock, retention }, before) {
-  const { db, movedAside } = openDatabase(file, { now })
+function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
   const events = createEvents(db)
   const rollouts = createRollouts(db, { clock })
   const crashes = createCrashGroups(db)

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, renameSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { DeckError } from '../server/errors.js'
 import { openSqlite } from './sqlite.js'
 
@@ -10,6 +10,9 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url)
 const BUSY_TIMEOUT_MS = 5
 // Small write-ahead logs keep each checkpoint, which one unlucky write has to wait for, short.
 const CHECKPOINT_PAGES = 250
+const MAX_COPY_BYTES = 128 * 1024 * 1024
+const WRITE_VERSION_AT = 18
+const READ_VERSION_AT = 19
 
 /**
  * Opens a database file and brings its schema up to date. A file that is damaged is moved aside, with its
@@ -30,6 +33,28 @@ export function openDatabase (file, { now = Date.now } = {}) {
 }
 
 /**
+ * A copy of what a database held at its last checkpoint, in memory, for as long as the file itself cannot be had.
+ * @param {string} file one that is not there, too large or unreadable gives an empty copy
+ * @returns {Db}
+ */
+export function openCopy (file) {
+  try {
+    return openAndMigrate(contentOf(file))
+  } catch {
+    return openAndMigrate(':memory:')
+  }
+}
+
+/** @param {string} file @returns {Buffer} */
+function contentOf (file) {
+  if (statSync(file).size > MAX_COPY_BYTES) throw new RangeError('too large for a copy')
+  const content = readFileSync(file)
+  // As a database that was never in WAL mode, which one in memory cannot be: sqlite.org/fileformat2.html, 1.3.
+  content[WRITE_VERSION_AT] = content[READ_VERSION_AT] = 1
+  return content
+}
+
+/**
  * Whether openDatabase will be able to open this file, told without touching it: its master is another one still.
  * @param {string} file one that is not there is made later
  * @throws {DeckError} as openDatabase
@@ -44,12 +69,12 @@ export function checkDatabase (file) {
   }
 }
 
-/** @param {string} file @returns {Db} */
+/** @param {string | Buffer} file @returns {Db} */
 function openAndMigrate (file) {
   const db = openSqlite(file, { timeout: BUSY_TIMEOUT_MS })
   try {
     // It holds what apps threw. The companion files that SQLite makes take its mode.
-    if (!db.memory) chmodSync(file, 0o600)
+    if (typeof file === 'string' && !db.memory) chmodSync(file, 0o600)
     // NORMAL in WAL mode: a commit is with the operating system when it returns, so it outlives this process
     // however that dies. Only a power cut can lose the newest commits, and it never damages the file.
     db.pragma('journal_mode = WAL')
@@ -100,6 +125,14 @@ function pendingMigrations (db, folder = MIGRATIONS) {
  */
 export function isDamaged (error) {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(sqliteCode(error))
+}
+
+/**
+ * Whether a database may be had later: the disk is full or read-only, somebody has a lock, the process has too much open.
+ * @param {any} error as openDatabase throws it
+ */
+export function isOutOfReach ({ cause }) {
+  return /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY|PERM|BUSY|LOCKED|NOMEM|PROTOCOL)|ENOSPC$|EDQUOT$|EROFS$|EACCES$|EPERM$|EIO$|EMFILE$|ENFILE$)/.test(sqliteCode(cause))
 }
 
 /** @param {string} file @param {number} at */

@@ -3,7 +3,7 @@ import { DeckError } from '../server/errors.js'
 
 /**
  * Opens a database. SQLite's native part is loaded by the first call, not before.
- * @param {string} file @param {import('better-sqlite3').Options} options
+ * @param {string | Buffer} file a Buffer: a copy of that content, in memory @param {import('better-sqlite3').Options} options
  * @returns {import('better-sqlite3').Database}
  * @throws {DeckError} bad-install: it was compiled for another version of Node; and what SQLite says
  */

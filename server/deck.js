@@ -38,8 +38,9 @@ import { whyProgramDistrusted } from './system/trust.js'
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list'>} parts.releases
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
+ * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  */
-export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept }) {
+export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept, historyProblem = () => null }) {
   return {
     events,
     history,
@@ -57,6 +58,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
         master: { ...master, rssBytes: process.memoryUsage.rss() },
         app: { entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
         dispatch: config.dispatch,
+        history: { problem: historyProblem() },
         lastEventId: events.lastId
       }
     },

@@ -2,11 +2,11 @@
  * The one sentence that says how the cluster is, most urgent truth first.
  * @typedef {import('./events/kinds.js').Tone} Tone
  * @typedef {{ tone: Tone, text: string, hint: string }} Health
- * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshot>} Snapshot
+ * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshot> & { history?: { problem: string | null } }} Snapshot
  */
 
 /** Asked in this order; the first answer stands. */
-const SENTENCES = [whileStopping, ofBlocked, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofDrift]
+const SENTENCES = [whileStopping, ofBlocked, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofHistory, ofDrift]
 
 /** @param {Snapshot} snapshot @param {{ openCrashes?: number }} [more] groups that nobody has resolved @returns {Health} */
 export function describeHealth (snapshot, { openCrashes = 0 } = {}) {
@@ -73,6 +73,12 @@ function ofRollout ({ rollout }) {
   const hint = `${replaced} of ${count(total, 'worker')} replaced.`
   if (rollout.isHeld) return { tone: 'bad', text: rolloutTitle(rollout), hint: `${rollout.reason}. ${hint} Retry or abort it.` }
   return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }
+}
+
+/** @param {Snapshot} snapshot @returns {Health | null} */
+function ofHistory ({ history }) {
+  if (!history?.problem) return null
+  return { tone: 'warn', text: 'The history cannot be written', hint: `The app is served as ever. Events wait in memory. ${history.problem}` }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */

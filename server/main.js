@@ -9,7 +9,7 @@ import { createDiagnostics } from './diagnostics/diagnostics.js'
 import { openStore } from './diagnostics/store.js'
 import { createRecorder } from './events/recorder.js'
 import { createEventStream } from './events/stream.js'
-import { describeChange, reconcile, rememberFor, restoreMemory, signMemory } from './handover/memory.js'
+import { createMemoryStore, describeChange, reconcile, rememberFor, restoreMemory, signMemory } from './handover/memory.js'
 import { isOnRecord, standBy } from './handover/next-master.js'
 import { followNext } from './handover/old-master.js'
 import { endUnfinished } from './handover/unfinished.js'
@@ -37,6 +37,8 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const SOFTWARE = { version, nodeVersion: process.version }
 
 const KILL_PATIENCE_MS = 1000
+/** What a master may have recorded since it last wrote its memory, where the history cannot be asked: no id is given out twice. */
+const UNKNOWN_EVENTS = 1000
 /** After which a start says what it is waiting for. */
 const WAITING_AFTER_MS = 5000
 
@@ -77,6 +79,7 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
   const log = createLog(dataDir.logFile)
+  const memoryStore = createMemoryStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
   const vitals = createVitals()
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
   const drift = createDrift()
@@ -85,7 +88,8 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   const terminal = createTerminal({ stdout, stderr })
   vitals.start()
   process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
-  return { config, keeper, place, dataDir, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), closers }
+  if (dataDir.away) terminal.fail(dataDir.away)
+  return { config, keeper, place, dataDir, memoryStore, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), closers }
 }
 
 /** @typedef {Awaited<ReturnType<typeof open>>} Tools */
@@ -95,19 +99,20 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
  * @param {Tools} tools
  */
 async function restore (tools) {
-  const { config, keeper, dataDir, log, vitals, releases, terminal, crashRecorder, closers } = tools
+  const { config, keeper, dataDir, memoryStore, log, vitals, releases, terminal, crashRecorder, closers } = tools
   const next = keeper.role === 'next' ? await becomeNext(tools) : null
   dataDir.lock()
   closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
-  const memory = restoreMemory(dataDir.memory.read(), config, next?.predecessor ?? keeper.predecessor)
+  const memory = restoreMemory(memoryStore.read(), config, next?.predecessor ?? keeper.predecessor)
   if (!next) await releases.begin({ lastNumber: memory.lastRelease })
 
   const history = closers.add(openHistory({ file: dataDir.historyFile, retention: config.history }), ({ close }) => close())
+  const { spare } = keeper
   const events = createEventStream({
-    lastId: history.lastEventId(),
+    lastId: Math.max(history.lastEventId(), memory.lastEvent, ...spare.events.map(({ id }) => id)) + (history.away && memory.lastEvent > 0 ? UNKNOWN_EVENTS : 0),
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
   })
-  closers.add(createRecorder({ history, events }), (recorder) => recorder.close())
+  const recorder = closers.add(createRecorder({ history, events, spare }), (recorder) => recorder.close())
   closers.add(vitals, ({ stop }) => stop())
   closers.add(createWebhooks({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log }), (webhooks) => webhooks.close())
   releases.open(history.releases, history.lastReleaseNumber)
@@ -115,25 +120,25 @@ async function restore (tools) {
   crashRecorder.open({ store: history.crashes, events })
   events.subscribe(terminal.show)
   events.subscribe(vitals.count)
-  return { next, memory, history, events, release }
+  return { next, memory, history, events, recorder, release }
 }
 
 /** @typedef {Awaited<ReturnType<typeof restore>>} Past */
 
 /** @param {Tools} tools */
 async function becomeNext (tools) {
-  const { keeper, config, dataDir, releases } = tools
+  const { keeper, config, dataDir, memoryStore, releases } = tools
   // What would fail later is to fail now, while there is another master.
   await loadSite()
-  return await standBy({ keeper, config, dataDir, releases, supervise: (start) => createCluster(tools, start) })
+  return await standBy({ keeper, config, dataDir, memory: memoryStore, releases, supervise: (start) => createCluster(tools, start) })
 }
 
 /** @param {Tools} tools @param {Past} past */
-async function supervise (tools, { next, memory, history, events, release }) {
+async function supervise (tools, { next, memory, history, events, recorder, release }) {
   const { config, keeper, dataDir, vitals, logs, releases, terminal, closers } = tools
   const supervisor = next?.supervisor ?? createCluster(tools, {
     release,
-    lastRollout: history.lastRolloutId(),
+    lastRollout: Math.max(history.lastRolloutId(), memory.lastRollout),
     nextWorker: memory.nextWorker,
     addresses: memory.addresses,
     events,
@@ -142,7 +147,7 @@ async function supervise (tools, { next, memory, history, events, release }) {
   const startedAt = new Date().toISOString()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const deck = createDeck({ config, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, isKept: () => keeper.isKept })
+  const deck = createDeck({ config, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, isKept: () => keeper.isKept, historyProblem: () => dataDir.away ?? recorder.degraded })
   // Only a developer's master needs what watches files.
   if (config.watch) {
     const { watchFor } = await import('./releases/watch.js')
@@ -162,7 +167,7 @@ async function supervise (tools, { next, memory, history, events, release }) {
 function createCluster ({ config, keeper, dataDir, vitals, logs, drift, releases, crashRecorder }, { events, outlives, ...start }) {
   const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
   const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle, releases: config.releases }, ...start })
-  const fork = createForker(config, { ...dataDir, outlives, logs, environment: releases.environment })
+  const fork = createForker(config, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment })
   return createSupervisor(state, { fork, events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, drift })
 }
 
@@ -232,7 +237,7 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
  * @param {{ admin: { url: string, signInLink: () => string }, ending: ReturnType<typeof end> }} parts
  */
 function run (tools, past, cluster, { admin, ending }) {
-  const { keeper, dataDir, config, releases, terminal, closers } = tools
+  const { keeper, config, releases, terminal, closers } = tools
   const { next, memory, history, events, release } = past
   const { supervisor } = cluster
   const since = memory.since ?? events.lastId + 1
@@ -243,7 +248,7 @@ function run (tools, past, cluster, { admin, ending }) {
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...SOFTWARE, workers: memory.workers } })
   tellServiceManager({ events, supervisor, config, keeper }, { untilDeploying: operator.untilDeploying })
   reapOrphans(tools, cluster)
-  closers.add(rememberFor({ memory: dataDir.memory, events, supervisor, config, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
+  closers.add(rememberFor({ memory: tools.memoryStore, events, supervisor, config, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   releases.follow({ events, supervisor })
   if (next) {
     next.open(events, isOnRecord(history))
@@ -252,7 +257,8 @@ function run (tools, past, cluster, { admin, ending }) {
   } else {
     supervisor.start({ ...memory, left })
   }
-  releases.clean()
+  // What is not in the list would be removed, and without the history nobody knows the list.
+  if (!history.away && !tools.dataDir.away) releases.clean()
   followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
 
   supervisor.running.then(() => {
@@ -277,7 +283,7 @@ function run (tools, past, cluster, { admin, ending }) {
  * @param {Tools} tools @param {Past} past @param {Cluster} cluster @param {{ since: number, adminUrl: string }} start
  * @returns {import('./cluster/supervisor.js').SavedWorker[]} the workers that it has left
  */
-function takeStock ({ dataDir, log, vitals, releases, terminal }, { memory, history, events }, { supervisor, startedAt }, { since, adminUrl }) {
+function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, { memory, history, events }, { supervisor, startedAt }, { since, adminUrl }) {
   /** @param {() => void} work */
   const attempt = (work) => {
     try {
@@ -289,7 +295,7 @@ function takeStock ({ dataDir, log, vitals, releases, terminal }, { memory, hist
 
   let { left } = memory
   if (memory.lost) tellLost(events, memory.lost)
-  attempt(() => signMemory(dataDir.memory))
+  attempt(() => signMemory(memoryStore))
   attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt }))
   keepOutcomes({ releases, events })
   attempt(() => endUnfinished({ history, events }))

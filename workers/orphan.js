@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
-import { readFileSync } from 'node:fs'
-import { shutdownMessage } from './protocol.js'
+import { readFileSync, readlinkSync } from 'node:fs'
+import { parseOrderText, shutdownMessage } from './protocol.js'
 
 const POLL_MS = 100
 /** The kernel tells that the channel is closed a little before it gives the children of a dead process away. */
@@ -70,11 +70,16 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
         clearInterval(timer)
         return leave(order.drain)
       }
-      if (order && isAlive(order.claimedBy)) aloneSince = performance.now()
+      if ((order && isAlive(order.claimedBy)) || hasKeeper()) aloneSince = performance.now()
       if (performance.now() - aloneSince < settings.afterMs) return
       clearInterval(timer)
       leave(settings)
     }, POLL_MS)
+  }
+
+  /** It will start the next master, however long that takes. */
+  function hasKeeper () {
+    return settings.keeper !== null && (process.ppid === settings.keeper || isAlive(settings.keeper))
   }
 
   /** @param {{ idleGraceMs: number, deadlineMs: number }} limits */
@@ -97,9 +102,14 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
 /** @param {string} file @returns {import('./protocol.js').OrphanOrder | null} */
 function readOrder (file) {
+  const order = readOr(() => JSON.parse(readFileSync(file, 'utf8'))) ?? readOr(() => parseOrderText(readlinkSync(file)))
+  return order?.pid === process.pid ? order : null
+}
+
+/** @param {() => import('./protocol.js').OrphanOrder} read */
+function readOr (read) {
   try {
-    const order = JSON.parse(readFileSync(file, 'utf8'))
-    return order.pid === process.pid ? order : null
+    return read()
   } catch {
     // ENOENT: nobody has claimed this worker. It is renamed into place, so half of it is never seen.
     return null

@@ -95,8 +95,8 @@ export function statusClass (code) {
  * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
  * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings
  *
- * What a worker does whose master has died; `afterMs`: how long it waits for the next one.
- * @typedef {{ outlives: boolean, orderFile: string, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number, message: ShutdownMessage }} OrphanSettings
+ * What a worker does whose master has died; `afterMs`: how long it waits for the next one, where nobody is left who would start one; `keeper`: who would.
+ * @typedef {{ outlives: boolean, orderFile: string, keeper: number | null, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number, message: ShutdownMessage }} OrphanSettings
  *
  * How an app is told that its time has come: as an object, or as PM2 does.
  * @typedef {'object' | 'text'} ShutdownMessage
@@ -104,6 +104,20 @@ export function statusClass (code) {
  * What the next master says to such a worker by the file `orderFile`, as there is no channel between them.
  * @typedef {{ pid: number, claimedBy: number, drain: { idleGraceMs: number, deadlineMs: number } | null }} OrphanOrder
  */
+
+/**
+ * The same as the target of a symbolic link, for which a full disk has room: up to 59 bytes, see "fast symlinks" of ext4.
+ * @param {OrphanOrder} order
+ */
+export function orderText ({ pid, claimedBy, drain }) {
+  return [pid, claimedBy, ...(drain ? [drain.idleGraceMs, drain.deadlineMs] : [])].join(' ')
+}
+
+/** @param {string} text @returns {OrphanOrder} */
+export function parseOrderText (text) {
+  const [pid, claimedBy, idleGraceMs, deadlineMs] = text.split(' ').map(Number)
+  return { pid, claimedBy, drain: deadlineMs === undefined ? null : { idleGraceMs, deadlineMs } }
+}
 
 /** Set for the worker alone: the preload removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'

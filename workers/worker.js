@@ -8,6 +8,7 @@ import { createDrain } from './drain.js'
 import { createAcceptDeferral } from './defer-accept.js'
 import { deferInterrupt } from './interrupt.js'
 import { createFatalGrace } from './fatal-grace.js'
+import { outliveFullDisk } from './full-disk.js'
 import { shareSockets, watchServers, whenServing } from './listen.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
@@ -33,6 +34,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
 
+  outliveFullDisk()
   if (cluster.worker) cluster.worker.id = worker
   if (calledAs) process.argv[1] = calledAs
   recordCrashes(crashFile, { channel, requests, fatalGrace })

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
+import { fallbackFolders } from '../system/fallback-folder.js'
 
 /** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */
 
@@ -15,13 +16,15 @@ import { DeckError } from '../errors.js'
 export async function findMaster (options, { env, cwd }) {
   const dataDir = await findDataDir(options.dataDir, env, cwd)
   const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
-  const running = readMaster(path.join(dataDir, 'master.json'))
+  // Where nothing can be written to the folder, its master is told of elsewhere.
+  const folders = [dataDir, ...fallbackFolders(dataDir, env)]
+  const running = folders.map((folder) => readMaster(path.join(folder, 'master.json'))).find((found) => found !== null) ?? null
   if (named === null && running === null) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
   // The token of this folder belongs to this folder's master and is sent to no other address.
   const isOwn = named === null || named === running?.url
-  const token = options.token ?? (env.CLUSTERDECK_TOKEN || undefined) ?? (isOwn ? readToken(path.join(dataDir, 'admin.token')) : undefined)
+  const token = options.token ?? (env.CLUSTERDECK_TOKEN || undefined) ?? (isOwn ? readToken(folders) : undefined)
   if (token === undefined) {
     throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or CLUSTERDECK_TOKEN), received none`)
   }
@@ -49,10 +52,11 @@ function readMaster (file) {
   }
 }
 
-/** @param {string} file */
-function readToken (file) {
+/** @param {string[]} folders the first one that has a token counts */
+function readToken (folders) {
+  const [file, ...others] = folders.map((folder) => path.join(folder, 'admin.token'))
   try {
-    return readFileSync(file, 'utf8').trim()
+    return readFileSync(others.find((other) => !existsSync(file) && existsSync(other)) ?? file, 'utf8').trim()
   } catch (/** @type {any} */ error) {
     throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${error.code}; give it by --token or CLUSTERDECK_TOKEN`, { cause: error })
   }

@@ -31,7 +31,8 @@ export function statusText (status, now) {
     ['release', status.release?.id ?? '-'],
     ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready`],
     ['dispatch', status.dispatch],
-    ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : [])
+    ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : []),
+    ...(status.history?.problem ? [['history', `cannot be written: ${status.history.problem}`]] : [])
   ]
   const workers = table(
     ['SLOT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU'],

@@ -22,11 +22,12 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
  * @param {() => boolean} options.outlives  whether a worker is to outlive this master
+ * @param {() => number | null} [options.keeperPid]  who would start the next one
  * @param {Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>} options.logs
  * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over the master's own
  * @param {() => number} [options.random]
  */
-export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch }, { crashFolder, orderFolder, outlives, logs, environment = () => ({}), random = Math.random }) {
+export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch }, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
 
   /**
@@ -54,7 +55,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
       calledAs: release.calledAs ?? null,
-      orphan: { outlives: outlives(), orderFile, afterMs: orphanMs, ...drain, ...stop }
+      orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {
       ...environment(release.id),

@@ -1,5 +1,6 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
+import { orderText } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { writeJson } from '../system/json-file.js'
 import { isAlive, signalProcess } from '../system/process-identity.js'
@@ -67,7 +68,18 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
       mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
       writeJson(orderFile, content)
     } catch {
-      // ENOSPC and the like, which must keep no master from starting: it leaves when nobody has claimed it for too long,
+      linkOrder(content)
+    }
+  }
+
+  /** A full disk takes no content, but a link, which has its content in its name. @param {import('../../workers/protocol.js').OrphanOrder} order */
+  function linkOrder (order) {
+    try {
+      rmSync(`${orderFile}.new`, { force: true })
+      symlinkSync(orderText(order), `${orderFile}.new`)
+      renameSync(`${orderFile}.new`, orderFile)
+    } catch {
+      // EROFS and the like, which must keep no master from starting: it leaves when nobody has claimed it for too long,
       // and the deadline of its drain ends it by a signal.
     }
   }

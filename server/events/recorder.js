@@ -1,5 +1,6 @@
 /** @typedef {import('./stream.js').DeckEvent} DeckEvent */
 /** @typedef {ReturnType<typeof createRecorder>} Recorder */
+/** @typedef {{ events: readonly DeckEvent[], keep: (event: DeckEvent) => void, clear: () => void }} Spare `events`: of the process before, oldest first */
 
 const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 30_000
@@ -11,41 +12,63 @@ const WRITES_PER_TURN = 100
 const SWEEP_EVERY_MS = 60 * 60 * 1000
 const SWEEP_PAUSE_MS = 50
 
+/** @type {Spare} */
+const NO_SPARE = Object.freeze({ events: [], keep () {}, clear () {} })
+
 /**
  * Writes every event to the history in the turn in which it happens. A database that fails never reaches the publisher:
  * events wait in memory, in order, and are written once it works again. It also sweeps the history now and then.
  * @param {object} parts
- * @param {Pick<import('../../db/history.js').History, 'record' | 'sweep' | 'reopen'>} parts.history
+ * @param {Pick<import('../../db/history.js').History, 'record' | 'sweep' | 'reopen' | 'retreat' | 'away'>} parts.history
  * @param {import('./stream.js').EventStream} parts.events
+ * @param {Spare} [parts.spare] keeps what waits, in case that this process ends first
  * @param {{ setTimer?: (work: () => void, ms: number) => any, clearTimer?: (timer: any) => void, soon?: (work: () => void) => void, maxBuffered?: number }} [options]
  */
-export function createRecorder ({ history, events }, { setTimer = unrefTimer, clearTimer = clearTimeout, soon = queueMicrotask, maxBuffered = MAX_BUFFERED } = {}) {
+export function createRecorder ({ history, events, spare = NO_SPARE }, { setTimer = unrefTimer, clearTimer = clearTimeout, soon = queueMicrotask, maxBuffered = MAX_BUFFERED } = {}) {
   /** @type {DeckEvent[]} oldest first; only filled while the history is degraded */
-  let buffer = []
+  let buffer = [...spare.events]
   let dropped = 0
-  let isDegraded = false
+  let isDegraded = buffer.length > 0 || history.away !== null
+  let reason = takeSpare()
   let retryDelayMs = RETRY_MIN_MS
   /** @type {any} */
   let retryTimer = null
   /** @type {any} */
   let sweepTimer = setTimer(sweep, SWEEP_PAUSE_MS)
   const unsubscribe = events.subscribe(record)
+  if (history.away !== null) tellDegraded()
+  if (isDegraded) retryTimer = setTimer(retry, history.away === null ? 0 : retryDelayMs)
 
   return {
-    get isDegraded () { return isDegraded },
+    /** Why the history cannot be written at the moment; null: it can. @type {string | null} */
+    get degraded () { return isDegraded ? reason : null },
 
     /** Stops listening and writes what it can of what still waits. The history stays open. */
     async close () {
       unsubscribe()
       clearTimer(retryTimer)
       clearTimer(sweepTimer)
-      if (isDegraded) tryToWrite(buffer.length)
+      if (isDegraded && history.away === null && tryToWrite(buffer.length) === null) spare.clear()
     }
+  }
+
+  /** Whoever asks this history from now on is to know what has happened before. @returns {string | null} why it cannot be written */
+  function takeSpare () {
+    if (history.away === null && buffer.length > 0) {
+      const error = tryToWrite(buffer.length)
+      if (error !== null) history.retreat(reasonOf(error))
+    }
+    if (history.away !== null) buffer.forEach(showMeanwhile)
+    return history.away
   }
 
   /** @param {DeckEvent} event */
   function record (event) {
-    if (isDegraded) return hold(event)
+    if (isDegraded) {
+      hold(event)
+      if (history.away !== null) showMeanwhile(event)
+      return
+    }
     try {
       history.record(event)
     } catch (error) {
@@ -56,19 +79,34 @@ export function createRecorder ({ history, events }, { setTimer = unrefTimer, cl
   /** @param {unknown} error @param {DeckEvent} event */
   function degrade (error, event) {
     isDegraded = true
+    reason = reasonOf(error)
     hold(event)
+    tellDegraded()
+    retryLater()
+  }
+
+  function tellDegraded () {
     // After this turn's other subscribers have seen the event: what follows from it must not overtake it.
     soon(() => events.publish({
       type: 'history.degraded',
       actor: 'system',
-      message: `the history database failed: ${reasonOf(error)}; events are kept in memory until it works again`
+      message: `the history database failed: ${reason}; events are kept in memory until it works again`
     }))
-    retryLater()
+  }
+
+  /** @param {DeckEvent} event */
+  function showMeanwhile (event) {
+    try {
+      history.record(event)
+    } catch {
+      // It is no worse off than a history that cannot be read.
+    }
   }
 
   /** @param {DeckEvent} event */
   function hold (event) {
     buffer.push(event)
+    spare.keep(event)
     if (buffer.length > maxBuffered) {
       buffer.shift()
       dropped++
@@ -81,8 +119,10 @@ export function createRecorder ({ history, events }, { setTimer = unrefTimer, cl
   }
 
   function retry () {
-    const error = tryToWrite(WRITES_PER_TURN)
+    if (history.away !== null) reopen()
+    const error = history.away ?? tryToWrite(WRITES_PER_TURN)
     if (error !== null) {
+      reason = reasonOf(error)
       repair(error)
       retryLater()
     } else if (buffer.length > 0) {
@@ -114,7 +154,11 @@ export function createRecorder ({ history, events }, { setTimer = unrefTimer, cl
    * @param {unknown} error
    */
   function repair (error) {
-    if (/^SQLITE_(BUSY|LOCKED|FULL)/.test(String(/** @type {any} */ (error)?.code))) return
+    if (history.away !== null || /^SQLITE_(BUSY|LOCKED|FULL)/.test(String(/** @type {any} */ (error)?.code))) return
+    reopen()
+  }
+
+  function reopen () {
     try {
       history.reopen()
     } catch {
@@ -127,6 +171,7 @@ export function createRecorder ({ history, events }, { setTimer = unrefTimer, cl
     isDegraded = false
     dropped = 0
     retryDelayMs = RETRY_MIN_MS
+    spare.clear()
     events.publish({
       type: 'history.recovered',
       actor: 'system',

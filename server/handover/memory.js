@@ -17,6 +17,8 @@ const MEMORY = z.looseObject({
   release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
   nextWorker: z.int().positive(),
   nextRelease: z.int().positive().default(1),
+  lastEvent: z.int().nonnegative().default(0),
+  nextRollout: z.int().positive().default(1),
   guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
   sockets: z.array(z.string()),
   addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() }))).default({}),
@@ -44,6 +46,8 @@ const MEMORY = z.looseObject({
  * @property {number} workers  how many are wanted
  * @property {number} nextWorker
  * @property {number} lastRelease  the highest n of `r<n>` that is known to be given out
+ * @property {number} lastEvent  the newest event, or one shortly before it
+ * @property {number} lastRollout
  */
 
 /**
@@ -57,7 +61,7 @@ const MEMORY = z.looseObject({
 export function restoreMemory (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
   const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1, lastRelease: 0 }
+  if (!success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -71,7 +75,35 @@ export function restoreMemory (memory, { entry, workers }, predecessor) {
     addresses: data.addresses,
     workers: configured.workers === workers ? desiredWorkers : workers,
     nextWorker: data.nextWorker,
-    lastRelease: data.nextRelease - 1
+    lastRelease: data.nextRelease - 1,
+    lastEvent: data.lastEvent,
+    lastRollout: data.nextRollout - 1
+  }
+}
+
+/**
+ * Where a memory is kept: in a file, which also outlasts the keeper, and with the keeper while the disk takes nothing.
+ * @param {{ file: import('../system/data-dir.js').DataDir['memory'], keeper: import('../keeper/link.js').KeeperLink['memory'], isAway?: boolean }} places
+ *   `isAway`: the next master may look for the file somewhere else
+ * @returns {import('../system/data-dir.js').DataDir['memory']}
+ */
+export function createMemoryStore ({ file, keeper, isAway = false }) {
+  return {
+    read: () => keeper.read() ?? file.read(),
+
+    write (content) {
+      try {
+        file.write(content)
+        keeper.write(isAway ? content : null)
+      } catch (error) {
+        if (!keeper.write(content)) throw error
+      }
+    },
+
+    clear () {
+      keeper.write(null)
+      file.clear()
+    }
   }
 }
 
@@ -136,7 +168,7 @@ export function rememberFor ({ memory, events, supervisor, config: { workers }, 
     }
     const text = JSON.stringify(content)
     if (text === written) return
-    memory.write(content)
+    memory.write({ ...content, lastEvent: events.lastId })
     written = text
   }
 }

@@ -13,16 +13,17 @@ import { restoreMemory } from './memory.js'
  * @param {import('../keeper/link.js').KeeperLink} parts.keeper
  * @param {import('../config/config.js').Config} parts.config
  * @param {import('../system/data-dir.js').DataDir} parts.dataDir
+ * @param {Pick<import('../system/data-dir.js').DataDir['memory'], 'read'>} parts.memory
  * @param {import('../releases/registry.js').Releases} parts.releases  that keeps nothing yet
  * @param {(start: any) => import('../cluster/supervisor.js').Supervisor} parts.supervise
  * @returns {Promise<{ supervisor: import('../cluster/supervisor.js').Supervisor, predecessor: import('../keeper/link.js').Predecessor | null, release: import('../lifecycle/state.js').Release, open: ReturnType<typeof createOutbox>['open'] }>}
  *   `predecessor`: how the other master ended, if it did so without handing over
  * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install, or as a deploy; then its workers are gone, and the other master has been told why
  */
-export async function standBy ({ keeper, config, dataDir, releases, supervise }) {
+export async function standBy ({ keeper, config, dataDir, memory, releases, supervise }) {
   // What would fail later is to fail now, while there is another master.
   checkDatabase(dataDir.historyFile)
-  const known = dataDir.memory.read()
+  const known = memory.read()
   const { release: before, addresses, workers, lastRelease } = restoreMemory(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false

@@ -3,7 +3,7 @@ import { createMilestone } from '../system/milestone.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
 import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
-import { KEPT_VARIABLE, noteExit, tell } from './link.js'
+import { KEPT_VARIABLE, MAX_UNSAVED, noteExit, tell } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
 import { createMasterWatch } from './master-watch.js'
 import { childrenOf, createReaper } from './reaper.js'
@@ -34,6 +34,9 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   // null while it waits to start one; `next`: the one that is to take over in an upgrade
   let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
   let predecessor = /** @type {import('./link.js').Predecessor | null} */ (null)
+  // What the disk has not taken: for the next master, and of the history.
+  let memory = /** @type {unknown} */ (null)
+  let unsaved = /** @type {unknown[]} */ ([])
   /** the latest ones of orphans */
   const exits = /** @type {import('./link.js').Exit[]} */ ([])
   let execPath = process.execPath
@@ -47,7 +50,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   const MESSAGES = {
     hello (master) {
       for (const [key, { handle, data }] of held) tell(master, { type: 'held', key, data }, handle)
-      tell(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps })
+      tell(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, memory, unsaved })
     },
     hold (from, { key, data }, handle) {
       drop(key)
@@ -65,6 +68,12 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
       master.heardAt = performance.now()
       watch.heard(master, beat)
     },
+    remember (master, { content }) { if (master === current) memory = content },
+    unsaved (master, { event }) {
+      unsaved.push(event)
+      if (unsaved.length > MAX_UNSAVED) unsaved.shift()
+    },
+    saved () { unsaved = [] },
     ending (master) { master.isEnding = true },
     cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
     upgrade (master, order) { if (master === current && !next) next = start(order.execPath ?? execPath) },
@@ -188,6 +197,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   function succeed () {
     current = next
     next = null
+    tell(current, { type: 'remember', content: memory })
     tell(current, { type: 'take-over', predecessor })
   }
 }

@@ -15,6 +15,9 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * (signals can come), `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
  * (end it), `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
  *
+ * Where the disk takes nothing, `remember` (what the next master has to know; null: a file says it), `unsaved` (an event
+ * that the history does not have) and `saved` (it has all of them).
+ *
  * To the master: `held` (a socket), `go` (these were all), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
  * `upgrade-failed`, `relay` and `close-inspector` (which the keeper has opened to see where it is stuck).
  */
@@ -29,6 +32,9 @@ const LOSS_POLL_MS = 500
 
 /** What an app starts and leaves behind may come and go for months. */
 const MAX_EXITS = 1000
+
+/** As many as a master keeps of those that it cannot write. */
+export const MAX_UNSAVED = 10_000
 
 /** @param {Exit[]} exits the newest last @param {Exit} exit */
 export function noteExit (exits, exit) {
@@ -56,6 +62,9 @@ export function tellFailure (reason) {
   if (process.connected) process.send?.({ type: 'relay', failing: reason }, undefined, undefined, () => {})
 }
 
+/** @type {{ role: 'current' | 'next', predecessor: Predecessor | null, exits: Exit[], reaps?: boolean, memory?: any, unsaved?: any[] }} */
+const ALONE = Object.freeze({ role: 'current', predecessor: null, exits: [] })
+
 /**
  * The master's line to its keeper. Without a keeper every call does nothing, and nothing is held but what the service
  * manager has passed.
@@ -72,7 +81,9 @@ export async function connectKeeper (env = process.env) {
   /** @type {Map<string, (message: any) => void>} */
   const handlers = new Map()
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
-  const { role, predecessor, exits, reaps = false } = isKept ? await greet() : { role: /** @type {const} */ ('current'), predecessor: null, exits: [] }
+  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [] } = isKept ? await greet() : ALONE
+  let remembered = memory
+  handlers.set('remember', ({ content }) => { remembered = content })
   if (isKept) beat()
 
   return {
@@ -117,6 +128,28 @@ export async function connectKeeper (env = process.env) {
     /** @param {string} type @param {(message: any) => void} handler */
     on (type, handler) { handlers.set(type, handler) },
 
+    /** What the disk could not take of the memory for the next master. */
+    memory: {
+      /** @returns {any} null: a file says it */
+      read: () => remembered,
+      /** @param {unknown} content null: a file says it @returns {boolean} whether it is kept */
+      write (content) {
+        if (content === null && remembered === null) return isKept
+        remembered = content
+        send({ type: 'remember', content })
+        return isKept && process.connected
+      }
+    },
+
+    /** Events that the history does not have. */
+    spare: {
+      /** @type {import('../events/stream.js').DeckEvent[]} those of a master before, oldest first */
+      events: unsaved,
+      /** @param {import('../events/stream.js').DeckEvent} event */
+      keep (event) { send({ type: 'unsaved', event }) },
+      clear () { send({ type: 'saved' }) }
+    },
+
     /** @param {() => void} handler the keeper is gone; this master goes on */
     onLost: loss.on,
 
@@ -124,7 +157,7 @@ export async function connectKeeper (env = process.env) {
     offLost: loss.off
   }
 
-  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Predecessor | null, exits: Exit[], reaps?: boolean }>} */
+  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Predecessor | null, exits: Exit[], reaps?: boolean, memory?: any, unsaved?: any[] }>} */
   function greet () {
     return new Promise((resolve, reject) => {
       const onLost = () => reject(keeperGone())

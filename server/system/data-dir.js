@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
 import { DeckError } from '../errors.js'
+import { fallbackFolders } from './fallback-folder.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
 import { whyFolderDistrusted } from './trust.js'
@@ -12,16 +13,19 @@ import { whyFolderDistrusted } from './trust.js'
 const SECRETS = Object.freeze(['admin.token', 'release.key'])
 
 /**
- * The data folder: made at the first start, readable by its owner alone.
- * @param {string} folder absolute path
+ * The data folder: made at the first start, readable by its owner alone. Where nothing can be written there, as on a full
+ * or read-only disk, another folder takes its place until the next start: no app waits for its history.
+ * @param {string} wanted absolute path
  * @throws {DeckError} data-dir-unusable
  */
-export function openDataDir (folder) {
+export function openDataDir (wanted) {
+  const { folder, away } = place(wanted)
   const file = (/** @type {string} */ name) => path.join(folder, name)
-  make(folder, SECRETS)
-  for (const name of ['logs', 'crashes', 'orders']) make(file(name), [])
   /** @type {ReturnType<typeof takeLock>} */
   let lock = null
+  // Of a folder that can be read alone, the secrets count still.
+  const readSecret = (/** @type {string} */ name) => (away === null ? null : readTokenOrNone(path.join(wanted, name))) ?? readToken(file(name)) ?? makeToken(file(name))
+  const announcements = [folder, ...fallbackFolders(wanted)].map((each) => path.join(each, 'master.json'))
 
   return {
     historyFile: file('history.db'),
@@ -32,6 +36,8 @@ export function openDataDir (folder) {
     orderFolder: file('orders'),
     releaseFolder: file('releases'),
     folder,
+    /** Why this folder takes the place of the one that was wanted; null: it is that one. @type {string | null} */
+    away,
 
     /**
      * From here on no other master runs on this folder, until this one lets go of it or ends.
@@ -48,7 +54,7 @@ export function openDataDir (folder) {
 
     /** @param {{ handsOver: boolean }} how  the next master has announced itself, or is about to */
     release ({ handsOver }) {
-      if (!handsOver) rmSync(file('master.json'), { force: true })
+      if (!handsOver) for (const each of announcements) attempt(() => rmSync(each, { force: true }))
       lock?.release()
       lock = null
     },
@@ -56,7 +62,7 @@ export function openDataDir (folder) {
     /** @returns {string} the admin token, made when there is none */
     token () {
       try {
-        return readToken(file('admin.token')) ?? makeToken(file('admin.token'))
+        return readSecret('admin.token')
       } catch (/** @type {any} */ error) {
         throw unusable(folder, error)
       }
@@ -65,7 +71,7 @@ export function openDataDir (folder) {
     /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
     releaseKey () {
       try {
-        return readToken(file('release.key')) ?? makeToken(file('release.key'))
+        return readSecret('release.key')
       } catch (/** @type {any} */ error) {
         throw unusable(folder, error)
       }
@@ -73,7 +79,17 @@ export function openDataDir (folder) {
 
     /** @param {{ pid: number, adminUrl: string, startedAt: string }} master */
     announce (master) {
-      writeJson(file('master.json'), master)
+      const [own, ...others] = announcements
+      try {
+        writeJson(own, master)
+      } catch (error) {
+        // Whoever looks for this master looks there too.
+        attempt(() => rmSync(own, { force: true }))
+        for (const other of others) {
+          if (attempt(() => { makePrivate(path.dirname(other), SECRETS); writeJson(other, master) })) return
+        }
+        throw error
+      }
     },
 
     memory: {
@@ -86,19 +102,53 @@ export function openDataDir (folder) {
   }
 }
 
+/** @param {string} wanted @returns {{ folder: string, away: string | null }} */
+function place (wanted) {
+  try {
+    make(wanted)
+    return { folder: wanted, away: null }
+  } catch (/** @type {any} */ error) {
+    if (error instanceof DeckError) throw error
+    if (!isOutOfReach(error, wanted)) throw unusable(wanted, error)
+    const folder = fallbackFolders(wanted).find((each) => attempt(() => make(each)))
+    if (folder === undefined) throw unusable(wanted, error)
+    return { folder, away: `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and the history of before is not shown` }
+  }
+}
+
+/** Whether it is the disk that takes nothing, and not a wrong path. @param {NodeJS.ErrnoException} error @param {string} folder */
+function isOutOfReach ({ code = '' }, folder) {
+  return ['ENOSPC', 'EDQUOT', 'EROFS'].includes(code) || (['EACCES', 'EPERM'].includes(code) && existsSync(folder))
+}
+
+/** @param {string} folder */
+function make (folder) {
+  makePrivate(folder, SECRETS)
+  for (const name of ['logs', 'crashes', 'orders']) makePrivate(path.join(folder, name), [])
+  const token = path.join(folder, 'admin.token')
+  if (readToken(token) === null) makeToken(token)
+}
+
 /**
  * What is in it says whose orders are obeyed, and which programs are run.
  * @param {string} folder @param {readonly string[]} secrets names of files in it that nobody else may read
+ * @throws {DeckError} data-dir-unusable: others could have written there; and what the system says
  */
-function make (folder, secrets) {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    accessSync(folder, constants.W_OK)
-  } catch (/** @type {any} */ error) {
-    throw unusable(folder, error)
-  }
+function makePrivate (folder, secrets) {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const reason = whyFolderDistrusted(folder, secrets)
   if (reason) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
+  accessSync(folder, constants.W_OK)
+}
+
+/** @param {() => void} work @returns {boolean} */
+function attempt (work) {
+  try {
+    work()
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** @param {any} master what it has said of itself, if it has come that far */
@@ -119,9 +169,24 @@ function readToken (file) {
 }
 
 /** @param {string} file */
+function readTokenOrNone (file) {
+  try {
+    return readToken(file)
+  } catch {
+    return null
+  }
+}
+
+/** @param {string} file */
 function makeToken (file) {
   const token = randomBytes(32).toString('base64url')
-  writeFileSync(file, `${token}\n`, { mode: 0o600 })
+  try {
+    writeFileSync(file, `${token}\n`, { mode: 0o600 })
+  } catch (error) {
+    // On a full disk an empty one is left.
+    rmSync(file, { force: true })
+    throw error
+  }
   return token
 }
 

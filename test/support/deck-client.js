@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
+import { fallbackFolders } from '../../server/system/fallback-folder.js'
 import { createEventLog } from './event-log.js'
 
 export const PATIENCE_MS = 40_000
@@ -16,7 +17,7 @@ const LOOK_AGAIN_MS = 10
 export function createDeckClient ({ folder, output, exited }) {
   const events = createEventLog()
   /** Known once the master has announced itself. */
-  const access = { pid: 0, adminUrl: '', token: '' }
+  const access = { pid: 0, adminUrl: '', token: '', place: folder }
   /** @template T @param {Promise<T>} promise @param {string} what */
   const inTime = (promise, what) => deadline(promise, what, output)
 
@@ -27,11 +28,14 @@ export function createDeckClient ({ folder, output, exited }) {
     get masterPid () { return access.pid },
     get adminUrl () { return access.adminUrl },
     get token () { return access.token },
+    /** The folder where its master is told of: another one where nothing can be written to its own. */
+    get place () { return access.place },
 
     /** @param {(pid: number) => boolean} isMeant which master, as one that was killed is still announced */
     async meet (isMeant) {
-      const { pid, adminUrl } = await inTime(untilMaster(folder, isMeant, exited), 'the master to announce itself')
-      Object.assign(access, { pid, adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
+      const { pid, adminUrl, place } = await inTime(untilMaster(folder, isMeant, exited), 'the master to announce itself')
+      const token = await readFile(path.join(folder, 'admin.token'), 'utf8').catch(() => readFile(path.join(place, 'admin.token'), 'utf8'))
+      Object.assign(access, { pid, adminUrl, place, token: token.trim() })
       events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
     },
 
@@ -85,14 +89,16 @@ export function createDeckClient ({ folder, output, exited }) {
   return client
 }
 
-/** @param {string} folder @returns {Promise<{ pid: number, adminUrl: string } | null>} */
+/** @param {string} folder @returns {Promise<{ pid: number, adminUrl: string, place: string } | null>} */
 export async function readMaster (folder) {
-  try {
-    return JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
-  } catch {
-    // ENOENT: not yet.
-    return null
+  for (const place of [folder, ...fallbackFolders(folder)]) {
+    try {
+      return { ...JSON.parse(await readFile(path.join(place, 'master.json'), 'utf8')), place }
+    } catch {
+      // ENOENT: not yet, or not here.
+    }
   }
+  return null
 }
 
 /**

@@ -9,18 +9,20 @@ import { createRecorder } from '../../../server/events/recorder.js'
 
 /**
  * A history in memory that fails when it is told to, and timers that fire when they are told to.
- * @param {{ maxBuffered?: number }} [options]
+ * @param {{ maxBuffered?: number, away?: string | null, spare?: import('../../../server/events/recorder.js').Spare, failure?: Error | null }} [options]
  */
-function setUp ({ maxBuffered } = {}) {
+function setUp ({ maxBuffered, away = null, spare, failure = null } = {}) {
   const stored = /** @type {any[]} */ ([])
   const calls = { reopen: 0, sweep: 0 }
   const history = {
-    failure: /** @type {any} */ (null),
+    failure: /** @type {any} */ (failure),
+    away,
     record (/** @type {any} */ event) {
       if (history.failure) throw history.failure
       stored.push(event)
     },
     reopen () { calls.reopen++ },
+    retreat (/** @type {string} */ reason) { history.away = reason },
     sweep () {
       calls.sweep++
       return { deleted: 0, more: calls.sweep < 3 }
@@ -30,7 +32,7 @@ function setUp ({ maxBuffered } = {}) {
   let lastTimer = 0
   const events = createEventStream()
   const published = /** @type {any[]} */ ([])
-  const recorder = createRecorder({ history, events }, {
+  const recorder = createRecorder({ history, events, spare }, {
     setTimer: (work, ms) => {
       timers.set(++lastTimer, { work, ms })
       return lastTimer
@@ -76,7 +78,7 @@ test('a database that fails never reaches the publisher, and is told once', asyn
   await turn()
   events.publish({ type: 'worker.forked' })
   await turn()
-  assert.equal(recorder.isDegraded, true)
+  assert.match(String(recorder.degraded), /database is locked/)
   assert.deepEqual(published.map(({ id, type }) => [id, type]), [[1, 'worker.ready'], [2, 'worker.exited'], [3, 'history.degraded'], [4, 'worker.forked']])
   assert.match(published[2].message, /database is locked \(SQLITE_BUSY\)/)
 })
@@ -97,7 +99,7 @@ test('what happened meanwhile is stored in order once the database is back, and 
   assert.equal(stored.length, 101)
   fire()
   fire()
-  assert.equal(recorder.isDegraded, false)
+  assert.equal(recorder.degraded, null)
   assert.deepEqual(stored.map(({ id }) => id), Array.from({ length: 254 }, (_, index) => index + 1))
   assert.deepEqual([...new Set(types())], ['master.started', 'worker.ready', 'history.degraded', 'worker.exited', 'history.recovered'])
   assert.deepEqual(published.at(-1).detail, { lost: 0 })
@@ -180,4 +182,36 @@ test('a real database that breaks while the master runs is replaced, and the eve
   await recorder.close()
   assert.deepEqual(history.page().items.map(({ id, type }) => [id, type]), [[4, 'history.recovered'], [3, 'history.degraded'], [2, 'worker.exited']])
   assert.match(String(history.movedAside), /history\.db\.damaged-/)
+})
+
+test('a history that is away at the start is degraded from the first event on, shows what happens, and has all of it later', async () => {
+  const { history, stored, events, published, recorder, fire } = setUp({ away: 'the disk is full' })
+  assert.equal(recorder.degraded, 'the disk is full')
+  events.publish({ type: 'worker.ready' })
+  await turn()
+  assert.deepEqual(published.map(({ type }) => type), ['worker.ready', 'history.degraded'])
+  assert.deepEqual(stored.splice(0).map(({ type }) => type), ['worker.ready', 'history.degraded'], 'in memory')
+  fire()
+  assert.deepEqual(stored, [], 'it is away still')
+  history.reopen = () => { history.away = null }
+  fire()
+  await turn()
+  assert.deepEqual(stored.map(({ type }) => type), ['worker.ready', 'history.degraded', 'history.recovered'])
+  assert.equal(recorder.degraded, null)
+})
+
+test('what the process before could not write is written first, or shown until it can be', async () => {
+  const before = /** @type {any[]} */ ([{ id: 7, type: 'worker.exited' }])
+  const kept = /** @type {any[]} */ ([])
+  const spare = { events: before, keep: (/** @type {any} */ event) => kept.push(event.id), clear: () => kept.push('cleared') }
+  const well = setUp({ spare })
+  assert.deepEqual(well.types(), ['worker.exited'])
+  well.fire()
+  assert.deepEqual([well.types(), kept.splice(0)], [['worker.exited', 'history.recovered'], ['cleared']])
+
+  const full = Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
+  const ill = setUp({ spare, failure: full })
+  assert.match(String(ill.recorder.degraded), /full \(SQLITE_FULL\)/)
+  ill.events.publish({ type: 'worker.forked' })
+  assert.deepEqual(kept, [1], 'for the next one')
 })

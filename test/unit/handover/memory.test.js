@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { identify } from '../../../server/system/process-identity.js'
-import { restoreMemory, reconcile, rememberFor, signMemory } from '../../../server/handover/memory.js'
+import { createMemoryStore, restoreMemory, reconcile, rememberFor, signMemory } from '../../../server/handover/memory.js'
 import { tempFolder } from '../../support/folder.js'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
@@ -37,7 +37,7 @@ function setUp () {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1, lastRelease: 0 })
+    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -55,7 +55,9 @@ describe('a memory that is restored', () => {
       guard,
       workers: 4,
       nextWorker: 9,
-      lastRelease: 0
+      lastRelease: 0,
+      lastEvent: 0,
+      lastRollout: 0
     })
   })
 
@@ -133,7 +135,7 @@ describe('what is remembered', () => {
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
-    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, desiredWorkers, release, nextWorker, workers, nextRelease: 8 })
+    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, desiredWorkers, release, nextWorker, workers, nextRelease: 8, lastEvent: 1 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -197,3 +199,40 @@ test('the numbers of releases that were given out are known, also those of refus
 function pick ({ workers, release }) {
   return { workers, id: release?.id }
 }
+
+describe('where a memory is kept', () => {
+  /** A disk that can be full, and a keeper. */
+  function places () {
+    const disk = { content: /** @type {any} */ (null), isFull: false }
+    let held = /** @type {any} */ (null)
+    const file = {
+      read: () => disk.content,
+      write (/** @type {unknown} */ content) {
+        if (disk.isFull) throw new Error('ENOSPC')
+        disk.content = content
+      },
+      clear () { disk.content = null }
+    }
+    const keeper = { hasGone: false, read: () => held, write: (/** @type {unknown} */ content) => { held = content; return !keeper.hasGone } }
+    return { disk, keeper, store: createMemoryStore({ file, keeper }) }
+  }
+
+  test('with the keeper while the disk is full, and in the file again afterwards', () => {
+    const { disk, keeper, store } = places()
+    store.write(1)
+    disk.isFull = true
+    store.write(2)
+    assert.deepEqual([store.read(), disk.content, keeper.read()], [2, 1, 2])
+    disk.isFull = false
+    store.write(3)
+    assert.deepEqual([store.read(), disk.content, keeper.read()], [3, 3, null])
+    store.clear()
+    assert.equal(store.read(), null)
+  })
+
+  test('nowhere, which is an error, where there is no keeper either', () => {
+    const { disk, keeper, store } = places()
+    keeper.hasGone = disk.isFull = true
+    assert.throws(() => store.write(1), /ENOSPC/)
+  })
+})

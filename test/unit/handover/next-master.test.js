@@ -108,7 +108,8 @@ async function setUp () {
   const candidate = standBy({
     keeper: /** @type {any} */ (keeper),
     config: /** @type {any} */ ({ entry, workers: 2 }),
-    dataDir: /** @type {any} */ ({ historyFile: path.join(folder, 'history.db'), memory: { read: () => null } }),
+    dataDir: /** @type {any} */ ({ historyFile: path.join(folder, 'history.db') }),
+    memory: { read: () => null },
     releases: /** @type {any} */ ({ begin: async () => {}, resume: async () => ({ id: 'r1', entry, path: folder }), follow () {} }),
     supervise: ({ events }) => {
       outbox = events

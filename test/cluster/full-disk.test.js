@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { existsSync, rmSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { runCli, startDeck } from '../support/deck.js'
+import { openFreshConnections } from '../support/load.js'
+import { lacksSmallDisk, smallDisk } from '../support/small-disk.js'
+
+describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, () => {
+  test('while it runs: workers and masters are replaced, and the history has all of it once there is room', async (t) => {
+    const disk = smallDisk(t)
+    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: path.join(disk.folder, 'data') })
+    const { workers: [first] } = await deck.until({ ready: 2 })
+    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+    await fresh.untilAnswered(50)
+    disk.fill()
+
+    await fresh.whenIdle(() => { process.kill(first.pid, 'SIGKILL') })
+    await deck.untilEvent(({ type }) => type === 'history.degraded', 'the news of the full disk')
+    await deck.until({ ready: 2 })
+    assert.match((await deck.status()).history.problem, /SQLITE_FULL|SQLITE_IOERR/)
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    const lost = [deck.masterPid]
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    lost.push(deck.masterPid)
+    await deck.loseMaster()
+    const { workers } = await deck.until({ ready: 2 })
+    assert.match((await runCli(['status', '--data-dir', deck.folder])).stdout, /^history {2}cannot be written: /m)
+
+    disk.free()
+    await deck.untilEvent(({ type }) => type === 'history.recovered', 'the end of that')
+    assert.equal((await deck.status()).history.problem, null)
+    const { failures, total } = await fresh.stop()
+    assert.deepEqual(failures, [], `of ${total}`)
+
+    const events = (await deck.history('limit=1000')).reverse()
+    const of = (/** @type {string} */ wanted) => events.filter(({ type }) => type === wanted)
+    assert.equal(new Set(events.map(({ id }) => id)).size, events.length)
+    assert.deepEqual(of('master.stopped').map(({ pid, cause }) => [pid, cause]), lost.map((pid) => [pid, 'master-lost']))
+    assert.deepEqual(of('rollout.succeeded').map(({ detail }) => detail.kind), ['restart', 'deploy'])
+    const [forked, exited] = [of('worker.forked'), of('worker.exited')].map((some) => some.map(({ worker }) => worker).sort((a, b) => a - b))
+    assert.deepEqual([new Set(forked).size, new Set(exited).size], [forked.length, exited.length], 'each begins and ends once')
+    const open = forked.filter((worker) => !exited.includes(worker))
+    assert.deepEqual(open, workers.map((/** @type {any} */ { id }) => id))
+    assert.equal(of('worker.exited').find(({ worker }) => worker === first.id).cause, 'killed')
+  })
+
+  test('an app that writes a line with each request goes on, and its next lines are there once there is room', async (t) => {
+    const disk = smallDisk(t)
+    const deck = await startDeck(t, 'logs-each-request.cjs', { workers: 1, dataDir: path.join(disk.folder, 'data') })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const url = await deck.appUrl()
+    disk.fill()
+    for (let n = 0; n < 10; n++) assert.equal(await (await fetch(url)).text(), String(pid))
+    disk.free()
+    const size = () => statSync(path.join(deck.folder, 'logs', 'slot-1.stdout.log')).size
+    const before = size()
+    await (await fetch(url)).text()
+    assert.equal(size() - before, 3 * 5001 + 1)
+  })
+
+  test('at the first start: another folder takes its place, which the commands find', async (t) => {
+    const disk = smallDisk(t)
+    disk.fill()
+    const dataDir = path.join(disk.folder, 'data')
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
+    const { history } = await deck.until({ ready: 1 })
+    t.after(() => rmSync(deck.place, { recursive: true }))
+    assert.match(history.problem, /cannot be written \(ENOSPC\)/)
+    assert.match(deck.output.stderr, /^clusterdeck: dataDir: .* cannot be written \(ENOSPC\); until the next start everything is kept in /m)
+    assert.equal((await fetch(await deck.appUrl())).status, 200)
+    const { code, stdout } = await runCli(['restart', '--wait', '--data-dir', dataDir])
+    assert.deepEqual([code, /succeeded/.test(stdout)], [0, true])
+  })
+
+  test('at a later start, full or read-only: the app is served, and the history goes on once there is room', async (t) => {
+    const disk = smallDisk(t)
+    const dataDir = path.join(disk.folder, 'data')
+    const before = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
+    await before.until({ ready: 1 })
+    await before.stop()
+    disk.fill()
+    const full = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
+    const { history } = await full.until({ ready: 1 })
+    assert.match(history.problem, /\S/)
+    assert.equal((await full.history('type=master.started')).length, 2, 'it knows what was')
+    disk.free()
+    await full.untilEvent(({ type }) => type === 'history.recovered', 'room')
+    assert.deepEqual((await full.history('type=master.started,master.stopped')).map(({ type }) => type), ['master.started', 'master.stopped', 'master.started'])
+    await full.stop()
+
+    disk.setReadOnly(true)
+    const readOnly = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
+    t.after(() => rmSync(readOnly.place, { recursive: true }))
+    assert.match((await readOnly.until({ ready: 1 })).history.problem, /EROFS/)
+    assert.equal((await fetch(await readOnly.appUrl())).status, 200)
+    await readOnly.stop()
+    assert.equal(existsSync(path.join(readOnly.place, 'master.json')), false)
+  })
+})

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import path from 'node:path'
+import { tempFolder } from './folder.js'
+
+const SIZE = '6m'
+
+/** Why there can be no disk that is full: only root may mount one. @type {string | false} */
+export const lacksSmallDisk = mountable() ? false : 'a disk that can be full has to be mounted, as root'
+
+/** A disk of 6 MB, in memory. @param {import('./deck.js').TestOwner} t */
+export function smallDisk (t) {
+  const folder = tempFolder()
+  mount('-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', folder)
+  t.after(() => spawnSync('umount', ['-l', folder]))
+  const filler = path.join(folder, 'filler')
+
+  return {
+    folder,
+
+    /** To the last byte. */
+    fill () {
+      const fd = openSync(filler, 'a')
+      for (let size = 1024 * 1024; size >= 1; size /= 16) {
+        try {
+          for (;;) writeSync(fd, Buffer.alloc(size))
+        } catch (/** @type {any} */ error) {
+          if (error.code !== 'ENOSPC') throw error
+        }
+      }
+      closeSync(fd)
+    },
+
+    free () { rmSync(filler) },
+
+    /** @param {boolean} isReadOnly */
+    setReadOnly (isReadOnly) { mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, folder) }
+  }
+}
+
+/** @param {string[]} args */
+function mount (...args) {
+  const { status, stderr } = spawnSync('mount', args, { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`mount ${args.join(' ')}: ${stderr}`)
+}
+
+function mountable () {
+  const folder = tempFolder()
+  if (process.platform !== 'linux' || spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', folder]).status !== 0) return false
+  spawnSync('umount', [folder])
+  return true
+}
