@@ -347,11 +347,9 @@ function settle (turn) {
 /** @param {Turn} turn the release that was deployed last has begun to crash again and again */
 function rollBackGuarded (turn) {
   const { guard, rollout, upgrade, phase } = turn.state
-  if (!guard?.isTripped || rollout || upgrade || phase !== 'running') return
+  if (!guard?.isTripped || rollout || upgrade || !['starting', 'running'].includes(phase)) return
   const note = `${guard.release} crashes again and again after rollout ${guard.rollout}`
   callOff(turn, { cause: 'rollback', actor: 'guard' })
-  // Once.
-  liftGuard(turn)
   startRollout(turn, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
 }
 

@@ -2,7 +2,8 @@
 
 /**
  * Watches a release for a while after its deploy has succeeded: what loops in crashes then is rolled back, once.
- * `isTripped`: it has happened, and waits for whatever else is going on. `endsAt`: wall time, ISO 8601.
+ * `isTripped`: it has happened, and waits for whatever else is going on, or is being rolled back; a master that ends
+ * meanwhile leaves that to the next one. `endsAt`: wall time, ISO 8601.
  * @typedef {{ release: string, from: string, rollout: number, isTripped: boolean, endsAt: string }} Guard
  */
 
@@ -21,6 +22,7 @@ export function goOnGuarding (turn, guard = null) {
   if (guard?.release !== turn.state.release.id) return
   const leftMs = Date.parse(guard.endsAt) - Date.parse(turn.isoTime())
   if (leftMs > 0) watchUntil(turn, guard, leftMs)
+  else if (guard.isTripped) turn.state.guard = guard
 }
 
 /** @param {Turn} turn @param {Guard} guard @param {number} ms */

@@ -1,4 +1,4 @@
-import { guardDeploy } from './guard.js'
+import { guardDeploy, liftGuard } from './guard.js'
 import { move, phaseOf, shownStage } from './stages.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
@@ -75,6 +75,9 @@ export function finish (turn, how) {
   if (how === 'succeed') {
     turn.state.release = turn.state.releases[mustFind(rollout.to)]
     guardDeploy(turn, rollout)
+  } else if (rollout.actor === 'guard') {
+    // It tries once.
+    liftGuard(turn)
   }
   tellRollout(turn, `rollout.${shownStage(rollout).state}`)
   turn.state.rollout = null

@@ -181,9 +181,33 @@ describe('the guard of a deploy', () => {
       act(pool)
       pool.settle()
       loop(pool)
-      assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.actor, pool.prepared, pool.state.guard], ['rollback', 'guard', { release: 'r1' }, null])
+      assert.deepEqual([pool.state.rollout?.kind, pool.state.rollout?.actor, pool.prepared], ['rollback', 'guard', { release: 'r1' }])
+      assert.equal(pool.state.guard?.isTripped, true, 'a master that ends now leaves the rest to the next one')
+      pool.feed({ type: 'release-prepared', rollout: pool.state.rollout?.id, release: { ...NEW_RELEASE, id: 'r1' } })
+      pool.settle()
+      assert.deepEqual([pool.state.release.id, pool.state.rollout, pool.state.guard], ['r1', null, null])
     })
   }
+
+  test('goes back once: where that fails too, it is over', () => {
+    const pool = deploying({ size: 2, options: GUARDED })
+    pool.settle()
+    loop(pool)
+    pool.feed({ type: 'release-not-prepared', rollout: pool.state.rollout?.id, reason: 'it is gone' })
+    assert.deepEqual([pool.state.rollout, pool.state.guard], [null, null])
+    loop(pool)
+    assert.equal(pool.state.rollout, null)
+  })
+
+  test('whose rollback was cut short by the end of its master goes on with it under the next one, while that starts, and late', () => {
+    for (const endsAt of [new Date(61_000).toISOString(), new Date(0).toISOString()]) {
+      const next = simulate({ workers: 2, guard: { release: 'r1', from: 'r7', rollout: 4, isTripped: true, endsAt } })
+      assert.deepEqual([next.state.phase, next.state.rollout?.actor, next.prepared], ['starting', 'guard', { release: 'r7' }])
+      next.feed({ type: 'release-prepared', rollout: next.state.rollout?.id, release: { ...NEW_RELEASE, id: 'r7' } })
+      next.settle()
+      assert.deepEqual([next.state.phase, next.state.release.id, next.state.guard], ['running', 'r7', null])
+    }
+  })
 
   test('goes on under the next master, for what is left of its time and for the same release alone', () => {
     const guard = { release: 'r1', from: 'r7', rollout: 4, isTripped: false, endsAt: new Date(61_000).toISOString() }
