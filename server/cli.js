@@ -42,6 +42,13 @@ function isMain () {
   }
 }
 
+/** Our own code could not be loaded. @param {any} error @returns {number} the exit code */
+function tellNotLoaded (error) {
+  if (!['EMFILE', 'ENFILE'].includes(error?.code)) throw error
+  process.stderr.write(`clusterdeck: expected to be allowed to open at least 256 files (ulimit -n), received ${error.code}\n`)
+  return 1
+}
+
 if (isMain()) {
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
   if (!process.argv.includes('start')) {
@@ -51,7 +58,7 @@ if (isMain()) {
   const hadTerminal = hasControllingTerminal()
   const exitCode = wantsKeeper(args, process.env)
     ? await keep({ script: process.argv[1], args })
-    : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() })
+    : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() }).catch(tellNotLoaded)
   // Node would abort at its exit where its terminal has gone; so this ends as it would have without a handler.
   if (hadTerminal && !hasControllingTerminal()) {
     process.removeAllListeners('SIGHUP')

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 const FIRST_LOOK_MS = 250
 const LOOK_EVERY_MS = 1000
 

@@ -1,4 +1,5 @@
 import { chmodSync, writeFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers'
 
 /** @typedef {Extract<import('./protocol.js').ToWorker, { type: 'diagnose' }>} Order */
 

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import diagnostics from 'node:diagnostics_channel'
 import net from 'node:net'
+import { clearInterval, setInterval, setTimeout } from 'node:timers'
 import { createHttp2Sessions } from './http2-sessions.js'
 
 /** After the grace period: a response that had promised keep-alive before the drain may leave an idle connection. */

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs'
 import { ServerResponse } from 'node:http'
+import { setInterval, setTimeout } from 'node:timers'
 import { types } from 'node:util'
 import { fatalText } from './fatal-text.js'
 

@@ -1,5 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import inspector from 'node:inspector'
+import { setInterval } from 'node:timers'
 import { UNCOUNTED } from './requests.js'
 
 const LOOK_EVERY_MS = 1000

@@ -1,3 +1,5 @@
+import { clearTimeout, setTimeout } from 'node:timers'
+
 /** How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. */
 const HOLD_MS = 1000
 /** In a row, in which nothing has come or gone: an acknowledgement overtakes requests that its client has queued already. */

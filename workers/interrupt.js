@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers'
 const MASTER_REACTS_WITHIN_MS = 1000
 
 /**

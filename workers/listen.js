@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { errorMonitor } from 'node:events'
 import net from 'node:net'
 import path from 'node:path'
+import { setImmediate } from 'node:timers'
 import { createStandIn, failListen } from './stand-in.js'
 import { socketKey } from './protocol.js'
 

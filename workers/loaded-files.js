@@ -1,6 +1,7 @@
 import inspector from 'node:inspector'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { setImmediate, setTimeout } from 'node:timers'
 import { fileURLToPath } from 'node:url'
 
 /** An app with more is known by its own files first, then by as many of its packages as fit. */

@@ -1,4 +1,5 @@
 import net from 'node:net'
+import { setImmediate } from 'node:timers'
 
 const LOOPBACK = '127.0.0.1'
 // What is replaced below are accessors in Node, and properties to the types.

@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { readFileSync, readlinkSync } from 'node:fs'
+import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers'
 import { parseOrderText, shutdownMessage } from './protocol.js'
 
 const POLL_MS = 100

@@ -1,4 +1,5 @@
 import http from 'node:http'
+import { clearTimeout, setTimeout } from 'node:timers'
 import { connectInMemory } from './memory-socket.js'
 import { PROBE_CERTIFICATE } from './probe-certificate.js'
 import { UNCOUNTED } from './requests.js'

@@ -1,3 +1,4 @@
+import { clearTimeout, setTimeout } from 'node:timers'
 import { isHttp } from './listen.js'
 import { createProbeClient } from './probe-client.js'
 

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { setImmediate } from 'node:timers'
 
 /**
  * Looks to Node like the handle of a socket that listens, and is none: for an address that this worker cannot have

@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout } from 'node:timers'
 
 const INTERVAL_MS = 1000
 // Each look at the loop wakes the process: 20 ms cost an idle one 0.1 % of a CPU, 10 ms twice that.

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { setImmediate } from 'node:timers'
 import { tellActivity } from './activity.js'
 import { tellState } from './heartbeat.js'
 import { openChannel } from './channel.js'
@@ -12,6 +13,7 @@ import { outliveFullDisk } from './full-disk.js'
 import { shareSockets, watchServers, whenServing } from './listen.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
+import { keepOwnListeners } from './own-listeners.js'
 import { createReadiness } from './readiness.js'
 import { watchRequests } from './requests.js'
 import { sendVitals } from './vitals.js'
@@ -35,6 +37,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
 
   outliveFullDisk()
+  keepOwnListeners()
   if (cluster.worker) cluster.worker.id = worker
   if (calledAs) process.argv[1] = calledAs
   recordCrashes(crashFile, { channel, requests, fatalGrace })

@@ -167,8 +167,18 @@ function at (/** @type {any} */ value, /** @type {PropertyKey[]} */ path) {
 
 /** Bounded, since it goes into answers and logs. */
 function quote (/** @type {unknown} */ value) {
-  const text = value === undefined ? 'nothing' : JSON.stringify(value)
+  const text = value === undefined ? 'nothing' : textOf(value)
   return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text
+}
+
+/** @param {unknown} value */
+function textOf (value) {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // RangeError: so deep that the stack does not reach.
+    return 'something nested too deep to be shown'
+  }
 }
 
 function sentence (/** @type {Flaw[]} */ flaws) {

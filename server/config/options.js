@@ -108,11 +108,11 @@ export const SCHEMA = z.strictObject({
     maxBytes: integer(1024 * 1024, Number.MAX_SAFE_INTEGER, 'how large they may be together; the newest stays in any case', 'bytes').default(1024 ** 3)
   }),
   notify: z.array(z.strictObject({
-    url: z.url({ protocol: /^https?$/ }),
+    url: z.url({ protocol: /^https?$/ }).refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url)),
     events: z.array(z.string().regex(/^[a-z*][a-z.*-]*(:[a-z*-]+)?$/)).min(1).optional(),
     secret: z.string().min(16)
   })).max(20).default([]).meta({
-    kind: 'file', hint: 'list', expected: 'a list of { url: "https://…", secret: "at least 16 characters", events?: ["worker.*", "worker.exited:hung", …] }', description: 'webhooks; in the config file only'
+    kind: 'file', hint: 'list', expected: 'a list of { url: "https://…" without user and password, secret: "at least 16 characters", events?: ["worker.*", "worker.exited:hung", …] }', description: 'webhooks; in the config file only'
   }),
   logs: group({
     maxBytes: integer(64 * 1024, 2 ** 40, 'how large a log file of a slot gets before its older lines are moved into another one').default(10 * 1024 * 1024),

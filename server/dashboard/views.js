@@ -4,6 +4,7 @@ import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLate
 import { count } from '../health.js'
 import { ASSETS_VERSION, assetUrl } from './assets.js'
 import { escapeHtml } from './html.js'
+import { readable } from './readable-text.js'
 
 /** @typedef {ReturnType<typeof createViews>} Views */
 
@@ -18,7 +19,7 @@ const TICKING_TEXT = /(<time data-tick="[a-z]+" datetime="[^"]*">)[^<]*/g
  * @param {{ software?: string }} [options] `software`: what serves the pages, which may change under one that is open
  */
 export function createViews ({ software = '' } = {}) {
-  const eta = new Eta({ views: FOLDER, cache: true, functionHeader: 'const { f, icon, asset, tick, clock, count } = it.helpers' })
+  const eta = new Eta({ views: FOLDER, cache: true, escapeFunction: (text) => escapeHtml(readable(text)), functionHeader: 'const { f, icon, asset, tick, clock, count } = it.helpers' })
 
   return {
     /**

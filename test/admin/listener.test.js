@@ -109,7 +109,7 @@ test('has room for strangers by closing those who have been silent longest, and 
   viewer.write(`GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`)
   await once(viewer, 'data')
   const [first, second] = [await connect(), await connect()]
-  assert.match(await rawBytes(admin, `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\n\r\n`), /^HTTP\/1\.1 200 /)
+  assert.match(await rawBytes(admin, `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nConnection: close\r\n\r\n`), /^HTTP\/1\.1 200 /)
   for (let n = 0; n < 20; n++) await connect()
   if (!first.closed) await once(first, 'close')
   if (!second.closed) await once(second, 'close')

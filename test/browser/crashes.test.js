@@ -16,8 +16,7 @@ test('a real crash appears by itself, shows its stack and last words, and is res
   const app = await deck.appUrl()
   const page = await browser.page()
   t.after(() => page.context().close())
-  const [link] = deck.output.stdout.match(/http:\S+\/sign-in\?code=\S+/) ?? []
-  await page.goto(String(link))
+  await page.goto(await deck.signInLink())
   await page.goto(`${deck.adminUrl}/crashes`)
   await page.locator('html[data-live=on]').waitFor()
   const isSamePage = await markPage(page)

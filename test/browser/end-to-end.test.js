@@ -9,14 +9,13 @@ let browser
 before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
-test('a real cluster: sign in by the printed link, see a kill, deploy by a click, find the kill in the history', async (t) => {
+test('a real cluster: sign in by a link, see a kill, deploy by a click, find the kill in the history', async (t) => {
   const deck = await startDeck(t, 'boots-slowly.js', { workers: 2 })
   const { workers } = await deck.until({ ready: 2 })
   const page = await browser.page()
   t.after(() => page.context().close())
 
-  const [link] = deck.output.stdout.match(/http:\S+\/sign-in\?code=\S+/) ?? []
-  await page.goto(String(link))
+  await page.goto(await deck.signInLink())
   await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
   await page.locator('html[data-live=on]').waitFor()
   const isSamePage = await markPage(page)

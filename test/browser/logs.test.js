@@ -20,7 +20,7 @@ test('a real cluster: what an app writes is there at once, and once, also what i
   const tell = (/** @type {string} */ path) => fetch(`${app}${path}`)
   const page = await browser.page()
   t.after(() => page.context().close())
-  await page.goto(String(deck.output.stdout.match(/http:\S+\/sign-in\?code=\S+/)?.[0]))
+  await page.goto(await deck.signInLink())
   await page.getByRole('link', { name: 'Logs of slot 1' }).click()
   await page.waitForURL('**/logs?slot=1')
   await page.getByText('No output yet').waitFor()

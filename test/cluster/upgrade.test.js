@@ -206,7 +206,7 @@ describe('upgrade in place', () => {
     const kept = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await kept.until({ ready: 1 })
     const { status, body } = await kept.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
-    assert.deepEqual([status, body.detail], [422, 'execPath: expected a program that can be executed, received "/no/such/node" (ENOENT)'])
+    assert.deepEqual([status, body.detail], [422, 'execPath: expected a program of this user that can be executed, received "/no/such/node" (ENOENT)'])
     for (const [start, flags, why] of /** @type {const} */ ([[startDeckHere, [], /needs the keeper/], [startDeck, ['--dispatch', 'round-robin'], /"round-robin", expected "shared"/]])) {
       const deck = await start(t, 'answers-with-pid.js', { workers: 1, flags: [...flags] })
       await deck.until({ ready: 1 })

@@ -58,6 +58,9 @@ export function createDeckClient ({ folder, output, exited }) {
       return String(addresses[0])
     },
 
+    /** As `clusterdeck open` prints it. @returns {Promise<string>} */
+    async signInLink () { return (await client.api('/sign-in-links', { method: 'POST' })).body.url },
+
     /** @param {(event: any) => boolean} matches @param {string} what waits for an event that has come or is to come */
     untilEvent: (matches, what) => inTime(events.until(matches), what),
 

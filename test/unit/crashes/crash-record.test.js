@@ -107,13 +107,13 @@ test('whatever is thrown is described, within bounds', () => {
 test('an error that does not let itself be read leaves what can be read of it', () => {
   const hostile = (/** @type {string} */ property, /** @type {unknown} */ value) => Object.defineProperty(new Error('message'), property, { get () { if (value) return value; throw new Error('no') } })
   const described = (/** @type {Error} */ error) => {
-    const { errorName, errorMessage, stack } = describeCrash(error, 'uncaughtException', [])
-    return [errorName, errorMessage, typeof stack]
+    const { errorName, errorMessage } = describeCrash(error, 'uncaughtException', [])
+    return [errorName, errorMessage]
   }
-  assert.deepEqual(described(hostile('stack', null)), ['Error', 'message', 'object'])
-  assert.deepEqual(described(hostile('stack', { toString () { throw new Error('no') } })), ['Error', 'message', 'object'])
-  assert.deepEqual(described(hostile('name', { toString () { throw new Error('no') } })), ['Error', 'message', 'string'])
-  assert.deepEqual(described(hostile('message', Symbol('s'))), ['Error', '(it cannot be read)', 'string'])
+  assert.deepEqual(described(hostile('stack', null)), ['Error', 'message'])
+  assert.deepEqual(described(hostile('stack', { toString () { throw new Error('no') } })), ['Error', 'message'])
+  assert.deepEqual(described(hostile('name', { toString () { throw new Error('no') } })), ['Error', 'message'])
+  assert.deepEqual(described(hostile('message', Symbol('s'))), ['Error', '(it cannot be read)'])
 })
 
 test('a note that could not be left in a file counts where it was sent', () => {
