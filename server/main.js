@@ -109,7 +109,7 @@ async function restore (tools) {
   const history = closers.add(openHistory({ file: dataDir.historyFile, retention: config.history }), ({ close }) => close())
   const { spare } = keeper
   const events = createEventStream({
-    lastId: Math.max(history.lastEventId(), memory.lastEvent, ...spare.events.map(({ id }) => id)) + (history.away && memory.lastEvent > 0 ? UNKNOWN_EVENTS : 0),
+    lastId: Math.max(history.lastEventId(), memory.lastEvent, ...spare.events.map(({ id }) => id)) + (history.away ? UNKNOWN_EVENTS : 0),
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
   })
   const recorder = closers.add(createRecorder({ history, events, spare }), (recorder) => recorder.close())
@@ -120,6 +120,8 @@ async function restore (tools) {
   crashRecorder.open({ store: history.crashes, events })
   events.subscribe(terminal.show)
   events.subscribe(vitals.count)
+  // What was stored while the database was away is not in it.
+  events.subscribe(({ type }) => { if (type === 'history.recovered') releases.save() })
   return { next, memory, history, events, recorder, release }
 }
 

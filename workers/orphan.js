@@ -25,6 +25,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   /** @type {NodeJS.Timeout | undefined} */
   let deadline
   let outlives = settings.outlives
+  let keeper = settings.keeper ?? null
   worker.once('disconnect', () => {
     // The app itself has said that this worker should end.
     if (worker.exitedAfterDisconnect || !isOfUse()) return
@@ -78,9 +79,10 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     }, POLL_MS)
   }
 
-  /** It will start the next master, however long that takes. */
+  /** It will start the next master, however long that takes. Once it is gone its number may be another one's. */
   function hasKeeper () {
-    return settings.keeper !== null && (process.ppid === settings.keeper || isAlive(settings.keeper))
+    if (keeper && process.ppid !== keeper && !isAlive(keeper)) keeper = null
+    return keeper !== null
   }
 
   /** @param {{ idleGraceMs: number, deadlineMs: number }} limits */

@@ -1,12 +1,20 @@
 /** What a worker hears its master by, and tells it of its end; and by which Node knows that a signal is listened for. */
-const OWN = new Set(['internalMessage', 'disconnect', 'uncaughtExceptionMonitor', 'newListener', 'removeListener'])
+/** @type {any[]} */
+const OWN = ['internalMessage', 'disconnect', 'uncaughtExceptionMonitor', 'newListener', 'removeListener']
 
-/** An app may remove every listener of the process, as some test tools and shutdown helpers do: it means its own. */
+/**
+ * An app may remove every listener of the process, as some test tools and shutdown helpers do: it means its own. To be
+ * called when those that are to stay are there, and before the app.
+ */
 export function keepOwnListeners () {
   const { removeAllListeners } = process
-  process.removeAllListeners = function (/** @type {any[]} */ ...names) {
-    if (names.length > 0 && names[0] !== undefined) return OWN.has(String(names[0])) ? this : /** @type {any} */ (removeAllListeners).apply(this, names)
-    for (const name of this.eventNames()) if (!OWN.has(String(name))) removeAllListeners.call(this, name)
+  const own = new Set(OWN.flatMap((name) => process.rawListeners(name)))
+
+  process.removeAllListeners = function (/** @type {any} */ name) {
+    for (const each of name === undefined ? this.eventNames() : [name]) {
+      if (!OWN.includes(each)) removeAllListeners.call(this, each)
+      else for (const listener of this.rawListeners(each)) if (!own.has(listener)) this.removeListener(each, /** @type {any} */ (listener))
+    }
     return this
   }
 }

@@ -37,7 +37,6 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
 
   outliveFullDisk()
-  keepOwnListeners()
   if (cluster.worker) cluster.worker.id = worker
   if (calledAs) process.argv[1] = calledAs
   recordCrashes(crashFile, { channel, requests, fatalGrace })
@@ -63,6 +62,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online' && !readiness) setImmediate(beReady)
   if (readySignal !== 'message') readiness?.begin()
+  keepOwnListeners()
 
   function onListen (/** @type {import('node:net').Server} */ server) {
     drain.watch(server)

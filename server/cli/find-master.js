@@ -3,6 +3,7 @@ import path from 'node:path'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
+import { whyFolderDistrusted } from '../system/trust.js'
 
 /** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */
 
@@ -17,8 +18,8 @@ export async function findMaster (options, { env, cwd }) {
   const dataDir = await findDataDir(options.dataDir, env, cwd)
   const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
   // Where nothing can be written to the folder, its master is told of elsewhere.
-  const folders = [dataDir, ...fallbackFolders(dataDir, env)]
-  const running = folders.map((folder) => readMaster(path.join(folder, 'master.json'))).find((found) => found !== null) ?? null
+  const folders = [dataDir, ...fallbackFolders(dataDir, env).filter(isOwnFolder)]
+  const running = readFirstMaster(folders)
   if (named === null && running === null) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
@@ -38,6 +39,25 @@ async function findDataDir (given, env, cwd) {
   const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   const configured = file?.values.dataDir
   return file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
+}
+
+/** Anybody can make a folder of that name first. @param {string} folder */
+function isOwnFolder (folder) {
+  try {
+    return whyFolderDistrusted(folder, ['admin.token', 'release.key']) === null
+  } catch {
+    // ENOENT: the usual case.
+    return false
+  }
+}
+
+/** @param {string[]} folders */
+function readFirstMaster (folders) {
+  for (const folder of folders) {
+    const found = readMaster(path.join(folder, 'master.json'))
+    if (found) return found
+  }
+  return null
 }
 
 /** @param {string} file @returns {{ url: string, pid: number } | null} */

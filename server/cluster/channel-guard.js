@@ -66,15 +66,40 @@ function guardReading (child, onNonsense) {
   // One of the internals that are used here is another one in this version of Node.
   if (typeof onread !== 'function' || rest === undefined) return
 
-  channel.onread = function () {
+  channel.onread = function (/** @type {ArrayBuffer | undefined} */ chunk) {
+    const before = channel[rest]
     try {
       onread.apply(channel, arguments)
       if (channel[rest].length <= MAX_LINE_CHARS) return
       onNonsense(`a message of more than ${MAX_LINE_CHARS} characters`)
+      channel[rest] = ''
     } catch (/** @type {any} */ error) {
       onNonsense(`a message that is no JSON: ${error.message}`)
+      channel[rest] = readBehind(before + Buffer.from(/** @type {any} */ (chunk ?? [])).toString())
     }
-    channel[rest] = ''
+  }
+
+  /** @param {string} text in which Node has stopped at a line @returns {string} a line that has no end yet */
+  function readBehind (text) {
+    const lines = text.split('\n')
+    const open = String(lines.pop())
+    const bad = lines.findIndex((line) => parsed(line) === null)
+    // Where all of them can be read, they have been.
+    const unread = bad === -1 ? [] : lines.slice(bad + 1)
+    for (const message of unread.map(parsed)) {
+      if (message === null) onNonsense('a message that is no JSON')
+      else process.nextTick(() => child.emit(String(message.value?.cmd).startsWith('NODE_') ? 'internalMessage' : 'message', message.value))
+    }
+    return open
+  }
+}
+
+/** @param {string} line @returns {{ value: any } | null} null: it is no JSON */
+function parsed (line) {
+  try {
+    return { value: JSON.parse(line) }
+  } catch {
+    return null
   }
 }
 

@@ -2,6 +2,7 @@ import { constants } from 'node:os'
 import { mayChange } from '../releases/resolve.js'
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
+const EMFILE = -constants.errno.EMFILE
 /** Orphans look for orders ten times as seldom; until it is bound, connections are refused. */
 const BLOCKED_RETRY_MS = 20
 /** How long an address that another starting worker has is waited for. */
@@ -72,7 +73,10 @@ export function createMessages ({ state, handles, receive, sockets, watchdog, vi
   /** @param {number} worker @param {any} body */
   function hear (worker, body) {
     const { type } = Object(body)
-    if (nonsense.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) take(worker, body)
+    // One that is closed is to be free again, whatever else goes on.
+    if (type === 'release-socket' || nonsense.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) take(worker, body)
+    // Whoever asks for one waits for an answer.
+    else if (type === 'socket') handles.get(worker)?.tell({ type: 'socket', seq: body.seq, key: '', errno: EMFILE })
   }
 
   /** @param {number} worker @param {any} body */

@@ -16,7 +16,8 @@ const MAX_LIST = 100
  */
 export function takeCrashNote (file, code, sent) {
   const note = takeFile(file) ?? sent
-  const isValid = code !== 0 && Math.abs(Date.now() - Number(Object(note).at)) < VALID_MS
+  const { at } = Object(note)
+  const isValid = code !== 0 && typeof at === 'number' && Math.abs(Date.now() - at) < VALID_MS
   return isValid ? checked(note) : null
 }
 

@@ -82,7 +82,8 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     relay (master, message) { tell(master === current ? next : current, message) }
   }
   const watch = createMasterWatch({
-    list: () => [current, next].filter((master) => master !== null),
+    // Before, its options are not known, and it may have much to load.
+    list: () => [current, next].filter((master) => master !== null).filter(({ hasStarted }) => hasStarted),
     onAnswered: (master) => tell(master, { type: 'close-inspector' }),
     onHung
   })

@@ -7,6 +7,8 @@ import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
  */
 
 const TICK_MS = 500
+/** The workers serve on meanwhile. */
+const CAPTURE_WITHIN_MS = 10_000
 /** @type {Readonly<{ afterMs: number, stack: 'on' | 'off' }>} */
 const DEFAULTS = Object.freeze({ afterMs: 10_000, stack: 'on' })
 
@@ -61,7 +63,12 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
   /** @param {number} pid @returns {Promise<{ stack: string | null, reason: string | null }>} */
   async function look (pid) {
     if (options.stack === 'off') return { stack: null, reason: 'watchdog.stack is "off"' }
-    const { captureStack } = await import('../system/stuck-stack.js')
-    return await captureStack(pid)
+    try {
+      // A keeper loads what it may never need only then.
+      const { captureStack } = await import('../system/stuck-stack.js')
+      return await captureStack(pid, { withinMs: CAPTURE_WITHIN_MS })
+    } catch (/** @type {any} */ error) {
+      return { stack: null, reason: error.message }
+    }
   }
 }

@@ -23,11 +23,12 @@ const LISTENS = '0A'
 
 /**
  * @param {number | undefined} pid a process of Node that is stuck, and will be killed afterwards
+ * @param {{ withinMs?: number }} [options]
  * @returns {Promise<{ stack: string | null, reason: string | null }>} frames as in an error's stack, or why there are none; never throws
  */
-export async function captureStack (pid) {
+export async function captureStack (pid, { withinMs = CAPTURE_WITHIN_MS } = {}) {
   if (process.platform !== 'linux' || pid === undefined) return without('it can only be read on Linux')
-  const until = performance.now() + CAPTURE_WITHIN_MS
+  const until = performance.now() + withinMs
   try {
     if (await stateOf(pid) === 'T') return without('the process is stopped by a signal')
     const before = new Set((await listening(pid)).keys())

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,6 +8,7 @@ import test from 'node:test'
 import { checkedDuration } from '../../../server/cli/duration.js'
 import { table } from '../../../server/cli/output.js'
 import { run } from '../../../server/cli.js'
+import { fallbackFolders } from '../../../server/system/fallback-folder.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
 
 const NO_PID = 2 ** 30
@@ -299,6 +300,29 @@ test('a connection that is closed as soon as it is open leads to no master eithe
     const { code, stdout, stderr } = await dataFolder(t, { adminUrl: url })('status --timeout 5s')
     assert.deepEqual([code, stdout, stderr], [5, '', `clusterdeck: no master answers at ${url} (ECONNRESET)\n`], end)
   }
+})
+
+test('a master that somebody else has announced in a folder of the right name is none, and gets no token', async (t) => {
+  const runtime = mkdtempSync(join(tmpdir(), 'clusterdeck-cli-'))
+  t.after(() => rmSync(runtime, { recursive: true }))
+  const seen = /** @type {(string | undefined)[]} */ ([])
+  const url = await serve(t, (req, res) => {
+    seen.push(req.headers.authorization)
+    json(res, 200, { state: 'running' })
+  })
+  const cwd = mkdtempSync(join(tmpdir(), 'clusterdeck-cli-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  writeFileSync(join(cwd, 'admin.token'), 'secret')
+  const [place] = fallbackFolders(cwd, { XDG_RUNTIME_DIR: runtime })
+  mkdirSync(place, { mode: 0o700 })
+  writeFileSync(join(place, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: url }))
+  const cli = dataFolder(t)
+  const env = { CLUSTERDECK_DATA_DIR: cwd, XDG_RUNTIME_DIR: runtime }
+  await cli('status --json', env)
+  assert.deepEqual(seen, ['Bearer secret'], 'in a folder of our own it is ours')
+  chmodSync(place, 0o777)
+  assert.equal((await cli('status --json', env)).code, 5)
+  assert.equal(seen.length, 1)
 })
 
 test('something else on the port is no master', async (t) => {

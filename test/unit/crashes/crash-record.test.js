@@ -121,6 +121,7 @@ test('a note that could not be left in a file counts where it was sent', () => {
   const sent = { at: Date.now(), kind: 'exception', errorName: 'TypeError', errorMessage: 'sent' }
   assert.equal(takeCrashNote(file, 1, sent)?.errorMessage, 'sent')
   assert.equal(takeCrashNote(file, 0, sent), null, 'it has ended well')
+  for (const at of [{ toString: 1, valueOf: 1 }, '1', null, [Date.now()]]) assert.equal(takeCrashNote(file, 1, { ...sent, at }), null)
   assert.equal(takeCrashNote(file, 1, { ...sent, at: Date.now() - 60_000 }), null, 'it has lived on')
   writeFileSync(file, JSON.stringify({ ...sent, errorMessage: 'left' }))
   assert.equal(takeCrashNote(file, 1, sent)?.errorMessage, 'left')
