@@ -13,6 +13,10 @@ const NOT_FOR_APPS = Object.freeze(Object.fromEntries([
   'CLUSTERDECK_TOKEN', 'NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'
 ].map((name) => [name, undefined])))
 
+/** Of workers that are started with `--inspect`. */
+const FIRST_INSPECT_PORT = 9230
+const INSPECT_PORTS = 50_000
+
 const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
@@ -29,6 +33,9 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
  */
 export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch }, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), random = Math.random }) {
   cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
+  let inspectors = 0
+  // As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0.
+  const inspectPort = () => FIRST_INSPECT_PORT + inspectors++ % INSPECT_PORTS
 
   /**
    * @param {{ worker: number, slot: number, release: import('../lifecycle/state.js').Release }} order
@@ -40,7 +47,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], cwd, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
+    cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], inspectPort, cwd, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const orderFile = path.join(orderFolder, name)

@@ -30,6 +30,12 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     assert.equal(descriptors(pid), before.descriptors)
   })
 
+  test('workers that a debugger can be attached to start as ever', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--exec-argv=--inspect'] })
+    await deck.until({ ready: 2 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+  })
+
   test('a second start says who runs and exits 1, with and without a keeper, also where the first keeper was killed', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
