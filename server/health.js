@@ -78,7 +78,7 @@ function ofRollout ({ rollout }) {
 /** @param {Snapshot} snapshot @returns {Health | null} */
 function ofHistory ({ history }) {
   if (!history?.problem) return null
-  return { tone: 'warn', text: 'The history cannot be written', hint: `The app is served as ever. Events wait in memory. ${history.problem}` }
+  return { tone: 'warn', text: 'The history cannot be written', hint: `The app is served as ever. The reason: ${history.problem}` }
 }
 
 /** @param {Snapshot} snapshot @returns {Health | null} */

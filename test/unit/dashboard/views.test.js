@@ -87,6 +87,8 @@ test('the health sentence says the most urgent thing', () => {
   assert.equal(say({ rollout: aRollout({ state: 'aborting' }) }), 'info: Reverting to r1')
   assert.equal(say({ rollout: aRollout({ state: 'paused' }) }), 'warn: Deploy of r2 paused')
   assert.equal(say({ rollout: aRollout({ state: 'paused', isHeld: true, reason: 'worker 3 crashed' }) }), 'bad: Deploy of r2 awaits an operator')
+  assert.equal(say({ history: { problem: 'the disk is full' } }), 'warn: The history cannot be written')
+  assert.equal(say({ readyWorkers: 0, history: { problem: 'the disk is full' } }), 'bad: No worker is ready', 'the app comes first')
   assert.deepEqual([0, 1, 2].map((openCrashes) => describeHealth(aSnapshot(), { openCrashes }).hint), ['No open crashes.', '1 open crash.', '2 open crashes.'])
   assert.equal(say({ rollout: aRollout({ kind: 'restart', steps: [{}, {}] }) }), 'info: Restarting all workers')
   assert.equal(say({ state: 'starting', readyWorkers: 0, workers: [] }), 'info: Starting 2 workers')
