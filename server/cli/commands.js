@@ -42,17 +42,17 @@ export async function upgrade ({ api, options, print, tell, timeoutMs }) {
   }
   tell('upgrade started: the next master starts its workers')
   /** @type {any} */
-  let master
+  let [master, failure] = [before, undefined]
   await until(async () => {
     const now = await api.get('/status').catch(passOver)
-    if (!now) return false
+    if (!now || now.upgrade !== null) return false
     master = now.master
-    return now.upgrade === null
+    if (master.pid !== before.pid) return true
+    // One that has handed over may answer for a moment longer.
+    failure = (await api.get('/events?type=master.upgrade-failed&limit=1').catch(passOver))?.items[0]
+    return failure?.id > lastEventId
   }, api.signal, timeoutMs)
-  if (master.pid === before.pid) {
-    const { items: [failure] } = await api.get('/events?type=master.upgrade-failed&limit=1')
-    throw new DeckError('upgrade-failed', `the upgrade failed: ${failure?.id > lastEventId ? failure.message : 'no reason was given'}`)
-  }
+  if (failure?.id > lastEventId) throw new DeckError('upgrade-failed', `the upgrade failed: ${failure.message}`)
   print(options.json ? json(master) : `upgraded to clusterdeck ${master.version} on Node ${master.nodeVersion} (pid ${master.pid})`)
 }
 
