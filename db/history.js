@@ -134,9 +134,10 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
      * @throws {DeckError} see openDatabase; then this history stays closed until the next try
      */
     reopen () {
+      // A copy is there until the file is.
       if (away === null) tables.close()
       const next = openTables(options, tables.highWater)
-      if (away !== null) tables.close()
+      tables.close()
       tables = next
       away = null
     },
@@ -147,7 +148,7 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
      */
     retreat (reason) {
       tables.close()
-      tables = makeTables({ db: openCopy(options.file), movedAside: null }, options, tables.highWater)
+      tables = copyTables(options, tables.highWater)
       away = reason
     },
 
@@ -164,13 +165,18 @@ function begin (options) {
     return { tables: openTables(options), away: null }
   } catch (/** @type {any} */ error) {
     if (!isOutOfReach(error) || !existsSync(path.dirname(options.file))) throw error
-    return { tables: makeTables({ db: openCopy(options.file), movedAside: null }, options), away: error.message }
+    return { tables: copyTables(options), away: error.message }
   }
 }
 
 /** @param {Options} options @param {ReturnType<typeof createHighWater>} [before] of the database that this one replaces */
 function openTables (options, before) {
   return makeTables(openDatabase(options.file, options), options, before)
+}
+
+/** @param {Options} options @param {ReturnType<typeof createHighWater>} [before] */
+function copyTables (options, before) {
+  return makeTables({ db: openCopy(options.file), movedAside: null }, options, before)
 }
 
 /**

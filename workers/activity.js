@@ -1,4 +1,5 @@
 import { clearTimeout, setTimeout } from 'node:timers'
+
 const FIRST_LOOK_MS = 250
 const LOOK_EVERY_MS = 1000
 

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers'
+
 const MASTER_REACTS_WITHIN_MS = 1000
 
 /**

@@ -1,5 +1,4 @@
-/** What a worker hears its master by, and tells it of its end; and by which Node knows that a signal is listened for. */
-/** @type {any[]} */
+/** What a worker hears its master by, and tells it of its end; and by which Node knows that a signal is listened for. @type {any[]} */
 const OWN = ['internalMessage', 'disconnect', 'uncaughtExceptionMonitor', 'newListener', 'removeListener']
 
 /**

@@ -70,8 +70,8 @@ export function createApiClient ({ url, token }, { timeoutMs }) {
       const response = await request(`${url}/api/v1${path}`, { headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
       if (!isOk(response)) await readBody(response)
       let rest = ''
-      for await (const text of response.setEncoding('utf8')) {
-        const blocks = (rest + text).split('\n\n')
+      for await (const chunk of response.setEncoding('utf8')) {
+        const blocks = (rest + chunk).split('\n\n')
         rest = blocks.pop() ?? ''
         yield * blocks.flatMap(toMessage)
       }

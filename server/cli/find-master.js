@@ -3,7 +3,7 @@ import path from 'node:path'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
-import { whyFolderDistrusted } from '../system/trust.js'
+import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 
 /** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */
 
@@ -17,15 +17,13 @@ import { whyFolderDistrusted } from '../system/trust.js'
 export async function findMaster (options, { env, cwd }) {
   const dataDir = await findDataDir(options.dataDir, env, cwd)
   const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
-  // Where nothing can be written to the folder, its master is told of elsewhere.
-  const folders = [dataDir, ...fallbackFolders(dataDir, env).filter(isOwnFolder)]
-  const running = readFirstMaster(folders)
+  const running = readMaster(dataDir) ?? readElsewhere(dataDir, env)
   if (named === null && running === null) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
   // The token of this folder belongs to this folder's master and is sent to no other address.
   const isOwn = named === null || named === running?.url
-  const token = options.token ?? (env.CLUSTERDECK_TOKEN || undefined) ?? (isOwn ? readToken(folders) : undefined)
+  const token = options.token ?? (env.CLUSTERDECK_TOKEN || undefined) ?? (isOwn ? readToken([dataDir, running?.folder ?? dataDir]) : undefined)
   if (token === undefined) {
     throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or CLUSTERDECK_TOKEN), received none`)
   }
@@ -41,30 +39,31 @@ async function findDataDir (given, env, cwd) {
   return file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
 }
 
+/** Where nothing can be written to the folder, its master is told of in another one. @param {string} dataDir @param {Record<string, string | undefined>} env */
+function readElsewhere (dataDir, env) {
+  for (const folder of fallbackFolders(dataDir, env)) {
+    const found = isOwnFolder(folder) ? readMaster(folder) : null
+    if (found) return found
+  }
+  return null
+}
+
 /** Anybody can make a folder of that name first. @param {string} folder */
 function isOwnFolder (folder) {
   try {
-    return whyFolderDistrusted(folder, ['admin.token', 'release.key']) === null
+    return whyFolderDistrusted(folder, SECRETS) === null
   } catch {
     // ENOENT: the usual case.
     return false
   }
 }
 
-/** @param {string[]} folders */
-function readFirstMaster (folders) {
-  for (const folder of folders) {
-    const found = readMaster(path.join(folder, 'master.json'))
-    if (found) return found
-  }
-  return null
-}
-
-/** @param {string} file @returns {{ url: string, pid: number } | null} */
-function readMaster (file) {
+/** @param {string} folder @returns {{ url: string, pid: number, folder: string } | null} */
+function readMaster (folder) {
+  const file = path.join(folder, 'master.json')
   try {
     const { adminUrl, pid } = JSON.parse(readFileSync(file, 'utf8'))
-    return { url: new URL(adminUrl).origin, pid: Number(pid) }
+    return { url: new URL(adminUrl).origin, pid: Number(pid), folder }
   } catch (/** @type {any} */ error) {
     if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${file}: belongs to another user`, { cause: error })
     // ENOENT: none runs here. Unreadable content is as good as none.
@@ -74,9 +73,10 @@ function readMaster (file) {
 
 /** @param {string[]} folders the first one that has a token counts */
 function readToken (folders) {
-  const [file, ...others] = folders.map((folder) => path.join(folder, 'admin.token'))
+  const files = folders.map((folder) => path.join(folder, 'admin.token'))
+  const file = files.find((each) => existsSync(each)) ?? files[0]
   try {
-    return readFileSync(others.find((other) => !existsSync(file) && existsSync(other)) ?? file, 'utf8').trim()
+    return readFileSync(file, 'utf8').trim()
   } catch (/** @type {any} */ error) {
     throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${error.code}; give it by --token or CLUSTERDECK_TOKEN`, { cause: error })
   }

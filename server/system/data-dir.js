@@ -6,11 +6,9 @@ import { DeckError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
-import { whyFolderDistrusted } from './trust.js'
+import { SECRETS, whyFolderDistrusted } from './trust.js'
 
 /** @typedef {ReturnType<typeof openDataDir>} DataDir */
-
-const SECRETS = Object.freeze(['admin.token', 'release.key'])
 
 /**
  * The data folder: made at the first start, readable by its owner alone. Where nothing can be written there, as on a full
@@ -23,8 +21,6 @@ export function openDataDir (wanted) {
   const file = (/** @type {string} */ name) => path.join(folder, name)
   /** @type {ReturnType<typeof takeLock>} */
   let lock = null
-  // Of a folder that can be read alone, the secrets count still.
-  const readSecret = (/** @type {string} */ name) => (away === null ? null : readTokenOrNone(path.join(wanted, name))) ?? readToken(file(name)) ?? makeToken(file(name))
   const announcements = [folder, ...fallbackFolders(wanted)].map((each) => path.join(each, 'master.json'))
 
   return {
@@ -60,22 +56,10 @@ export function openDataDir (wanted) {
     },
 
     /** @returns {string} the admin token, made when there is none */
-    token () {
-      try {
-        return readSecret('admin.token')
-      } catch (/** @type {any} */ error) {
-        throw unusable(folder, error)
-      }
-    },
+    token: () => secret('admin.token'),
 
     /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
-    releaseKey () {
-      try {
-        return readSecret('release.key')
-      } catch (/** @type {any} */ error) {
-        throw unusable(folder, error)
-      }
-    },
+    releaseKey: () => secret('release.key'),
 
     /** @param {{ pid: number, adminUrl: string, startedAt: string }} master */
     announce (master) {
@@ -98,6 +82,17 @@ export function openDataDir (wanted) {
       /** @param {unknown} content what the next master has to know if this one cannot end as it should */
       write (content) { writeJson(file('memory.json'), content) },
       clear () { rmSync(file('memory.json'), { force: true }) }
+    }
+  }
+
+  /** @param {string} name @returns {string} made when there is none */
+  function secret (name) {
+    try {
+      // Of a folder that can be read alone, the secrets count still.
+      const kept = away === null ? null : readTokenOrNone(path.join(wanted, name))
+      return kept ?? readToken(file(name)) ?? makeToken(file(name))
+    } catch (/** @type {any} */ error) {
+      throw unusable(folder, error)
     }
   }
 }

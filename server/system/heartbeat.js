@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
  * How long each worker has not been heard, in time in which it could have been. A clock that goes on while the machine
  * sleeps, while this process is stopped or busy, or while the worker waits for a CPU would condemn workers that are well,
  * and all of them in the same moment. So time counts only as far as the master itself was awake to see it pass, and what
- * the worker has spent waiting for a CPU is taken off.
+ * the worker has spent waiting for a CPU is taken off. A keeper listens to its masters in the same way, by their pids.
  * @param {object} options
  * @param {number} options.timeoutMs
  * @param {number} options.tickMs how often `tick` is called

@@ -1,6 +1,9 @@
 import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 
+/** The files of a data folder that nobody but its user may read. */
+export const SECRETS = Object.freeze(['admin.token', 'release.key'])
+
 const OTHERS_WRITE = 0o022
 const OTHERS_ENTER = 0o011
 const OTHERS_READ = 0o044
@@ -14,7 +17,8 @@ const STICKY = 0o1000
  * @throws {NodeJS.ErrnoException} where it is not there
  */
 export function whyDistrusted (file) {
-  return [lstatSync(file), statSync(file)].map(ownership).find(Boolean) ?? writable(statSync(file))
+  const target = statSync(file)
+  return ownership(lstatSync(file)) ?? ownership(target) ?? writable(target)
 }
 
 /**
@@ -30,7 +34,8 @@ export function whyFolderDistrusted (folder, secrets) {
   for (const name of readdirSync(folder)) {
     const file = path.join(folder, name)
     const stat = lstatSync(file, { throwIfNoEntry: false })
-    const reason = stat && (ownership(stat) ?? (isOpen && !stat.isSymbolicLink() ? writable(stat) ?? (secrets.includes(name) ? readable(stat) : null) : null))
+    if (!stat) continue
+    const reason = ownership(stat) ?? (isOpen ? openness(stat, secrets.includes(name)) : null)
     if (reason) return `${file} ${reason}`
   }
   return null
@@ -68,6 +73,13 @@ function writable ({ mode }) {
 /** @param {import('node:fs').Stats} stat */
 function readable ({ mode }) {
   return process.geteuid && mode & OTHERS_READ ? `can be read by others (mode ${octal(mode)})` : null
+}
+
+/** @param {import('node:fs').Stats} stat of what is in a folder that others can enter @param {boolean} isSecret */
+function openness (stat, isSecret) {
+  // The mode of a link means nothing.
+  if (stat.isSymbolicLink()) return null
+  return writable(stat) ?? (isSecret ? readable(stat) : null)
 }
 
 /** @param {number} mode */
