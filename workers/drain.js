@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
-import diagnostics from 'node:diagnostics_channel'
 import net from 'node:net'
 import { clearInterval, setInterval, setTimeout } from 'node:timers'
 import { createHttp2Sessions } from './http2-sessions.js'
+import { createLastAnswers } from './last-answer.js'
 
 /** After the grace period: a response that had promised keep-alive before the drain may leave an idle connection. */
 const CUT_INTERVAL_MS = 100
@@ -15,9 +15,11 @@ const SHUTDOWN_MESSAGE_GRACE_MS = 1000
  * Makes this worker a lame duck: it accepts nothing new, answers what it has, says `Connection: close` with every
  * answer and cuts idle connections only after a grace period, because a client may be sending just then.
  * Costs nothing per request until the drain begins.
- * @param {{ onDrained: () => void }} options `onDrained`: called once, when no connection is left
+ * @param {object} options
+ * @param {import('./requests.js').Requests} options.requests
+ * @param {() => void} options.onDrained called once, when no connection is left
  */
-export function createDrain ({ onDrained }) {
+export function createDrain ({ requests, onDrained }) {
   /** @type {Set<any>} those that listen, or are about to */
   const servers = new Set()
   /** @type {WeakSet<any>} a server may listen again after it was closed */
@@ -25,6 +27,7 @@ export function createDrain ({ onDrained }) {
   /** @type {Map<any, any>} the server of each open connection */
   const connections = new Map()
   const http2Sessions = createHttp2Sessions()
+  const lastAnswers = createLastAnswers({ requests })
   /** @type {Set<any>} handles of UDP sockets that other workers have too */
   const datagrams = new Set()
   const ownMessageListeners = messageListeners()
@@ -77,7 +80,7 @@ export function createDrain ({ onDrained }) {
       net.Server.prototype.close.call(server)
       closeAgainWithoutError(server)
     }
-    endAfterAnswers()
+    lastAnswers.begin(new Set([...servers, ...connections.values()]))
     http2Sessions.leave()
     // EBADF: closed meanwhile. What comes from now on is for the other workers.
     for (const handle of datagrams) handle.recvStop()
@@ -92,15 +95,13 @@ export function createDrain ({ onDrained }) {
     process.channel?.unref()
   }
 
-  function endAfterAnswers () {
-    for (const socket of connections.keys()) endAfter(socket._httpMessage)
-    diagnostics.subscribe('http.server.request.start', (/** @type {any} */ { response }) => endAfter(response))
-  }
-
   function cutIdle () {
     http2Sessions.close()
     forgetPassedOn()
-    for (const server of new Set(connections.values())) server.closeIdleConnections?.()
+    const idle = new Set(connections.values())
+    // For Node a connection is idle once all of its answer is known, written or not.
+    for (const [socket, server] of connections) if (socket._httpMessage?.writableEnded) idle.delete(server)
+    for (const server of idle) server.closeIdleConnections?.()
     for (const [socket, server] of connections) {
       // Node does not count a connection as idle before its first request.
       if (server.closeIdleConnections && socket.bytesRead === 0) socket.destroy()
@@ -126,38 +127,6 @@ function closeAgainWithoutError (server) {
     server.close = close
     return close.call(server, callback && ((/** @type {any} */ error) => callback(error?.code === 'ERR_SERVER_NOT_RUNNING' ? undefined : error)))
   }
-}
-
-/** @param {any} response the one in progress on a connection, if any */
-function endAfter (response) {
-  if (!response || response.headersSent) return
-  response.shouldKeepAlive = false
-  const { writeHead } = response
-  response.writeHead = function (/** @type {any[]} */ ...args) {
-    // An app that says keep-alive itself, as a proxy does that passes on what it has got, would have the last word.
-    if (isKeepAlive(this.getHeader('connection'))) this.setHeader('connection', 'close')
-    return writeHead.apply(this, args.map(withoutKeepAlive))
-  }
-}
-
-/** @param {any} headers as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
-function withoutKeepAlive (headers) {
-  if (typeof headers !== 'object' || headers === null) return headers
-  if (!Array.isArray(headers)) return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isOfConnection(name) && isKeepAlive(value) ? 'close' : value]))
-  return headers.map((each, index) => {
-    if (Array.isArray(each)) return isOfConnection(each[0]) && isKeepAlive(each[1]) ? [each[0], 'close'] : each
-    return index % 2 === 1 && isOfConnection(headers[index - 1]) && isKeepAlive(each) ? 'close' : each
-  })
-}
-
-/** @param {unknown} name */
-function isOfConnection (name) {
-  return String(name).toLowerCase() === 'connection'
-}
-
-/** @param {unknown} value of the header Connection */
-function isKeepAlive (value) {
-  return /keep-alive/i.test(String(value))
 }
 
 /**

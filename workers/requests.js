@@ -49,6 +49,12 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     /** @returns {number} how many those are */
     count: () => inFlight,
 
+    /** @param {any} response in progress @returns {boolean} whether nothing has been asked after it on its connection */
+    isNewest (response) {
+      const connection = response.req.socket[CONNECTION]
+      return !connection || response === (connection.later?.at(-1)?.response ?? connection.response)
+    },
+
     /**
      * What has ended since the last call.
      * @returns {{ statuses: number[], latency: number[], latencySumMs: number }} `statuses`: counts by STATUS_CLASSES;

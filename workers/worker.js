@@ -24,9 +24,9 @@ import { sendVitals } from './vitals.js'
  */
 export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
   const channel = openChannel()
-  const drain = createDrain({ onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained() })
-  const hasSockets = dispatch === 'shared'
   const requests = watchRequests()
+  const drain = createDrain({ requests, onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained() })
+  const hasSockets = dispatch === 'shared'
   const fatalGrace = createFatalGrace({ ...crash, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
   let isReady = false

@@ -18,7 +18,7 @@ const WORKERS = 1
 
 const installation = createInstallation()
 await installation.install('without', {
-  'workers/requests.js': 'export const UNCOUNTED = Symbol(); export const watchRequests = () => ({ inFlight: () => [] })',
+  'workers/requests.js': 'export const UNCOUNTED = Symbol(); export const watchRequests = () => ({ inFlight: () => [], isNewest: () => true })',
   'workers/vitals.js': 'export const sendVitals = () => ({ send () {} })'
 })
 const plain = spawn(process.execPath, [fixture('plain-cluster.js'), String(WORKERS), './hello.js'], { stdio: ['ignore', 'pipe', 'inherit'] })

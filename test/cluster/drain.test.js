@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import http from 'node:http'
+import net from 'node:net'
 import path from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import WebSocket from 'ws'
 import { once } from 'node:events'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { freePort } from '../support/ports.js'
 
 describe('drain', { concurrency: 3 }, () => {
   test('a response that takes longer than every grace period while its worker is replaced arrives whole', async (t) => {
@@ -32,6 +35,66 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal(rollout.state, 'succeeded', rollout.reason)
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the exit of the old worker')
     assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'deploy'])
+  })
+
+  test('an answer that is known but not yet read by its client is not cut after the grace period', async (t) => {
+    const graceMs = 100
+    const port = await freePort()
+    const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1, env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') }, flags: ['--drain-idle-grace-ms', String(graceMs)] })
+    await deck.until({ ready: 1 })
+    const bytes = 20_000_000
+    const agent = new http.Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    const [response] = /** @type {[http.IncomingMessage]} */ (await once(http.get(`http://127.0.0.1:${port}/download?bytes=${bytes}`, { agent }), 'response'))
+    const rolling = deck.rollout('restart')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await new Promise((resolve) => setTimeout(resolve, 10 * graceMs))
+    let read = 0
+    for await (const chunk of response) read += chunk.length
+    assert.equal(read, bytes)
+    assert.equal((await rolling).state, 'succeeded')
+  })
+
+  test('of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
+    const gate = path.join(tempFolder(), 'gate')
+    const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate } })
+    await deck.until({ ready: 1 })
+    const url = new URL(await deck.appUrl())
+    const socket = net.connect({ port: Number(url.port), host: '127.0.0.1' })
+    socket.write(['/slow', '/slow', '/slow'].map((where) => `GET ${where} HTTP/1.1\r\nHost: app\r\n\r\n`).join(''))
+    await once(socket, 'connect')
+    // It is with the worker once a later one is answered: connections are accepted in order.
+    await keepAliveGet(url.href, new http.Agent()).response
+    const rolling = deck.rollout('restart')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await writeFile(gate, '')
+    const answers = (await text(socket)).split('HTTP/1.1 200 OK').slice(1)
+    assert.deepEqual(answers.map((answer) => /^connection: (.+)\r$/im.exec(answer)?.[1]), ['keep-alive', 'keep-alive', 'close'])
+    assert.equal((await rolling).state, 'succeeded')
+  })
+
+  test('what a client sends before it has read that the connection ends is not begun, and does not reset it', async (t) => {
+    const deck = await startDeckHere(t, 'tells-who-asked.js', { workers: 1 })
+    await deck.until({ ready: 1 })
+    const url = new URL(await deck.appUrl())
+    const socket = net.connect({ port: Number(url.port), host: '127.0.0.1', allowHalfOpen: true })
+    const ask = () => socket.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
+    ask()
+    assert.match(String((await once(socket, 'data'))[0]), /connection: keep-alive/i)
+    const rolling = deck.rollout('restart')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    ask()
+    let last = ''
+    socket.on('data', (chunk) => { last += chunk })
+    await once(socket, 'end')
+    for (let count = 0; count < 3; count++) {
+      ask()
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    socket.end()
+    await once(socket, 'close')
+    assert.deepEqual(last.match(/^(HTTP|connection: \w+)/gim), ['HTTP', 'Connection: close'])
+    assert.equal((await rolling).state, 'succeeded')
   })
 
   test('an idle keep-alive connection is kept for the grace period, and is answered in it', async (t) => {

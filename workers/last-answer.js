@@ -1,0 +1,82 @@
+import diagnostics from 'node:diagnostics_channel'
+import { clearTimeout, setTimeout } from 'node:timers'
+
+/** How long a client may take to close a connection after its last answer. */
+const LINGER_MS = 1000
+/** What a client can ask for. */
+const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect']
+
+/**
+ * Ends HTTP/1 connections with an answer that says `Connection: close`, and loses nothing to a client that pipelines
+ * (RFC 9112, sections 9.3.2 and 9.6): the newest of the requests that are here says it, what follows is left to be asked
+ * again elsewhere, and is read nevertheless, as unread bytes would make the kernel reset the connection, answers included.
+ * @param {{ requests: import('./requests.js').Requests }} options
+ */
+export function createLastAnswers ({ requests }) {
+  /** @type {WeakSet<any>} connections that have said it */
+  const ending = new WeakSet()
+
+  return {
+    /** From now on, also for the requests that are in progress. @param {Iterable<any>} servers */
+    begin (servers) {
+      for (const server of servers) takeNoMore(server)
+      for (const { response } of requests.inFlight()) if (response) endAfter(response)
+      diagnostics.subscribe('http.server.request.start', (/** @type {any} */ { response }) => endAfter(response))
+    }
+  }
+
+  /** @param {any} server */
+  function takeNoMore (server) {
+    const { emit } = server
+    server.emit = function (/** @type {string} */ name, /** @type {any[]} */ ...args) {
+      if (!ASKED.includes(name) || !ending.has(args[0].socket)) return emit.call(this, name, ...args)
+      args[0].resume()
+      return true
+    }
+  }
+
+  /** @param {any} response in progress */
+  function endAfter (response) {
+    if (response.headersSent) return
+    const { writeHead } = response
+    response.writeHead = (/** @type {any[]} */ ...args) => {
+      if (!requests.isNewest(response)) return writeHead.apply(response, args)
+      response.shouldKeepAlive = false
+      ending.add(response.req.socket)
+      linger(response.req.socket)
+      // An app that says keep-alive itself, as a proxy does that passes on what it has got, would have the last word.
+      if (isKeepAlive(response.getHeader('connection'))) response.setHeader('connection', 'close')
+      return writeHead.apply(response, args.map(withoutKeepAlive))
+    }
+  }
+}
+
+/** Node closes the connection once its last answer is written. @param {any} socket */
+function linger (socket) {
+  socket.destroySoon = function () {
+    this.end()
+    if (this.readableEnded) return this.destroy()
+    const late = setTimeout(() => this.destroy(), LINGER_MS)
+    this.once('end', () => this.destroy()).once('close', () => clearTimeout(late)).resume()
+  }
+}
+
+/** @param {any} headers as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
+function withoutKeepAlive (headers) {
+  if (typeof headers !== 'object' || headers === null) return headers
+  if (!Array.isArray(headers)) return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isOfConnection(name) && isKeepAlive(value) ? 'close' : value]))
+  return headers.map((each, index) => {
+    if (Array.isArray(each)) return isOfConnection(each[0]) && isKeepAlive(each[1]) ? [each[0], 'close'] : each
+    return index % 2 === 1 && isOfConnection(headers[index - 1]) && isKeepAlive(each) ? 'close' : each
+  })
+}
+
+/** @param {unknown} name */
+function isOfConnection (name) {
+  return String(name).toLowerCase() === 'connection'
+}
+
+/** @param {unknown} value of the header Connection */
+function isKeepAlive (value) {
+  return /keep-alive/i.test(String(value))
+}
