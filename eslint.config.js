@@ -31,7 +31,7 @@ const ROOMS = {
   admin: { because: ADMIN, may: ['api/', 'dashboard/'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'events/kinds.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'events/', 'health.js', 'manual.js', '../public/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'config/', 'manual.js', 'systemd/', 'system/fallback-folder.js', 'system/one-line.js', 'system/trust.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'config/', 'manual.js', 'systemd/', 'system/fallback-folder.js', 'system/one-line.js', 'system/process-identity.js', 'system/trust.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
+import { isAlive } from '../system/process-identity.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 
 /** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */
@@ -17,7 +18,7 @@ import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 export async function findMaster (options, { env, cwd }) {
   const dataDir = await findDataDir(options.dataDir, env, cwd)
   const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
-  const running = readMaster(dataDir) ?? readElsewhere(dataDir, env)
+  const running = readRunning(dataDir, env)
   if (named === null && running === null) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
@@ -39,13 +40,15 @@ async function findDataDir (given, env, cwd) {
   return file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
 }
 
-/** Where nothing can be written to the folder, its master is told of in another one. @param {string} dataDir @param {Record<string, string | undefined>} env */
-function readElsewhere (dataDir, env) {
-  for (const folder of fallbackFolders(dataDir, env)) {
-    const found = isOwnFolder(folder) ? readMaster(folder) : null
-    if (found) return found
-  }
-  return null
+/**
+ * Where nothing can be written to the folder, its master is told of in another one, and a dead one may still be told of here.
+ * @param {string} dataDir @param {Record<string, string | undefined>} env
+ */
+function readRunning (dataDir, env) {
+  const here = readMaster(dataDir)
+  if (here && isAlive({ pid: here.pid, startTime: null })) return here
+  const elsewhere = fallbackFolders(dataDir, env).filter(isOwnFolder).map(readMaster)
+  return elsewhere.find((master) => master && isAlive({ pid: master.pid, startTime: null })) ?? here ?? elsewhere.find((master) => master !== null) ?? null
 }
 
 /** Anybody can make a folder of that name first. @param {string} folder */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
@@ -323,6 +324,21 @@ test('a master that somebody else has announced in a folder of the right name is
   chmodSync(place, 0o777)
   assert.equal((await cli('status --json', env)).code, 5)
   assert.equal(seen.length, 1)
+})
+
+test('a dead master that is still told of in its folder does not hide the one that runs elsewhere', async (t) => {
+  const runtime = mkdtempSync(join(tmpdir(), 'clusterdeck-cli-'))
+  t.after(() => rmSync(runtime, { recursive: true }))
+  const url = await serve(t, (_req, res) => json(res, 200, { state: 'running' }))
+  const cwd = mkdtempSync(join(tmpdir(), 'clusterdeck-cli-'))
+  t.after(() => rmSync(cwd, { recursive: true }))
+  writeFileSync(join(cwd, 'admin.token'), 'secret')
+  writeFileSync(join(cwd, 'master.json'), JSON.stringify({ pid: spawnSync('true').pid, adminUrl: 'http://127.0.0.1:1' }))
+  const [place] = fallbackFolders(cwd, { XDG_RUNTIME_DIR: runtime })
+  mkdirSync(place, { mode: 0o700 })
+  writeFileSync(join(place, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: url }))
+  const { code, stdout } = await dataFolder(t)('status --json', { CLUSTERDECK_DATA_DIR: cwd, XDG_RUNTIME_DIR: runtime })
+  assert.deepEqual([code, JSON.parse(stdout).state], [0, 'running'])
 })
 
 test('something else on the port is no master', async (t) => {
