@@ -1,4 +1,3 @@
-import cluster from 'node:cluster'
 import net from 'node:net'
 import { clearInterval, setInterval, setTimeout } from 'node:timers'
 import { createHttp2Sessions } from './http2-sessions.js'
@@ -8,8 +7,6 @@ import { createLastAnswers } from './last-answer.js'
 const CUT_INTERVAL_MS = 100
 /** New connections, while they serve. */
 const SWEEP_EVERY = 1024
-/** How long an app that hears only the shutdown message gets. */
-const SHUTDOWN_MESSAGE_GRACE_MS = 1000
 
 /**
  * Makes this worker a lame duck: it accepts nothing new, answers what it has, says `Connection: close` with every
@@ -17,9 +14,10 @@ const SHUTDOWN_MESSAGE_GRACE_MS = 1000
  * Costs nothing per request until the drain begins.
  * @param {object} options
  * @param {import('./requests.js').Requests} options.requests
+ * @param {() => void} options.onStart
  * @param {() => void} options.onDrained called once, when no connection is left
  */
-export function createDrain ({ requests, onDrained }) {
+export function createDrain ({ requests, onStart, onDrained }) {
   /** @type {Set<any>} those that listen, or are about to */
   const servers = new Set()
   /** @type {WeakSet<any>} a server may listen again after it was closed */
@@ -30,12 +28,11 @@ export function createDrain ({ requests, onDrained }) {
   const lastAnswers = createLastAnswers({ requests })
   /** @type {Set<any>} handles of UDP sockets that other workers have too */
   const datagrams = new Set()
-  const ownMessageListeners = messageListeners()
   let state = 'serving'
   /** @type {NodeJS.Timeout | undefined} */
   let cutting
 
-  return { watch, watchDatagrams, start, servers: () => servers, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
+  return { watch, watchDatagrams, start, letGo, servers: () => servers, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
 
   /** @param {any} server */
   function watch (server) {
@@ -72,9 +69,7 @@ export function createDrain ({ requests, onDrained }) {
   function start ({ idleGraceMs }) {
     if (state !== 'serving') return
     state = 'draining'
-    const hearsMessages = messageListeners() > ownMessageListeners
-    // First, and gone when the app's own are called: some of them count who else listens.
-    process.prependOnceListener('SIGTERM', () => process.listenerCount('SIGTERM') > 0 ? letGo() : exit({ hearsMessages }))
+    onStart()
     // http.Server.close() would cut idle keep-alive connections at once.
     for (const server of servers) {
       net.Server.prototype.close.call(server)
@@ -89,7 +84,7 @@ export function createDrain ({ requests, onDrained }) {
     finishIfEmpty()
   }
 
-  // An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it running.
+  /** An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it running. */
   function letGo () {
     cutting?.unref()
     process.channel?.unref()
@@ -127,19 +122,4 @@ function closeAgainWithoutError (server) {
     server.close = close
     return close.call(server, callback && ((/** @type {any} */ error) => callback(error?.code === 'ERR_SERVER_NOT_RUNNING' ? undefined : error)))
   }
-}
-
-/**
- * The SIGTERM that follows the drain ends an app without a handler of its own as `process.exit(0)` would: its 'exit'
- * listeners run. One that listens for messages may be waiting for `shutdown`, and gets a moment more.
- * @param {{ hearsMessages: boolean }} app
- */
-function exit ({ hearsMessages }) {
-  if (hearsMessages) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
-  else process.exit()
-}
-
-/** node:cluster has a listener of its own in every worker. */
-function messageListeners () {
-  return process.listenerCount('message') + (cluster.worker?.listenerCount('message') ?? 0)
 }

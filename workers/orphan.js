@@ -22,6 +22,9 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   const worker = /** @type {import('node:cluster').Worker} */ (cluster.worker)
   const master = process.ppid
   let isOrphan = false
+  let isEnding = false
+  /** @type {NodeJS.Timeout | undefined} */
+  let waiting
   /** @type {NodeJS.Timeout | undefined} */
   let deadline
   let outlives = settings.outlives
@@ -40,6 +43,15 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     /** @returns {boolean} whether there is no master that would end this process now */
     endAlone () {
       if (isOrphan) end()
+      return isOrphan
+    },
+
+    /** @returns {boolean} whether the SIGTERM that comes is its own */
+    isEnding: () => isEnding,
+
+    /** Drains this worker, and ends it. @returns {boolean} false: that is the business of its master */
+    leave () {
+      if (isOrphan) leave(settings)
       return isOrphan
     }
   }
@@ -66,16 +78,11 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     if (drain.isDraining()) return endWithin(settings.deadlineMs)
     if (!outlives || !hasSockets) return leave(settings)
     let aloneSince = performance.now()
-    const timer = setInterval(() => {
+    waiting = setInterval(() => {
       const order = readOrder(settings.orderFile)
-      if (order?.drain) {
-        clearInterval(timer)
-        return leave(order.drain)
-      }
+      if (order?.drain) return leave(order.drain)
       if ((order && isAlive(order.claimedBy)) || hasKeeper()) aloneSince = performance.now()
-      if (performance.now() - aloneSince < settings.afterMs) return
-      clearInterval(timer)
-      leave(settings)
+      if (performance.now() - aloneSince >= settings.afterMs) leave(settings)
     }, POLL_MS)
   }
 
@@ -87,6 +94,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
   /** @param {{ idleGraceMs: number, deadlineMs: number }} limits */
   function leave ({ idleGraceMs, deadlineMs }) {
+    clearInterval(waiting)
     endWithin(deadlineMs)
     drain.start({ idleGraceMs })
   }
@@ -96,6 +104,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
   /** What a master does with a worker that has drained. */
   function end () {
+    isEnding = true
     clearTimeout(deadline)
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), settings.termGraceMs).unref()
     process.emit('message', shutdownMessage(settings.message), undefined)

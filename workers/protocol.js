@@ -78,9 +78,11 @@ export function statusClass (code) {
  *   | { type: 'probe' }
  *   | { type: 'close-inspector' }
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
- *   | { type: 'outlive' }} ToWorker
+ *   | { type: 'outlive' }
+ *   | { type: 'terminate' }} ToWorker
  *
  * `probe`: the app has said that it is ready, so it can be asked.
+ * `terminate`: the SIGTERM that comes is the master's.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `isStandIn`: another worker has that address, or one that covers it; without that one it would be free.
  * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.

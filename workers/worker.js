@@ -7,7 +7,6 @@ import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
 import { createAcceptDeferral } from './defer-accept.js'
-import { deferInterrupt } from './interrupt.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
 import { shareSockets, watchServers, whenServing } from './listen.js'
@@ -16,6 +15,7 @@ import { outliveMaster } from './orphan.js'
 import { keepOwnListeners } from './own-listeners.js'
 import { createReadiness } from './readiness.js'
 import { watchRequests } from './requests.js'
+import { createTermination } from './termination.js'
 import { sendVitals } from './vitals.js'
 
 /**
@@ -25,7 +25,11 @@ import { sendVitals } from './vitals.js'
 export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
   const channel = openChannel()
   const requests = watchRequests()
-  const drain = createDrain({ requests, onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained() })
+  const drain = createDrain({
+    requests,
+    onStart: () => termination.prepare(),
+    onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
+  })
   const hasSockets = dispatch === 'shared'
   const fatalGrace = createFatalGrace({ ...crash, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
@@ -40,7 +44,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   if (cluster.worker) cluster.worker.id = worker
   if (calledAs) process.argv[1] = calledAs
   recordCrashes(crashFile, { channel, requests, fatalGrace })
-  deferInterrupt(drain)
+  const termination = createTermination({ channel, drain, orphan })
   const servers = watchServers({
     onListen,
     onListening: announce,

@@ -14,7 +14,7 @@ const TOLD_WITHIN_MS = 3000
 
 /**
  * A worker that a dead master has left behind, with the calls of a worker handle. There is no channel to it: it is told
- * by a file, by signals, and watched by its entry in the process table.
+ * by a file, where none can be written by SIGTERM, and watched by its entry in the process table.
  * @param {OrphanIdentity} identity
  * @param {{ onExit: Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]['onExit'], deadlineMs: number, isTold?: boolean }} options
  *   `deadlineMs`: how long it may drain; `isTold`: whether a keeper tells how it ends
@@ -31,7 +31,7 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
 
     /** @param {import('../../workers/protocol.js').ToWorker} message what cannot be said by a file is not for orphans */
     tell (message) {
-      if (message.type === 'drain') order({ idleGraceMs: message.idleGraceMs, deadlineMs })
+      if (message.type === 'drain' && !order({ idleGraceMs: message.idleGraceMs, deadlineMs })) handle.terminate()
     },
 
     terminate () { signalProcess(identity, 'SIGTERM') },
@@ -60,15 +60,16 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
     }
   }
 
-  /** @param {import('../../workers/protocol.js').OrphanOrder['drain']} drain */
+  /** @param {import('../../workers/protocol.js').OrphanOrder['drain']} drain @returns {boolean} false: it could not be written */
   function order (drain) {
     /** @type {import('../../workers/protocol.js').OrphanOrder} */
     const content = { pid, claimedBy: process.pid, drain }
     try {
       mkdirSync(path.dirname(orderFile), { recursive: true, mode: 0o700 })
       writeJson(orderFile, content)
+      return true
     } catch {
-      linkOrder(content)
+      return linkOrder(content)
     }
   }
 
@@ -78,9 +79,10 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
       rmSync(`${orderFile}.new`, { force: true })
       symlinkSync(orderText(order), `${orderFile}.new`)
       renameSync(`${orderFile}.new`, orderFile)
+      return true
     } catch {
-      // EROFS and the like, which must keep no master from starting: it leaves when nobody has claimed it for too long,
-      // and the deadline of its drain ends it by a signal.
+      // EROFS and the like.
+      return false
     }
   }
 }

@@ -67,6 +67,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     /** The app hears that its time has come, by message and by signal. */
     terminate () {
       send(shutdownMessage(message))
+      send(envelope({ type: 'terminate' }))
       child.kill('SIGTERM')
     },
 

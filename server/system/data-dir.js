@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
 import { DeckError } from '../errors.js'
@@ -77,11 +77,15 @@ export function openDataDir (wanted) {
     },
 
     memory: {
-      /** @returns {any} what the last master has left, null if it has ended as it should */
-      read: () => readJson(file('memory.json')),
+      /** @returns {any} what the last master has left, wherever that was; null if it has ended as it should */
+      read: () => readJson(newest(file('memory.json'), path.join(wanted, 'memory.json'))),
       /** @param {unknown} content what the next master has to know if this one cannot end as it should */
       write (content) { writeJson(file('memory.json'), content) },
-      clear () { rmSync(file('memory.json'), { force: true }) }
+      clear () {
+        // What is left in a folder that cannot be written counts no more either.
+        if (away) writeJson(file('memory.json'), null)
+        else rmSync(file('memory.json'), { force: true })
+      }
     }
   }
 
@@ -134,6 +138,12 @@ function makePrivate (folder, secrets) {
   const reason = whyFolderDistrusted(folder, secrets)
   if (reason) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
   accessSync(folder, constants.W_OK)
+}
+
+/** @param {string[]} files @returns {string} the one that was written last */
+function newest (...files) {
+  const writtenAt = (/** @type {string} */ file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity
+  return files.reduce((best, file) => writtenAt(file) > writtenAt(best) ? file : best)
 }
 
 /** @param {() => void} work @returns {boolean} */

@@ -269,25 +269,29 @@ describe('drain', { concurrency: 3 }, () => {
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
   })
 
-  test('Ctrl-C reaches every process of the terminal\'s group, and still drops nothing', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    const slow = keepAliveGet(`${await deck.appUrl()}/?ms=1500`)
-    await slow.sent
-    process.kill(pid, 'SIGINT')
-    deck.signal('SIGINT')
-    assert.match((await slow.response).body, /"pid"/)
-    assert.deepEqual(await deck.exited, { code: 0, signal: null })
-  })
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
+    test(`${signal} to every process of a group, as by Ctrl-C or the init of a container, still drops nothing`, async (t) => {
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+      const slow = keepAliveGet(`${await deck.appUrl()}/?ms=1500`)
+      await slow.sent
+      process.kill(pid, signal)
+      deck.signal(signal)
+      await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
+      process.kill(pid, signal)
+      assert.match((await slow.response).body, /"pid"/)
+      assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    })
 
-  test('SIGINT to one worker alone has its usual effect', async (t) => {
-    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    process.kill(pid, 'SIGINT')
-    const exit = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its exit')
-    assert.deepEqual([exit.signal, exit.cause], ['SIGINT', 'killed'])
-    await deck.until({ ready: 1 })
-  })
+    test(`${signal} to one worker alone has its usual effect`, async (t) => {
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
+      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+      process.kill(pid, signal)
+      const exit = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its exit')
+      assert.deepEqual([exit.signal, exit.cause], [signal, 'killed'])
+      await deck.until({ ready: 1 })
+    })
+  }
 
   test('SIGHUP deploys, SIGUSR2 restarts all', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { identify, isAlive } from '../../server/system/process-identity.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { openFreshConnections } from '../support/load.js'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.js'
@@ -45,6 +46,30 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     const open = forked.filter((worker) => !exited.includes(worker))
     assert.deepEqual(open, workers.map((/** @type {any} */ { id }) => id))
     assert.equal(of('worker.exited').find(({ worker }) => worker === first.id).cause, 'killed')
+  })
+
+  test('read-only from one moment to the next: the workers of a master that is lost then drain all the same', async (t) => {
+    const disk = smallDisk(t)
+    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: path.join(disk.folder, 'data') })
+    const { workers } = await deck.until({ ready: 2 })
+    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+    await fresh.untilAnswered(50)
+    const { uncover } = disk.cover(deck.folder)
+    t.after(uncover)
+    await deck.loseMaster()
+    t.after(() => rmSync(deck.place, { recursive: true, force: true }))
+    const { workers: next } = await deck.until({ ready: 2 })
+    assert.deepEqual(next.filter((/** @type {any} */ { pid }) => workers.some((/** @type {any} */ old) => old.pid === pid)), [])
+    await deck.untilStatus(() => workers.every((/** @type {any} */ { pid }) => !isAlive(identify(pid))), 'the old workers to be gone')
+    const { failures, total } = await fresh.stop()
+    assert.deepEqual(failures, [], `of ${total}`)
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+
+    // What the folder says of a master that is long gone cannot be removed.
+    await deck.stop()
+    const again = await startDeck(t, 'answers-with-pid.js', { dataDir: deck.folder })
+    await again.until({ ready: 2 })
+    assert.equal((await again.history('type=master.stopped&cause=master-lost')).length, 1)
   })
 
   test('an app that writes a line with each request goes on, and its next lines are there once there is room', async (t) => {

@@ -92,16 +92,18 @@ export function createDeckClient ({ folder, output, exited }) {
   return client
 }
 
-/** @param {string} folder @returns {Promise<{ pid: number, adminUrl: string, place: string } | null>} */
-export async function readMaster (folder) {
+/**
+ * @param {string} folder
+ * @returns {Promise<{ pid: number, adminUrl: string, place: string }[]>} those that have announced themselves, and may be dead
+ */
+export async function readMasters (folder) {
+  const masters = []
   for (const place of [folder, ...fallbackFolders(folder)]) {
-    try {
-      return { ...JSON.parse(await readFile(path.join(place, 'master.json'), 'utf8')), place }
-    } catch {
-      // ENOENT: not yet, or not here.
-    }
+    // ENOENT: not yet, or not here.
+    const text = await readFile(path.join(place, 'master.json'), 'utf8').catch(() => null)
+    if (text !== null) masters.push({ ...JSON.parse(text), place })
   }
-  return null
+  return masters
 }
 
 /**
@@ -112,8 +114,8 @@ async function untilMaster (folder, isMeant, exited) {
   const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
   ended.catch(() => {})
   for (;;) {
-    const master = await readMaster(folder)
-    if (master && isMeant(master.pid)) return master
+    const master = (await readMasters(folder)).find(({ pid }) => isMeant(pid))
+    if (master) return master
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
   }
 }

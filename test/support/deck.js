@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createDeckClient, PATIENCE_MS, readMaster } from './deck-client.js'
+import { createDeckClient, PATIENCE_MS, readMasters } from './deck-client.js'
 import { tempFolder } from './folder.js'
 
 const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
@@ -36,7 +36,7 @@ export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
  */
 export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, cwd = path.dirname(path.resolve(FIXTURES, app)), launch = {} } = {}) {
   const folder = dataDir ?? tempFolder()
-  const before = await readMaster(folder)
+  const [before] = await readMasters(folder)
   const { through = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
   const [program, ...words] = [
     ...through, process.execPath, cli, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,

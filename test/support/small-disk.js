@@ -3,15 +3,13 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { tempFolder } from './folder.js'
 
-const SIZE = '6m'
-
 /** Why there can be no disk that is full: only root may mount one. @type {string | false} */
 export const lacksSmallDisk = mountable() ? false : 'a disk that can be full has to be mounted, as root'
 
-/** A disk of 6 MB, in memory. @param {import('./deck.js').TestOwner} t */
-export function smallDisk (t) {
+/** A disk in memory. @param {import('./deck.js').TestOwner} t @param {{ megabytes?: number }} [options] */
+export function smallDisk (t, { megabytes = 6 } = {}) {
   const folder = tempFolder()
-  mount('-t', 'tmpfs', '-o', `size=${SIZE}`, 'tmpfs', folder)
+  mount('-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', folder)
   t.after(() => spawnSync('umount', ['-l', folder]))
   const filler = path.join(folder, 'filler')
 
@@ -33,8 +31,15 @@ export function smallDisk (t) {
 
     free () { rmSync(filler) },
 
-    /** @param {boolean} isReadOnly */
-    setReadOnly (isReadOnly) { mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, folder) }
+    /** While nobody writes. @param {boolean} isReadOnly */
+    setReadOnly (isReadOnly) { mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, folder) },
+
+    /** Whatever is opened from now on; who has a file open can go on writing to it. @param {string} inner a folder of the disk */
+    cover (inner) {
+      mount('--bind', inner, inner)
+      mount('-o', 'remount,bind,ro', inner)
+      return { uncover: () => { spawnSync('umount', ['-l', inner]) } }
+    }
   }
 }
 

@@ -61,12 +61,11 @@ test('one that is gone waits for its keeper to tell how it ended, where there is
   assert.deepEqual(exits, [{ code: 7, signal: null, error: null }])
 })
 
-test('one that cannot be written to can still be signalled, and keeps nobody from starting', async (t) => {
+test('one that cannot be written to keeps nobody from starting, and is told to go by a signal', async (t) => {
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'orders'), 'no folder')
   const { child, handle, exits } = await setUp(t, { folder })
   handle.tell({ type: 'drain', idleGraceMs: 5000 })
-  handle.terminate()
   assert.equal((await once(child, 'exit'))[1], 'SIGTERM')
   await until(() => exits.length > 0, 'the end to be told')
 })

@@ -1,0 +1,78 @@
+import cluster from 'node:cluster'
+import { setImmediate, setTimeout } from 'node:timers'
+
+const MASTER_REACTS_WITHIN_MS = 1000
+/** How long an app that hears only the shutdown message gets. */
+const SHUTDOWN_MESSAGE_GRACE_MS = 1000
+
+/**
+ * The signals that end a worker. Ctrl-C, and whoever ends a whole process group or control group, reaches every process,
+ * and would end the workers in the middle of their requests while the master drains them. So SIGINT and SIGTERM wait for
+ * the master's word, and have their usual effect if none comes because they were meant for this worker alone. An app with
+ * a handler of its own keeps it.
+ * @param {object} parts
+ * @param {import('./channel.js').Channel} parts.channel
+ * @param {Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'isDrained' | 'letGo'>} parts.drain
+ * @param {Pick<ReturnType<typeof import('./orphan.js').outliveMaster>, 'leave' | 'isEnding'>} parts.orphan
+ */
+export function createTermination ({ channel, drain, orphan }) {
+  const ownMessageListeners = messageListeners()
+  let hearsMessages = false
+  /** The master has said that the time of this worker is over. */
+  let isTold = false
+  let hasHeard = false
+  process.on('SIGINT', onInterrupt)
+  listen()
+  channel.on('terminate', () => {
+    isTold = true
+    if (hasHeard) exit()
+  })
+
+  return {
+    /** The drain begins: whose listeners are there may have changed when it is over. */
+    prepare () {
+      hearsMessages = messageListeners() > ownMessageListeners
+      process.removeListener('SIGTERM', onTerm)
+      listen()
+    }
+  }
+
+  function onInterrupt () {
+    if (process.listenerCount('SIGINT') === 1) defer('SIGINT', onInterrupt)
+  }
+
+  // First, and gone when the app's own are called: some of them count who else listens.
+  function listen () {
+    process.prependOnceListener('SIGTERM', onTerm)
+  }
+
+  function onTerm () {
+    setImmediate(listen)
+    if (process.listenerCount('SIGTERM') > 0) return drain.isDraining() && drain.letGo()
+    if (!drain.isDraining()) return orphan.leave() || defer('SIGTERM', onTerm)
+    if (drain.isDrained() || isTold || orphan.isEnding()) return exit()
+    // The master's word may be on its way. Without it the signal is somebody else's, who has to wait for the answers.
+    hasHeard = true
+  }
+
+  /** @param {NodeJS.Signals} signal @param {() => void} listener */
+  function defer (signal, listener) {
+    setTimeout(() => {
+      if (drain.isDraining()) return
+      process.removeListener(signal, listener)
+      process.kill(process.pid, signal)
+    }, MASTER_REACTS_WITHIN_MS)
+  }
+
+  /** Ends an app without a handler of its own as `process.exit(0)` would: its 'exit' listeners run. */
+  function exit () {
+    // One that listens for messages may be waiting for `shutdown`.
+    if (hearsMessages) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
+    else process.exit()
+  }
+}
+
+/** node:cluster has a listener of its own in every worker. */
+function messageListeners () {
+  return process.listenerCount('message') + (cluster.worker?.listenerCount('message') ?? 0)
+}
