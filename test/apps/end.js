@@ -1,6 +1,6 @@
 import path from 'node:path'
 import Database from 'better-sqlite3'
-import { findProcesses, isBound, isListening } from './leftovers.js'
+import { findProcesses, isBound, isListening } from '../support/leftovers.js'
 
 /**
  * What a deck that has ended leaves behind, and how its workers ended.

@@ -1,6 +1,5 @@
 import { EventEmitter, once } from 'node:events'
 import http2 from 'node:http2'
-import { setTimeout as wait } from 'node:timers/promises'
 
 const CLIENTS = 16
 const PATIENCE_MS = 20_000
@@ -10,10 +9,10 @@ const NOT_SENT = ['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION']
 /**
  * 16 HTTP/2 clients that ask as fast as they are answered, until stopped. Each request that was sent and not answered is
  * counted, also one that was refused and could be sent again.
- * @param {string} url @param {{ streams?: number, isKept?: boolean, pauseMs?: number }} [options]
- *   `streams`: of each client at the same time; `isKept: false`: a new session for every request; `pauseMs`: after each answer
+ * @param {string} url @param {{ streams?: number, isKept?: boolean }} [options]
+ *   `streams`: of each client at the same time; `isKept: false`: a new session for every request
  */
-export function hammerHttp2 (url, { streams = 1, isKept = true, pauseMs = 0 } = {}) {
+export function hammerHttp2 (url, { streams = 1, isKept = true } = {}) {
   const counts = { total: 0, failures: /** @type {string[]} */ ([]), sessions: 0 }
   const answers = new EventEmitter()
   const stopping = new AbortController()
@@ -46,7 +45,6 @@ export function hammerHttp2 (url, { streams = 1, isKept = true, pauseMs = 0 } = 
         if (failure !== null) counts.failures.push(failure)
         if (!isKept) session.close()
         answers.emit('answer')
-        if (pauseMs > 0) await wait(pauseMs)
       }
     }
   }

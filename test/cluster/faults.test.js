@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { FAULTS } from '../faults/faults.js'
+import { LOADS, SHORT } from '../faults/loads.js'
+import { isRowClean, summarize } from '../faults/report.js'
+import { tryFault } from '../faults/trial.js'
+
+describe('the matrix of faults, in short', () => {
+  for (const name of ['deploy', 'kill-one', 'master-kill', 'sigterm']) {
+    const fault = /** @type {import('../faults/faults.js').Fault} */ (FAULTS.find((each) => each.name === name))
+    test(`${fault.title}: clean under every load`, async (t) => {
+      const row = await tryFault(fault, LOADS, SHORT)
+      t.diagnostic(summarize(row))
+      assert.ok(isRowClean(row), summarize(row))
+    })
+  }
+
+  test('it sees what is not clean: workers that die and nobody has said so', async () => {
+    const row = await tryFault({
+      name: 'secret',
+      title: 'secret',
+      async act (site) {
+        const pids = await site.workers()
+        for (const pid of pids) process.kill(pid, 'SIGKILL')
+        for (const pid of pids) await site.deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, 'its end')
+        await site.untilReady()
+      }
+    }, LOADS, SHORT)
+    const { failed, excusable } = row.cells.slow
+    assert.deepEqual([failed > 0, excusable], [true, 0])
+    assert.deepEqual(row.problems.map((problem) => problem.replace(/\d+/, 'N')), ['process N ended by killed, and nobody did that', 'process N ended by killed, and nobody did that'])
+    assert.equal(isRowClean(row), false)
+  })
+})

@@ -1,0 +1,298 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import net from 'node:net'
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { io } from 'socket.io-client'
+import { WORKERS } from './site.js'
+import { lacksSmallDisk } from '../support/small-disk.js'
+
+/**
+ * The rows of the matrix: what happens to a deck.
+ * @typedef {import('./site.js').Site} Site
+ * @typedef {object} Fault
+ * @property {string} name
+ * @property {string} title
+ * @property {(site: Site) => Promise<void>} act from the fault until all is well again; rejects if it does not get well
+ * @property {import('./site.js').SiteOptions} [options] of a deck to which it can happen
+ * @property {string | false} [skip] why it cannot happen here
+ * @property {boolean} [isLast] nobody serves after it
+ * @property {boolean} [isFinal] it takes something that does not come back, such as the history, or a part of it
+ * @property {boolean} [isSudden] it can strike at any moment, also in a rollout
+ */
+
+const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon')
+const HOUR_MS = 3_600_000
+
+/** @type {readonly Fault[]} */
+export const FAULTS = Object.freeze([
+  { name: 'deploy', title: 'rolling deploy', act: (site) => deploy(site) },
+  { name: 'restart', title: 'restart-all', act: (site) => site.rollout('restart') },
+  {
+    name: 'scale-down',
+    title: 'scale down',
+    async act (site) {
+      for (const workers of [4, 2, 1, WORKERS]) await site.scale(workers)
+    }
+  },
+  {
+    name: 'bad-deploy',
+    title: 'bad deploy',
+    async act (site) {
+      await site.release({ isGood: false })
+      await site.rollout('deploy', 'failed')
+      await deploy(site)
+    }
+  },
+  {
+    name: 'recycle',
+    title: 'recycle',
+    async act (site) {
+      await site.untilGone(await site.grow(), 'memory-limit')
+      await site.untilReady()
+    }
+  },
+  {
+    name: 'kill-one',
+    isSudden: true,
+    title: 'SIGKILL of one worker',
+    async act (site) {
+      const [pid] = await site.workers()
+      site.lose([pid])
+      await site.untilGone(pid, 'killed')
+      await site.untilReady()
+    }
+  },
+  {
+    name: 'kill-all',
+    isSudden: true,
+    title: 'SIGKILL of all workers',
+    async act (site) {
+      const pids = await site.workers()
+      site.lose(pids)
+      for (const pid of pids) await site.untilGone(pid, 'killed')
+      await site.untilReady()
+    }
+  },
+  { name: 'hang', title: 'hung worker', isSudden: true, act: (site) => poison(site, '/hang', 'hung') },
+  { name: 'out-of-memory', title: 'heap out of memory', isSudden: true, act: (site) => poison(site, '/out-of-memory', 'out-of-memory') },
+  {
+    name: 'crash-loop',
+    title: 'crash loop',
+    async act (site) {
+      // One of two slots has more of them than it may.
+      for (let count = 0; count < 5; count++) await site.untilGone(await site.poison('/crash'), 'crash')
+      const { workers } = await site.untilReady()
+      if (!workers.some((/** @type {any} */ { crashLooping }) => crashLooping)) throw new Error('expected a crash loop, received none')
+    }
+  },
+  { name: 'master-kill', title: 'master SIGKILL', isSudden: true, act: loseMaster },
+  {
+    name: 'master-stop',
+    isSudden: true,
+    title: 'master SIGSTOP',
+    async act (site) {
+      await site.freezeMaster()
+      await site.untilReady()
+    }
+  },
+  {
+    name: 'keeper-kill',
+    isFinal: true,
+    title: 'keeper SIGKILL',
+    async act (site) {
+      process.kill(Number(site.deck.child.pid), 'SIGKILL')
+      await site.deck.untilEvent(({ type }) => type === 'keeper.lost', 'the loss of the keeper to be told')
+      await site.rollout('restart')
+    }
+  },
+  { name: 'upgrade', title: 'upgrade', act: (site) => site.upgrade() },
+  {
+    name: 'disk-full',
+    title: 'disk full',
+    skip: lacksSmallDisk,
+    async act (site) {
+      const newest = await site.newestEvent()
+      site.disk?.fill()
+      await goOn(site)
+      site.disk?.free()
+      await site.deck.untilEvent(({ type, id }) => type === 'history.recovered' && id > newest, 'the history to be written again')
+    }
+  },
+  {
+    name: 'read-only',
+    isFinal: true,
+    title: 'data folder read-only',
+    skip: lacksSmallDisk,
+    async act (site) {
+      const cover = site.disk?.cover(site.deck.folder)
+      try {
+        await goOn(site)
+      } finally {
+        cover?.uncover()
+      }
+      await goOn(site)
+    }
+  },
+  {
+    name: 'folder-removed',
+    isFinal: true,
+    title: 'data folder removed',
+    async act (site) {
+      rmSync(site.deck.folder, { recursive: true, maxRetries: 10 })
+      await site.rollout('restart')
+      await deploy(site)
+      await loseMaster(site)
+      await site.rollout('restart')
+    }
+  },
+  {
+    name: 'database-locked',
+    title: 'database locked for 10 s',
+    async act (site) {
+      const db = new Database(path.join(site.deck.folder, 'history.db'))
+      db.exec('BEGIN EXCLUSIVE')
+      const unlocked = wait(10_000).then(() => {
+        db.exec('ROLLBACK')
+        db.close()
+      })
+      await goOn(site)
+      await unlocked
+    }
+  },
+  {
+    name: 'database-garbage',
+    isFinal: true,
+    title: 'database overwritten with garbage',
+    async act (site) {
+      const fd = openSync(path.join(site.deck.folder, 'history.db'), 'r+')
+      writeSync(fd, Buffer.alloc(1_000_000, 'garbage '))
+      closeSync(fd)
+      await goOn(site)
+    }
+  },
+  {
+    name: 'admin-flood',
+    title: 'admin port flooded',
+    async act (site) {
+      const flood = spawn(process.execPath, [AUTOCANNON, '--connections', '200', '--duration', '8', `${site.deck.adminUrl}/healthz`], { stdio: 'ignore' })
+      const flooded = once(flood, 'exit')
+      await beside(connectSilently(site.deck.adminUrl, 300), () => site.rollout('restart'))
+      await flooded
+    }
+  },
+  {
+    name: 'viewers',
+    title: '300 viewers',
+    async act (site) {
+      await beside(watchLive(site.deck, 300), async () => {
+        await site.rollout('restart')
+        await deploy(site)
+      })
+    }
+  },
+  {
+    name: 'worker-stop',
+    isSudden: true,
+    title: 'worker SIGSTOP',
+    async act (site) {
+      const [pid] = await site.workers()
+      site.freeze(pid)
+      await site.untilGone(pid, 'hung')
+      await site.untilReady()
+    }
+  },
+  {
+    name: 'clock',
+    title: 'clock set back and forth',
+    async act (site) {
+      for (const offMs of [2 * HOUR_MS, -2 * HOUR_MS, 0]) {
+        site.setClock(offMs)
+        await goOn(site)
+      }
+    }
+  },
+  {
+    name: 'descriptors',
+    isFinal: true,
+    title: 'descriptors exhausted',
+    options: { launch: { through: ['/bin/sh', '-c', 'ulimit -n 128; exec "$@"', 'sh'] } },
+    async act (site) {
+      await beside(connectSilently(site.deck.adminUrl, 300), () => goOn(site))
+    }
+  },
+  { name: 'sigterm', title: 'SIGTERM of all', isFinal: true, isLast: true, act: (site) => site.signalAll() }
+])
+
+/** What happens on any day, and what must go on whatever else does. @param {Site} site */
+async function goOn (site) {
+  await site.rollout('restart')
+  await loseMaster(site)
+  await deploy(site)
+}
+
+/** @param {Site} site */
+async function deploy (site) {
+  await site.release({ isGood: true })
+  await site.rollout('deploy')
+}
+
+/** @param {Site} site */
+async function loseMaster (site) {
+  await site.loseMaster()
+  await site.untilReady()
+}
+
+/** @param {Site} site @param {'/hang' | '/out-of-memory'} what @param {string} cause */
+async function poison (site, what, cause) {
+  await site.untilGone(await site.poison(what), cause)
+  await site.untilReady()
+}
+
+/** @param {Promise<{ close: () => void }>} opening @param {() => Promise<void>} act */
+async function beside (opening, act) {
+  const crowd = await opening
+  try {
+    await act()
+  } finally {
+    crowd.close()
+  }
+}
+
+/** Connections that say nothing; one that is cut comes back. @param {string} url @param {number} count */
+async function connectSilently (url, count) {
+  const { hostname, port } = new URL(url)
+  /** @type {Set<net.Socket>} */
+  const open = new Set()
+  let isOver = false
+  for (let each = 0; each < count; each++) connect()
+  await wait(200)
+  return {
+    close () {
+      isOver = true
+      for (const socket of open) socket.destroy()
+    }
+  }
+
+  function connect () {
+    const socket = net.connect({ host: hostname, port: Number(port) }).on('error', () => {})
+    open.add(socket)
+    socket.on('close', () => {
+      open.delete(socket)
+      if (!isOver) setTimeout(connect, 50)
+    })
+  }
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {number} count */
+async function watchLive ({ adminUrl, token }, count) {
+  const viewers = Array.from({ length: count }, () => io(adminUrl, { transports: ['websocket'], extraHeaders: { Authorization: `Bearer ${token}` }, reconnection: false, forceNew: true }))
+  await Promise.all(viewers.map(async (viewer) => {
+    await new Promise((resolve, reject) => viewer.once('connect', () => resolve(undefined)).once('connect_error', reject))
+    await viewer.emitWithAck('watch', '/')
+  }))
+  return { close () { for (const viewer of viewers) viewer.close() } }
+}

@@ -1,0 +1,66 @@
+import path from 'node:path'
+import Database from 'better-sqlite3'
+
+/** @typedef {{ id: number, type: string, cause: string | null, worker: number | null, pid: number | null, rollout: number | null, message: string | null, detail: any }} Row */
+
+/** Ends that nobody has asked for. */
+const FAULTS = ['crash', 'hung', 'out-of-memory', 'killed', 'memory-limit']
+
+/**
+ * Where the history of a deck that has stopped does not tell exactly what was done to it.
+ * @param {string} folder of its data
+ * @param {import('./site.js').Deeds} deeds
+ * @returns {string[]} in words; none where it does
+ */
+export function findFalseHistory (folder, deeds) {
+  const db = new Database(path.join(folder, 'history.db'), { readonly: true })
+  const integrity = db.pragma('integrity_check', { simple: true })
+  const rows = /** @type {Row[]} */ (db.prepare('SELECT id, type, cause, worker, pid, rollout, message, detail FROM events ORDER BY id').all())
+  db.close()
+  const of = (/** @type {string[]} */ ...types) => rows.filter(({ type }) => types.includes(type))
+  const masters = of('master.stopped').filter(({ cause }) => cause === 'master-lost').map(({ pid }) => Number(pid))
+  return [
+    ...differ('the database', 'ok', integrity),
+    ...differ('unexpected events', '', of('unexpected').map(({ message }) => message).join('; ')),
+    ...differ('masters lost', deeds.lostMasters.join(), masters.join()),
+    ...differ('upgrades', deeds.upgrades, of('master.upgraded').length),
+    ...differ('boot failures', deeds.badDeploys, of('worker.exited').filter(({ cause }) => cause === 'boot-failure').length),
+    ...differ('changes of scale', deeds.scales, of('scale.changed').length),
+    ...Object.entries(deeds.rollouts).flatMap(([kind, count]) => differ(`rollouts, ${kind}`, count, of('rollout.started').filter(({ detail }) => JSON.parse(detail).kind === kind).length)),
+    ...findFalseRollouts(of('rollout.started'), of('rollout.succeeded', 'rollout.failed')),
+    ...findFalseWorkers(of('worker.forked'), of('worker.exited')),
+    ...findFalseDeaths(deeds.lostWorkers, of('worker.exited')),
+    ...differ('ends of a history that could not be written', of('history.degraded').length > 0, of('history.recovered').length > 0)
+  ]
+}
+
+/** Each has one end. @param {Row[]} started @param {Row[]} ended */
+function findFalseRollouts (started, ended) {
+  return started.flatMap(({ rollout }) => differ(`ends of rollout ${rollout}`, 1, ended.filter((end) => end.rollout === rollout).length))
+}
+
+/** Each begins once and ends once. @param {Row[]} forked @param {Row[]} exited */
+function findFalseWorkers (forked, exited) {
+  const workers = new Set([...forked, ...exited].map(({ worker }) => worker))
+  return [...workers].flatMap((id) => [
+    ...differ(`forks of worker ${id}`, 1, forked.filter(({ worker }) => worker === id).length),
+    ...differ(`exits of worker ${id}`, 1, exited.filter(({ worker }) => worker === id).length)
+  ])
+}
+
+/** Those that were made to die did, as they were, and no others. @param {import('./site.js').Deeds['lostWorkers']} lost @param {Row[]} exited */
+function findFalseDeaths (lost, exited) {
+  const pids = new Set(lost.map(({ pid }) => pid))
+  return [
+    ...lost.flatMap(({ pid, cause }) => {
+      const [exit] = exited.filter((row) => row.pid === pid)
+      return exit && cause === null ? [] : differ(`the end of process ${pid}`, cause, exit?.cause)
+    }),
+    ...exited.filter(({ pid, cause }) => FAULTS.includes(String(cause)) && !pids.has(Number(pid))).map(({ pid, cause }) => `process ${pid} ended by ${cause}, and nobody did that`)
+  ]
+}
+
+/** @param {string} what @param {unknown} expected @param {unknown} received */
+function differ (what, expected, received) {
+  return expected === received ? [] : [`history, ${what}: expected ${expected}, received ${received}`]
+}

@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import https from 'node:https'
+import { setTimeout as wait } from 'node:timers/promises'
+
+const CHUNK_BYTES = 64 * 1024
+const CHUNK = Buffer.alloc(CHUNK_BYTES, '.')
+
+/**
+ * HTTP/1, over TLS too.
+ * @param {object} options
+ * @param {number} options.port
+ * @param {boolean} options.isKept whether the connection stays for the next request
+ * @param {boolean} [options.isTls]
+ * @param {string} [options.path]
+ * @param {number} [options.uploadBytes] a body to send
+ * @param {number} [options.bytesPerMs] how fast bodies are sent and read; as fast as can be without it
+ * @param {(answer: { text: string, bytes: number }) => boolean} [options.isWhole] `text`: what came last
+ * @returns {import('../clients.js').Session}
+ */
+export function openHttp ({ port, isKept, isTls = false, path = '/', uploadBytes = 0, bytesPerMs = Infinity, isWhole = ({ text }) => text === '.' }) {
+  const transport = isTls ? https : http
+  const agent = isKept ? new transport.Agent({ keepAlive: true, maxSockets: 1 }) : false
+  return {
+    async ask (exchange) {
+      const request = transport.request({
+        host: '127.0.0.1',
+        port,
+        path: `${path}${path.includes('?') ? '&' : '?'}id=${exchange.id}`,
+        agent,
+        rejectUnauthorized: false,
+        ...(uploadBytes > 0 && { method: 'POST', headers: { 'content-length': uploadBytes } })
+      })
+      request.on('socket', (socket) => {
+        exchange.port = socket.localPort
+        if (socket.connecting) socket.once('connect', () => { exchange.port = socket.localPort })
+      })
+      const answer = new Promise((resolve, reject) => request.on('response', resolve).on('error', reject))
+      // The answer fails too, and says why.
+      send(request, uploadBytes, bytesPerMs).catch(() => {})
+      const response = await answer
+      const body = await read(response, bytesPerMs)
+      if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}`)
+      if (response.headers['x-request'] !== exchange.id) throw new Error(`the answer to ${response.headers['x-request']}`)
+      if (!isWhole(body)) throw new Error(`${body.bytes} bytes that end with ${JSON.stringify(body.text.slice(-40))}`)
+    },
+    close () { if (agent) agent.destroy() }
+  }
+}
+
+/** @param {http.ClientRequest} request @param {number} bytes @param {number} bytesPerMs */
+async function send (request, bytes, bytesPerMs) {
+  const startedAt = performance.now()
+  for (let sent = 0; sent < bytes && !request.destroyed;) {
+    const chunk = CHUNK.subarray(0, bytes - sent)
+    const isTaken = request.write(chunk)
+    sent += chunk.length
+    if (!isTaken) await drained(request)
+    await untilDue(startedAt, sent / bytesPerMs)
+  }
+  request.end()
+}
+
+/** @param {http.ClientRequest} request */
+async function drained (request) {
+  const waiting = new AbortController()
+  // AbortError: the other one has come.
+  await Promise.race(['drain', 'close'].map((name) => once(request, name, { signal: waiting.signal }).catch(() => {})))
+  waiting.abort()
+}
+
+/** @param {http.IncomingMessage} response @param {number} bytesPerMs */
+async function read (response, bytesPerMs) {
+  const startedAt = performance.now()
+  let [text, bytes] = ['', 0]
+  for await (const chunk of response) {
+    bytes += chunk.length
+    text = chunk.toString('latin1')
+    await untilDue(startedAt, bytes / bytesPerMs)
+  }
+  return { text, bytes }
+}
+
+/** @param {number} startedAt @param {number} ms after it */
+async function untilDue (startedAt, ms) {
+  const early = startedAt + ms - performance.now()
+  if (early > 1) await wait(early)
+}

@@ -1,0 +1,52 @@
+import http2 from 'node:http2'
+
+/** A client learns of a GOAWAY between two requests; it has then sent nothing, and goes on with another session. */
+const NOT_SENT = ['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION']
+
+/**
+ * HTTP/2. A request that is refused unprocessed counts as failed, though a client may send it again.
+ * @param {{ port: number, isTls: boolean, isKept: boolean }} options
+ * @returns {import('../clients.js').Session}
+ */
+export function openHttp2 ({ port, isTls, isKept }) {
+  /** @type {http2.ClientHttp2Session | null} */
+  let session = null
+  return {
+    async ask (exchange) {
+      for (;;) {
+        if (!session || session.closed || session.destroyed) session = connect()
+        const own = session
+        exchange.port = own.socket?.localPort
+        if (own.connecting) own.once('connect', () => { exchange.port = own.socket.localPort })
+        try {
+          await request(own, exchange.id)
+          return
+        } catch (/** @type {any} */ error) {
+          if (!NOT_SENT.includes(error.code)) throw error
+        } finally {
+          if (!isKept) own.close()
+        }
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    },
+    close: () => session?.close()
+  }
+
+  function connect () {
+    // What goes wrong is told to the request that waits.
+    return http2.connect(`${isTls ? 'https' : 'http'}://127.0.0.1:${port}`, { rejectUnauthorized: false }).on('error', () => {}).setMaxListeners(0)
+  }
+}
+
+/** @param {http2.ClientHttp2Session} session @param {string} id @returns {Promise<void>} */
+function request (session, id) {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ':path': `/?id=${id}` })
+    let said = ''
+    let isWhole = false
+    stream.on('response', (headers) => { said = `${headers[':status']} to ${headers['x-request']}` })
+    stream.on('end', () => { isWhole = said === `200 to ${id}` }).resume()
+    stream.on('error', reject).on('close', () => isWhole ? resolve() : reject(new Error(`closed with ${said || 'no answer'}`)))
+    stream.end()
+  })
+}

@@ -1,0 +1,52 @@
+import { WebSocket } from 'ws'
+
+/**
+ * A message and its echo; after some, the connection is closed and another one opened, as a drain waits for WebSockets only
+ * until its deadline.
+ * @param {{ port: number, messages: number }} options `messages`: over one connection
+ * @returns {import('../clients.js').Session}
+ */
+export function openWebSocket ({ port, messages }) {
+  /** @type {{ socket: WebSocket, opened: Promise<unknown>, asked: number, port: number | undefined } | null} */
+  let connection = null
+  return {
+    async ask (exchange) {
+      if (connection && connection.asked >= messages) close()
+      connection ??= connect()
+      const { socket, opened } = connection
+      exchange.port = connection.port
+      connection.asked++
+      try {
+        await opened
+        exchange.port = connection.port
+        const echo = new Promise((resolve, reject) => {
+          socket.once('message', (data) => String(data).startsWith(`${exchange.id} `) ? resolve(undefined) : reject(new Error(`echoed ${data}`)))
+          socket.once('close', (code) => reject(new Error(`closed with ${code}`)))
+          if (socket.readyState !== WebSocket.OPEN) reject(new Error('closed between two messages'))
+        })
+        socket.send(exchange.id, () => {})
+        await echo
+      } catch (error) {
+        close()
+        throw error
+      } finally {
+        socket.removeAllListeners('message').removeAllListeners('close')
+      }
+    },
+    close
+  }
+
+  function connect () {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}`)
+    const opened = new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
+    socket.on('error', () => {})
+    const next = { socket, opened, asked: 0, port: /** @type {number | undefined} */ (undefined) }
+    socket.once('upgrade', (response) => { next.port = response.socket.localPort })
+    return next
+  }
+
+  function close () {
+    connection?.socket.close()
+    connection = null
+  }
+}

@@ -1,0 +1,221 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { startClients } from './clients.js'
+import { openLedger } from './ledger.js'
+import { openHttp } from './protocols/http.js'
+import { FIXTURES, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { createInstallation } from '../support/install.js'
+import { findProcesses } from '../support/leftovers.js'
+import { freePort } from '../support/ports.js'
+import { createReleases } from '../support/releases.js'
+import { lacksSmallDisk, smallDisk } from '../support/small-disk.js'
+import { until } from '../support/until.js'
+
+/** @typedef {Awaited<ReturnType<typeof openSite>>} Site */
+/**
+ * What has been done to a site, and what its history has to tell of it.
+ * @typedef {object} Deeds
+ * @property {Record<'restart' | 'deploy', number>} rollouts
+ * @property {number} badDeploys of releases whose workers end at once
+ * @property {number} scales
+ * @property {number} upgrades
+ * @property {number[]} lostMasters pids
+ * @property {{ pid: number, cause: string | null }[]} lostWorkers `cause`: null for any
+ */
+/** @typedef {{ flags?: string[], launch?: import('../support/deck.js').Launch }} SiteOptions */
+
+export const WORKERS = 2
+const CRASH_GRACE_MS = 1000
+const MEGABYTES = 1_000_000
+const DISK_MEGABYTES = 64
+/** What a user would not wait for, and what lets a worker end in one way or another. */
+const FLAGS = Object.freeze([
+  '--watchdog-timeout-ms', '2000', '--keeper-hung-after-ms', '3000', '--restart-max-delay-ms', '1000', '--restart-intensity-restarts', '2',
+  '--crash-grace-ms', String(CRASH_GRACE_MS), '--recycle-max-rss-bytes', String(500 * MEGABYTES), '--exec-argv=--max-old-space-size=256'
+])
+
+/**
+ * A deck as somebody runs it, on an installed version, a folder of releases and a disk of its own, and everything that
+ * can happen to it.
+ * @param {import('../support/deck.js').TestOwner} t
+ * @param {SiteOptions} [options]
+ */
+export async function openSite (t, { flags = [], launch = {} } = {}) {
+  const { cli, install } = createInstallation()
+  const releases = await createReleases('imports-its-app.js')
+  const disk = lacksSmallDisk ? null : smallDisk(t, { megabytes: DISK_MEGABYTES })
+  const [http, https, http2, http2Tls] = [await freePort(), await freePort(), await freePort(), await freePort()]
+  const ports = { http, https, http2, http2Tls }
+  const place = tempFolder()
+  const [ledgerFile, clockFile] = [path.join(place, 'ledger'), path.join(place, 'clock')]
+  const env = {
+    PORTS: [http, https, http2, http2Tls].join(),
+    LEDGER: ledgerFile,
+    APP: pathToFileURL(path.join(FIXTURES, 'serves-every-way.js')).href,
+    CLOCK: clockFile,
+    NODE_OPTIONS: `--require=${path.join(FIXTURES, 'sets-its-clock.cjs')}`
+  }
+  const deck = await startDeck(t, releases.entry, { workers: WORKERS, cli, env, flags: [...FLAGS, ...flags], dataDir: path.join(disk?.folder ?? tempFolder(), 'data'), launch })
+  await deck.until({ ready: WORKERS })
+  const source = readFileSync(path.join(FIXTURES, 'imports-its-app.js'), 'utf8')
+  const ledger = openLedger(ledgerFile)
+  t.after(ledger.close)
+  /** @type {import('./verdict.js').Damage} */
+  const damage = { lost: new Map() }
+  /** @type {Deeds} */
+  const deeds = { rollouts: { restart: 0, deploy: 0 }, badDeploys: 0, scales: 0, upgrades: 0, lostMasters: [], lostWorkers: [] }
+  let released = 0
+  let poisoned = 0
+
+  const site = {
+    deck,
+    disk,
+    damage,
+    deeds,
+    /** Every process of it has this variable. */
+    mark: `LEDGER=${ledgerFile}`,
+
+    /** @param {import('./loads.js').Load} load @param {import('./loads.js').Sizes} sizes */
+    startLoad: (load, sizes) => startClients(load, (client) => load.open(ports, sizes, client)),
+
+    /** As it is now. */
+    ledger: () => ledger.read(),
+
+    untilReady: () => deck.until({ ready: WORKERS }),
+
+    /** @returns {Promise<number[]>} pids */
+    async workers () { return (await deck.status()).workers.map((/** @type {any} */ { pid }) => pid) },
+
+    /** @returns {Promise<number>} its id */
+    async newestEvent () { return (await deck.history('limit=1'))[0].id },
+
+    /** @param {'restart' | 'deploy'} kind @returns {Promise<number>} its id */
+    async beginRollout (kind) {
+      const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
+      if (status !== 202) throw new Error(`a ${kind}: expected 202, received ${status}: ${body.detail}`)
+      deeds.rollouts[kind]++
+      return body.id
+    },
+
+    /** @param {number} id @returns {Promise<any>} the rollout, once it is done */
+    async untilRolledOut (id) {
+      const { body } = await deck.api(`/rollouts/${id}?wait=60s`)
+      if (!body.done) throw new Error(`rollout ${id} is not done after 60 s`)
+      return body
+    },
+
+    /** @param {'restart' | 'deploy'} kind @param {string} [expected] */
+    async rollout (kind, expected = 'succeeded') {
+      const { state, reason } = await site.untilRolledOut(await site.beginRollout(kind))
+      if (state !== expected) throw new Error(`expected a ${kind} that has ${expected}, received ${state}: ${reason}`)
+      await site.untilReady()
+    },
+
+    /** @param {number} workers */
+    async scale (workers) {
+      deeds.scales++
+      const { status } = await deck.api('/scale', { method: 'PUT', body: JSON.stringify({ workers }) })
+      if (status !== 200) throw new Error(`scale: expected 200, received ${status}`)
+      await deck.until({ ready: workers })
+    },
+
+    /** The next deploy brings it. @param {{ isGood: boolean }} options */
+    async release ({ isGood }) {
+      if (!isGood) deeds.badDeploys++
+      await releases.add(`release-${++released}`, isGood ? source : 'process.exit(1)')
+    },
+
+    /** Installs the next version, and changes to it. */
+    async upgrade () {
+      await install(`1.${++deeds.upgrades}.0`)
+      const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{}' })
+      if (status !== 202) throw new Error(`upgrade: expected 202, received ${status}: ${body.detail}`)
+      await deck.nextMaster()
+      await site.untilReady()
+    },
+
+    async loseMaster () {
+      deeds.lostMasters.push(deck.masterPid)
+      await deck.loseMaster()
+    },
+
+    /** Stops the master as a debugger does, until there is another one. */
+    async freezeMaster () {
+      deeds.lostMasters.push(deck.masterPid)
+      process.kill(deck.masterPid, 'SIGSTOP')
+      await deck.nextMaster()
+    },
+
+    /** SIGKILLs workers. @param {number[]} pids */
+    lose (pids) {
+      for (const pid of pids) {
+        damage.lost.set(pid, performance.now())
+        process.kill(pid, 'SIGKILL')
+      }
+    },
+
+    /** Stops a worker as a debugger does. @param {number} pid */
+    freeze (pid) {
+      damage.lost.set(pid, performance.now())
+      process.kill(pid, 'SIGSTOP')
+    },
+
+    /**
+     * A request that its worker does not survive.
+     * @param {'/hang' | '/crash' | '/out-of-memory'} what @returns {Promise<number>} which one
+     */
+    async poison (what) {
+      const id = `poison-${++poisoned}`
+      const session = openHttp({ port: http, isKept: false, path: what })
+      session.ask({ id, startedAt: 0, endedAt: 0, port: undefined, failure: null, isHung: false }).catch(() => {})
+      const owner = () => site.ledger().begun.get(id)?.[0]
+      await until(() => owner() !== undefined, `${id} to arrive`)
+      const pid = Number(owner())
+      // What it has when an exception is about to end it, it has a moment to answer.
+      damage.lost.set(pid, performance.now() + (what === '/crash' ? CRASH_GRACE_MS / 2 : 0))
+      return pid
+    },
+
+    /** Makes a worker large. @returns {Promise<number>} which one */
+    async grow () {
+      const id = `grow-${++poisoned}`
+      await openHttp({ port: http, isKept: false, path: `/grow?bytes=${600 * MEGABYTES}` }).ask({ id, startedAt: 0, endedAt: 0, port: undefined, failure: null, isHung: false })
+      return Number(site.ledger().begun.get(id)?.[0])
+    },
+
+    /** @param {number} pid @param {string} cause that the history has to name */
+    async untilGone (pid, cause) {
+      deeds.lostWorkers.push({ pid, cause })
+      await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, `worker ${pid} to be gone`)
+    },
+
+    /** @param {number} ms that all clocks are off from now on */
+    setClock (ms) { writeFileSync(clockFile, String(ms)) },
+
+    /** SIGTERM to every process at once, as a process group gets it. */
+    async signalAll () {
+      const pids = [Number(deck.child.pid), deck.masterPid, ...await site.workers()]
+      damage.stoppedAt = performance.now()
+      for (const pid of pids) process.kill(pid, 'SIGTERM')
+      await deck.exited
+    },
+
+    /** @returns {Promise<string[]>} what is not as it should be then */
+    async close () {
+      const isKeeperLost = deck.child.signalCode === 'SIGKILL'
+      if (isKeeperLost) await deck.api('/stop', { method: 'POST' })
+      const exit = await deck.stop()
+      const findLeft = () => findProcesses(site.mark)
+      if (isKeeperLost) await until(() => findLeft().length === 0, 'the processes to end').catch(() => {})
+      const left = findLeft()
+      for (const { pid } of left) process.kill(pid, 'SIGKILL')
+      return [
+        ...(isKeeperLost || exit.code === 0 ? [] : [`the deck ended with ${exit.signal ?? `code ${exit.code}`}`]),
+        ...left.map(({ command }) => `left running: ${command}`)
+      ]
+    }
+  }
+  return site
+}

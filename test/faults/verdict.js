@@ -1,0 +1,70 @@
+/**
+ * What became of one load in one fault.
+ * @typedef {object} Cell
+ * @property {number} requests
+ * @property {number} failed
+ * @property {number} excusable of these: nobody else could have answered them
+ * @property {number} hung of these: no answer came at all
+ * @property {number} twice requests that were begun more than once, though asked once
+ * @property {string[]} evidence of what is not clean
+ */
+/**
+ * What the fault itself has taken away.
+ * @typedef {object} Damage
+ * @property {Map<number, number>} lost since when a process could answer no more, by its pid
+ * @property {number} [stoppedAt] when the deck was told to stop: from then on connections may be refused
+ */
+
+const EVIDENCE = 5
+
+/** @param {Cell} cell */
+export function isClean ({ requests, failed, excusable, hung, twice }) {
+  return requests > 0 && failed === excusable && hung === 0 && twice === 0
+}
+
+/**
+ * @param {import('./clients.js').Tally} tally
+ * @param {import('./ledger.js').Ledger} ledger
+ * @param {Damage} damage
+ * @returns {Cell}
+ */
+export function judge ({ name, requests, failures }, ledger, damage) {
+  const unexcused = failures.filter((failure) => failure.isHung || !isExcusable(failure, ledger, damage))
+  const twice = [...ledger.begun].filter(([id, pids]) => id.startsWith(`${name}-`) && pids.length > 1)
+  return {
+    requests,
+    failed: failures.length,
+    excusable: failures.length - unexcused.length,
+    hung: failures.filter(({ isHung }) => isHung).length,
+    twice: twice.length,
+    evidence: [
+      ...(requests === 0 ? ['nothing was asked'] : []),
+      ...unexcused.slice(0, EVIDENCE).map((failure) => describe(failure, ledger)),
+      ...twice.slice(0, EVIDENCE).map(([id, pids]) => `${id}: begun by ${pids.join(' and ')}`)
+    ]
+  }
+}
+
+/**
+ * What a process has accepted nobody else can answer.
+ * @param {import('./clients.js').Exchange} failure @param {import('./ledger.js').Ledger} ledger @param {Damage} damage
+ */
+function isExcusable (failure, ledger, { lost, stoppedAt = Infinity }) {
+  if (failure.failure === 'ECONNREFUSED') return failure.endedAt >= stoppedAt
+  const owner = ownerOf(failure, ledger)
+  if (owner !== undefined) return failure.endedAt >= (lost.get(owner) ?? Infinity)
+  // Accepted in the very instant, before the app could know of it.
+  return [...lost.values()].some((since) => failure.startedAt <= since && since <= failure.endedAt)
+}
+
+/** @param {import('./clients.js').Exchange} exchange @param {import('./ledger.js').Ledger} ledger @returns {number | undefined} */
+function ownerOf ({ id, port }, { begun, accepted }) {
+  return begun.get(id)?.at(-1) ?? (port === undefined ? undefined : accepted.get(port))
+}
+
+/** @param {import('./clients.js').Exchange} failure @param {import('./ledger.js').Ledger} ledger */
+function describe (failure, ledger) {
+  const { id, startedAt, endedAt } = failure
+  const began = ledger.begun.has(id) ? 'begun' : 'not begun'
+  return `${id}: ${failure.failure} after ${Math.round(endedAt - startedAt)} ms, at ${Math.round(endedAt)}, ${began}, process ${ownerOf(failure, ledger) ?? 'unknown'}`
+}

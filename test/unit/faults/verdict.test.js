@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isClean, judge } from '../../faults/verdict.js'
+
+const KILLED = 77
+const KILLED_AT = 1000
+const DAMAGE = { lost: new Map([[KILLED, KILLED_AT]]) }
+const LEDGER = /** @type {any} */ ({
+  begun: new Map([['fresh-1', [77]], ['fresh-2', [78]], ['fresh-7', [77, 78]], ['http2-1', [77, 78]]]),
+  accepted: new Map([[4000, 77], [4001, 78]])
+})
+
+/** @param {Partial<import('../../faults/clients.js').Exchange>} failure */
+function judged (failure, damage = /** @type {import('../../faults/verdict.js').Damage} */ (DAMAGE)) {
+  const exchange = { id: 'fresh-9', startedAt: 900, endedAt: 1100, port: undefined, failure: 'ECONNRESET', isHung: false, ...failure }
+  return judge({ name: 'fresh', requests: 10, failures: [exchange] }, { ...LEDGER, begun: new Map([...LEDGER.begun].filter(([id]) => id !== 'fresh-7')) }, damage)
+}
+
+for (const [title, failure, isExcusable] of /** @type {[string, Partial<import('../../faults/clients.js').Exchange>, boolean][]} */ ([
+  ['begun by the process that was killed', { id: 'fresh-1' }, true],
+  ['begun by another process', { id: 'fresh-2' }, false],
+  ['begun by the process that was killed, but failed before that', { id: 'fresh-1', endedAt: 999 }, false],
+  ['sent over a connection of the process that was killed', { port: 4000 }, true],
+  ['sent over a connection of another process', { port: 4001 }, false],
+  ['known to nobody, under way in that moment', { port: 4002 }, true],
+  ['known to nobody, sent afterwards', { port: 4002, startedAt: 1001 }, false],
+  ['without an answer for too long, whoever had it', { id: 'fresh-1', isHung: true }, false],
+  ['refused, which no process does', { failure: 'ECONNREFUSED' }, false]
+])) {
+  test(`a request ${title} is ${isExcusable ? '' : 'not '}excusable`, () => {
+    const cell = judged(failure)
+    assert.deepEqual([cell.failed, cell.excusable, cell.hung, isClean(cell)], [1, Number(isExcusable), Number(failure.isHung ?? false), isExcusable])
+    assert.equal(cell.evidence.length, Number(!isExcusable))
+  })
+}
+
+test('once a deck was told to stop, its connections may be refused', () => {
+  const failure = { failure: 'ECONNREFUSED', endedAt: 2000 }
+  assert.equal(isClean(judged(failure, { lost: new Map(), stoppedAt: 1500 })), true)
+  assert.equal(isClean(judged(failure, { lost: new Map(), stoppedAt: 2500 })), false)
+})
+
+test('a request that was begun twice is not clean, even if it was answered', () => {
+  const cell = judge({ name: 'fresh', requests: 10, failures: [] }, LEDGER, DAMAGE)
+  assert.deepEqual([cell.twice, isClean(cell), cell.evidence], [1, false, ['fresh-7: begun by 77 and 78']])
+})
+
+test('a load that has asked for nothing is not clean', () => {
+  const cell = judge({ name: 'fresh', requests: 0, failures: [] }, /** @type {any} */ ({ begun: new Map(), accepted: new Map() }), DAMAGE)
+  assert.deepEqual([isClean(cell), cell.evidence], [false, ['nothing was asked']])
+})
