@@ -16,7 +16,7 @@ const ROOMS = {
     may: ['lifecycle/', 'crashes/', 'releases/', 'system/', 'systemd/', '../workers/'],
     never: ['^(express|socket\\.io|better-sqlite3)']
   },
-  keeper: { because: 'the keeper only starts masters', may: ['lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
+  keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/'] },
   releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'lifecycle/', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },

@@ -13,6 +13,7 @@ import { createMemoryStore, describeChange, reconcile, rememberFor, restoreMemor
 import { isOnRecord, standBy } from './handover/next-master.js'
 import { followNext } from './handover/old-master.js'
 import { endUnfinished } from './handover/unfinished.js'
+import { startBeat } from './keeper/beat.js'
 import { connectKeeper } from './keeper/link.js'
 import { createReaper } from './keeper/reaper.js'
 import { createState } from './lifecycle/state.js'
@@ -276,7 +277,8 @@ function run (tools, past, cluster, { admin, ending }) {
   setTimeout(() => tellWaiting(past, cluster), WAITING_AFTER_MS).unref()
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
-  keeper.send({ type: 'started', giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
+  startBeat(keeper)
+  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
 }
 
 /**
@@ -318,7 +320,7 @@ function tellLost (events, { hang, ...exit }) {
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @param {ReturnType<typeof end>} ending */
-function listenToSignals ({ terminal }, { deck }, ending) {
+function listenToSignals ({ terminal, keeper }, { deck }, ending) {
   let deploying = Promise.resolve()
   const leave = listenForSignals({
     onStop () {
@@ -328,7 +330,7 @@ function listenToSignals ({ terminal }, { deck }, ending) {
     onKill: () => ending.stop(1),
     onDeploy: () => { deploying = attempt(() => deck.deploy({ actor: 'signal' })) },
     onRestart: () => attempt(() => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' }))
-  })
+  }, { sources: [process, keeper.signals] })
   return { leave, untilDeploying: () => deploying }
 
   /** @param {() => unknown} work */

@@ -19,7 +19,7 @@ const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs:
 /** How long a master may take to end all at once; one that does not even beat gets no time. */
 const END_PATIENCE_MS = 2500
 
-/** @typedef {import('./master-watch.js').Watched & { startedAt: number, heardAt?: number, hasStarted: boolean, isEnding: boolean, hang?: import('./master-watch.js').Hang }} Master */
+/** @typedef {import('./master-watch.js').Watched & { startedAt: number, hasStarted: boolean, hearsSignals?: boolean, isEnding: boolean, hang?: import('./master-watch.js').Hang }} Master */
 
 /**
  * @param {{ script: string, args: string[], say?: (line: string) => void }} options
@@ -61,13 +61,11 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
       master.hasStarted = hasEverStarted = true
       execPath = master.child.spawnfile
       giveUpAfter = options.giveUpAfter
+      master.hearsSignals = options.hearsSignals
       watch.configure(options.hang)
-      if (stopSignal) master.child.kill(stopSignal)
+      if (stopSignal) pass(master, stopSignal)
     },
-    beat (master, beat) {
-      master.heardAt = performance.now()
-      watch.heard(master, beat)
-    },
+    beat: (master, beat) => watch.heard(master, beat),
     remember (master, { content }) { if (master === current) memory = content },
     unsaved (master, { event }) {
       unsaved.push(event)
@@ -83,7 +81,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   }
   const watch = createMasterWatch({
     // Before, its options are not known, and it may have much to load.
-    list: () => [current, next].filter((master) => master !== null).filter(({ hasStarted }) => hasStarted),
+    list: () => masters().filter(({ hasStarted }) => hasStarted),
     onAnswered: (master) => tell(master, { type: 'close-inspector' }),
     onHung
   })
@@ -119,10 +117,12 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     tell(current, { type: 'reaped', ...exit })
   }
 
-  /** @param {number} pid @param {import('./master-watch.js').Hang} hang */
-  function onHung (pid, hang) {
-    const master = [current, next].find((one) => one?.child.pid === pid)
-    if (!master) return
+  function masters () {
+    return [current, next].filter((master) => master !== null)
+  }
+
+  /** @param {Master} master @param {import('./master-watch.js').Hang} hang */
+  function onHung (master, hang) {
     master.hang = hang
     say(`the master has not answered for ${hang.silentMs} ms, and is ended`)
     master.child.kill('SIGKILL')
@@ -130,9 +130,9 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
 
   /** Whatever state the master is in. */
   function endAll () {
-    const masters = [current, next].filter((master) => master !== null).map(({ child }) => Number(child.pid))
-    const workers = masters.flatMap((pid) => childrenOf(pid))
-    for (const pid of [...masters, ...workers, ...childrenOf(process.pid)]) endProcess(pid)
+    const pids = masters().map(({ child }) => Number(child.pid))
+    const workers = pids.flatMap((pid) => childrenOf(pid))
+    for (const pid of [...pids, ...workers, ...childrenOf(process.pid)]) endProcess(pid)
     ended.reach(1)
   }
 
@@ -150,10 +150,16 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
       const isSilent = current.heardAt !== undefined && performance.now() - current.heardAt > END_PATIENCE_MS
       setTimeout(endAll, isSilent ? 0 : END_PATIENCE_MS)
     }
-    if (current?.hasStarted) current.child.kill(signal)
+    if (current?.hasStarted) pass(current, signal)
     else if (isStop && isAgain) endAll()
     // There may be workers to drain, and only a master can.
     else if (isStop && !current) retry()
+  }
+
+  /** Not as a signal, which it could not tell from one that somebody else has sent to both. @param {Master} master @param {NodeJS.Signals} signal */
+  function pass (master, signal) {
+    if (master.hearsSignals) tell(master, { type: 'signal', signal })
+    else master.child.kill(signal)
   }
 
   function retry () {

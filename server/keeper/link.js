@@ -1,4 +1,4 @@
-import inspector from 'node:inspector'
+import { EventEmitter } from 'node:events'
 import { DeckError } from '../errors.js'
 import { createMilestone } from '../system/milestone.js'
 import { within } from '../system/within.js'
@@ -18,14 +18,12 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * Where the disk takes nothing, `remember` (what the next master has to know; null: a file says it), `unsaved` (an event
  * that the history does not have) and `saved` (it has all of them).
  *
- * To the master: `held` (a socket), `go` (these were all), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
+ * To the master: `held` (a socket), `go` (these were all), `signal` (to one that `hearsSignals`), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
  * `upgrade-failed`, `relay` and `close-inspector` (which the keeper has opened to see where it is stuck).
  */
 
 /** Behind sockets, each of which the keeper acknowledges before the next one goes. */
 const DELIVERY_MS = 2000
-
-const BEAT_MS = 1000
 
 /** How soon it is noticed that the keeper is gone, where Node does not tell. */
 const LOSS_POLL_MS = 500
@@ -84,7 +82,8 @@ export async function connectKeeper (env = process.env) {
   const { role, predecessor, exits, reaps = false, memory = null, unsaved = [] } = isKept ? await greet() : ALONE
   let remembered = memory
   handlers.set('remember', ({ content }) => { remembered = content })
-  if (isKept) beat()
+  const signals = new EventEmitter()
+  handlers.set('signal', ({ signal }) => signals.emit(signal))
 
   return {
     get isKept () { return isKept && process.connected },
@@ -98,6 +97,8 @@ export async function connectKeeper (env = process.env) {
     reaps,
     /** The sockets that were there before this master. */
     held,
+    /** What the keeper forwards, by its name. */
+    signals,
     send,
 
     /**
@@ -171,16 +172,6 @@ export async function connectKeeper (env = process.env) {
       process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
       send({ type: 'hello' })
     })
-  }
-
-  function beat () {
-    // Where this process hangs, the keeper asks it by SIGUSR1 where; another one may have the port of always.
-    if (!/--inspect/.test(`${process.execArgv.join(' ')} ${env.NODE_OPTIONS ?? ''}`)) process.debugPort = 0
-    const say = () => send({ type: 'beat', isInspected: inspector.url() !== undefined })
-    const timer = setInterval(say, BEAT_MS).unref()
-    say()
-    loss.on(() => clearInterval(timer))
-    handlers.set('close-inspector', () => { if (inspector.url() !== undefined) inspector.close() })
   }
 
   /** @param {Record<string, any>} message @param {any} [handle] */

@@ -3,7 +3,7 @@ import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 /**
  * What the keeper knows of a master that does not answer.
  * @typedef {{ silentMs: number, stack: string | null, reason: string | null }} Hang `reason`: why there is no stack
- * @typedef {{ child: import('node:child_process').ChildProcess, beat?: { isInspected: boolean } }} Watched `beat`: the last one; a master of a version before has none
+ * @typedef {{ child: import('node:child_process').ChildProcess, heardAt?: number }} Watched `heardAt`: its last beat, by performance.now(); a master of a version before has none
  */
 
 const TICK_MS = 500
@@ -15,10 +15,11 @@ const DEFAULTS = Object.freeze({ afterMs: 10_000, stack: 'on' })
 /**
  * Listens whether the masters still say something once a second. One that hangs keeps nobody from being served, but it
  * replaces no worker either.
+ * @template {Watched} Master
  * @param {object} parts
- * @param {() => Watched[]} parts.list those that should answer
- * @param {(pid: number, hang: Hang) => void} parts.onHung
- * @param {(master: Watched) => void} parts.onAnswered after it has been silent, and asked where it is
+ * @param {() => Master[]} parts.list those that should answer
+ * @param {(master: Master, hang: Hang) => void} parts.onHung
+ * @param {(master: Master) => void} parts.onAnswered after it has been silent, and asked where it is
  */
 export function createMasterWatch ({ list, onHung, onAnswered }) {
   let options = DEFAULTS
@@ -32,12 +33,12 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
       heartbeat = create()
     },
 
-    /** @param {Watched} master @param {{ isInspected: boolean }} beat */
-    heard (master, beat) {
+    /** @param {Master} master @param {{ isInspected: boolean }} beat */
+    heard (master, { isInspected }) {
       const { pid } = master.child
       if (pid === undefined) return
-      master.beat = beat
-      heartbeat.excuse(pid, beat.isInspected)
+      master.heardAt = performance.now()
+      heartbeat.excuse(pid, isInspected)
       if (heartbeat.heard(pid)) onAnswered(master)
     },
 
@@ -51,11 +52,11 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
 
   function tick () {
     if (options.afterMs === 0) return
-    const pids = list().filter(({ beat }) => beat).map(({ child }) => Number(child.pid))
+    const pids = list().filter(({ heardAt }) => heardAt !== undefined).map(({ child }) => Number(child.pid))
     for (const { worker: pid, silentMs } of heartbeat.tick(performance.now(), pids)) {
       look(pid).then((found) => {
         const master = list().find(({ child }) => child.pid === pid)
-        if (master && heartbeat.isSilent(pid)) onHung(pid, { silentMs, ...found })
+        if (master && heartbeat.isSilent(pid)) onHung(master, { silentMs, ...found })
       })
     }
   }

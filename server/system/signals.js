@@ -9,21 +9,31 @@ export const SIGNALS = [...STOP_SIGNALS, 'SIGHUP', 'SIGUSR2']
  * What an operator means by a signal to the master. Returns a function that stops listening.
  * @param {{ onStop: () => void, onKill: () => void, onDeploy: () => void, onRestart: () => void }} actions
  *   `onKill`: asked to stop a second time
- * @param {{ source?: NodeJS.Process, hasTerminal?: boolean }} [options] `hasTerminal`: a hang-up is the end of it, and no order to deploy
+ * @param {{ sources?: import('node:events').EventEmitter[], hasTerminal?: boolean }} [options]
+ *   `sources`: who signals every process of a group is heard by this one, and by its keeper, and means it once;
+ *   `hasTerminal`: a hang-up is the end of it, and no order to deploy
  */
-export function listenForSignals ({ onStop, onKill, onDeploy, onRestart }, { source = process, hasTerminal = hasControllingTerminal() } = {}) {
+export function listenForSignals ({ onStop, onKill, onDeploy, onRestart }, { sources = [process], hasTerminal = hasControllingTerminal() } = {}) {
   let isStopping = false
-  const stop = () => {
-    if (isStopping) return onKill()
-    isStopping = true
-    onStop()
-  }
-  // A shell passes on what the kernel has sent already, so a second one means nothing more.
-  const hangUp = () => { if (!isStopping) stop() }
-  const handlers = Object.entries({ ...Object.fromEntries(STOP_SIGNALS.map((signal) => [signal, stop])), SIGHUP: hasTerminal ? hangUp : onDeploy, SIGUSR2: onRestart })
+  const leaves = sources.map(listen)
+  return () => { for (const leave of leaves) leave() }
 
-  for (const [signal, handler] of handlers) source.on(signal, handler)
-  return () => {
-    for (const [signal, handler] of handlers) source.off(signal, handler)
+  /** @param {import('node:events').EventEmitter} source */
+  function listen (source) {
+    let hasAsked = false
+    const stop = () => {
+      if (hasAsked) return onKill()
+      hasAsked = true
+      if (isStopping) return
+      isStopping = true
+      onStop()
+    }
+    // A shell passes on what the kernel has sent already, so a second one means nothing more.
+    const hangUp = () => { if (!isStopping) stop() }
+    const handlers = Object.entries({ ...Object.fromEntries(STOP_SIGNALS.map((signal) => [signal, stop])), SIGHUP: hasTerminal ? hangUp : onDeploy, SIGUSR2: onRestart })
+    for (const [signal, handler] of handlers) source.on(signal, handler)
+    return () => {
+      for (const [signal, handler] of handlers) source.off(signal, handler)
+    }
   }
 }

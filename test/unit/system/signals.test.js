@@ -6,18 +6,27 @@ import { listenForSignals } from '../../../server/system/signals.js'
 /** @param {boolean} hasTerminal @param {string[]} signals @returns {string[]} what they make happen */
 function send (hasTerminal, signals) {
   const done = /** @type {string[]} */ ([])
-  const source = new EventEmitter()
+  const [source, keeper] = [new EventEmitter(), new EventEmitter()]
   const leave = listenForSignals({
     onStop: () => done.push('stop'), onKill: () => done.push('kill'), onDeploy: () => done.push('deploy'), onRestart: () => done.push('restart')
-  }, { source: /** @type {any} */ (source), hasTerminal })
-  for (const signal of signals) source.emit(signal)
+  }, { sources: [source, keeper], hasTerminal })
+  for (const signal of signals) {
+    if (signal.startsWith('keeper ')) keeper.emit(signal.slice('keeper '.length))
+    else source.emit(signal)
+  }
   leave()
-  assert.deepEqual(source.eventNames(), [])
+  assert.deepEqual([...source.eventNames(), ...keeper.eventNames()], [])
   return done
 }
 
 test('a second signal to stop ends all at once', () => {
   assert.deepEqual(send(false, ['SIGUSR2', 'SIGTERM', 'SIGINT']), ['restart', 'stop', 'kill'])
+})
+
+test('one that reaches the master and its keeper is one, and the next one of either a second', () => {
+  assert.deepEqual(send(false, ['SIGTERM', 'keeper SIGTERM']), ['stop'])
+  assert.deepEqual(send(false, ['keeper SIGTERM', 'SIGTERM', 'keeper SIGINT']), ['stop', 'kill'])
+  assert.deepEqual(send(false, ['keeper SIGUSR2']), ['restart'])
 })
 
 test('a hang-up deploys where there is no terminal that could hang up', () => {

@@ -1,0 +1,17 @@
+import { closeInspector, isInspected, letInspectorTakeAnyPort } from '../../workers/inspector.js'
+
+const BEAT_MS = 1000
+
+/**
+ * Tells the keeper once a second that this master answers: one that does not is ended, and replaced.
+ * @param {Pick<import('./link.js').KeeperLink, 'isKept' | 'send' | 'on' | 'onLost'>} keeper
+ */
+export function startBeat (keeper) {
+  if (!keeper.isKept) return
+  letInspectorTakeAnyPort()
+  const beat = () => keeper.send({ type: 'beat', isInspected: isInspected() })
+  const timer = setInterval(beat, BEAT_MS).unref()
+  keeper.onLost(() => clearInterval(timer))
+  keeper.on('close-inspector', closeInspector)
+  beat()
+}
