@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
+import { fallbackFolders } from '../../server/system/fallback-folder.js'
 import { findProcesses } from '../support/leftovers.js'
 
 /** @typedef {ReturnType<typeof measureFootprint>} Footprint */
@@ -15,7 +15,7 @@ const DESCRIPTORS_MAY_GROW_BY = 4
  * What a deck takes of its machine.
  * @param {import('./site.js').Site} site while it serves, and nothing happens to it
  */
-export function measureFootprint ({ deck, mark }) {
+export function measureFootprint ({ deck, mark, temporary }) {
   return {
     processes: findProcesses(mark).length,
     keeper: { descriptors: countDescriptors(Number(deck.child.pid)), rssBytes: readRss(Number(deck.child.pid)) },
@@ -23,7 +23,7 @@ export function measureFootprint ({ deck, mark }) {
     // One per worker at most.
     orders: list(path.join(deck.folder, 'orders')).length,
     data: list(deck.folder).join(' '),
-    elsewhere: ['/dev/shm', os.tmpdir()].flatMap(list).filter((name) => name.startsWith('clusterdeck') && !name.startsWith('clusterdeck-test-')).join(' ')
+    elsewhere: [...list(temporary), ...fallbackFolders(deck.folder).filter((folder) => existsSync(folder))].join(' ')
   }
 }
 

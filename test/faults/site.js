@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { startClients } from './clients.js'
@@ -49,12 +49,14 @@ export async function openSite (t, { flags = [], launch = {} } = {}) {
   const [http, https, http2, http2Tls] = [await freePort(), await freePort(), await freePort(), await freePort()]
   const ports = { http, https, http2, http2Tls }
   const place = tempFolder()
-  const [ledgerFile, clockFile] = [path.join(place, 'ledger'), path.join(place, 'clock')]
+  const [ledgerFile, clockFile, temporary] = ['ledger', 'clock', 'temporary'].map((name) => path.join(place, name))
+  mkdirSync(temporary)
   const env = {
     PORTS: [http, https, http2, http2Tls].join(),
     LEDGER: ledgerFile,
     APP: pathToFileURL(path.join(FIXTURES, 'serves-every-way.js')).href,
     CLOCK: clockFile,
+    TMPDIR: temporary,
     NODE_OPTIONS: `--require=${path.join(FIXTURES, 'sets-its-clock.cjs')}`
   }
   const deck = await startDeck(t, releases.entry, { workers: WORKERS, cli, env, flags: [...FLAGS, ...flags], dataDir: path.join(disk?.folder ?? tempFolder(), 'data'), launch })
@@ -74,6 +76,8 @@ export async function openSite (t, { flags = [], launch = {} } = {}) {
     disk,
     damage,
     deeds,
+    /** The folder of its temporary files. */
+    temporary,
     /** Every process of it has this variable. */
     mark: `LEDGER=${ledgerFile}`,
 
