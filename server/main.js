@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { openHistory } from '../db/history.js'
+import { roomWithin } from './admin/connections.js'
 import { createAdmin, loadSite } from './admin/listener.js'
 import { createForker } from './cluster/forker.js'
 import { createSupervisor } from './cluster/supervisor.js'
@@ -24,6 +25,7 @@ import { keepOutcomes } from './releases/outcomes.js'
 import { createReleases } from './releases/registry.js'
 import { createClosers } from './system/closers.js'
 import { openDataDir } from './system/data-dir.js'
+import { descriptorLimit } from './system/descriptors.js'
 import { createLog } from './system/log.js'
 import { createMilestone } from './system/milestone.js'
 import { listenForSignals } from './system/signals.js'
@@ -176,7 +178,7 @@ function createCluster ({ config, keeper, dataDir, vitals, logs, drift, releases
 
 /** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, signInLink: () => string }>} */
 async function serve ({ config, place, dataDir, logs, log, closers }, { deck }) {
-  const admin = createAdmin({ deck, history: deck.history, token: dataDir.token(), ...config.admin, ...place, log })
+  const admin = createAdmin({ deck, history: deck.history, token: dataDir.token(), ...config.admin, ...place, maxConnections: roomWithin(descriptorLimit()), log })
   const { url, socket } = await admin.listen()
   place.hold(socket)
   closers.add(logs, ({ close }, how) => close(how))

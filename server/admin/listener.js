@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import http from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
-import { createConnections } from './connections.js'
+import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
 /** Each is worth a turn of its own: the workers ask for their sockets at the same time. */
@@ -19,8 +19,6 @@ const SERVER_OPTIONS = Object.freeze({
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16 * 1024
 })
-/** @type {Readonly<{ maxKnown: number, maxStrangers: number }>} */
-const MAX_CONNECTIONS = Object.freeze({ maxKnown: 512, maxStrangers: 256 })
 const CLOSE_GRACE_MS = 1_000
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 
@@ -53,11 +51,11 @@ export async function loadSite () {
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} [parts.limits]
  * @param {http.ServerOptions} [parts.serverOptions]
- * @param {{ maxKnown: number, maxStrangers: number }} [parts.maxConnections]
+ * @param {import('./connections.js').Room} [parts.maxConnections]
  */
 export function createAdmin ({
   deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
-  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = MAX_CONNECTIONS
+  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity)
 }) {
   const outer = http.createServer({ ...SERVER_OPTIONS, ...serverOptions })
   const connections = createConnections(maxConnections)

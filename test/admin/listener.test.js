@@ -4,6 +4,7 @@ import http from 'node:http'
 import net from 'node:net'
 import { test } from 'node:test'
 import { io } from 'socket.io-client'
+import { roomWithin } from '../../server/admin/connections.js'
 import { createAdmin } from '../../server/admin/listener.js'
 import { rawBytes, rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
@@ -193,3 +194,9 @@ async function connectViewer (t, admin, transports, extraHeaders = { Authorizati
   })
   return viewer
 }
+
+test('connections leave half of the descriptors to everything else, and are not more than anybody needs', () => {
+  assert.deepEqual(roomWithin(128), { maxKnown: 32, maxStrangers: 8 })
+  assert.deepEqual(roomWithin(1024), { maxKnown: 256, maxStrangers: 64 })
+  assert.deepEqual(roomWithin(Infinity), { maxKnown: 512, maxStrangers: 256 })
+})

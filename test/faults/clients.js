@@ -9,14 +9,15 @@ const PATIENCE_MS = 45_000
  * @property {string} id
  * @property {number} startedAt by performance.now()
  * @property {number} endedAt
- * @property {number | undefined} port of the client's side, once that is known
+ * @property {string | undefined} connection `port of the server:port of the client`, once that is known
  * @property {string | null} failure
  * @property {boolean} isHung
+ * @property {boolean} isIdle it was not sent: the connection had been closed before
  */
 /**
  * What asks over one connection, or several.
  * @typedef {object} Session
- * @property {(exchange: Exchange) => Promise<void>} ask rejects if the request has been sent and not answered, or wrongly; tells the exchange its port
+ * @property {(exchange: Exchange) => Promise<void>} ask rejects if the request has been sent and not answered, or wrongly; tells the exchange its connection
  * @property {() => void} close
  */
 /** @typedef {{ name: string, requests: number, failures: Exchange[] }} Tally what became of all requests of a load */
@@ -66,8 +67,7 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }, op
   }
 
   async function exchange (/** @type {Session} */ session) {
-    /** @type {Exchange} */
-    const own = { id: `${name}-${++asked}`, startedAt: performance.now(), endedAt: 0, port: undefined, failure: null, isHung: false }
+    const own = blankExchange(`${name}-${++asked}`)
     const patience = new AbortController()
     const late = wait(PATIENCE_MS, undefined, { signal: patience.signal }).then(() => { throw Object.assign(new Error(`no answer within ${PATIENCE_MS} ms`), { isLate: true }) })
     late.catch(() => {})
@@ -82,4 +82,9 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }, op
     own.endedAt = performance.now()
     requests++
   }
+}
+
+/** @param {string} id @returns {Exchange} */
+export function blankExchange (id) {
+  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, failure: null, isHung: false, isIdle: false }
 }

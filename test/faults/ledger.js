@@ -17,7 +17,7 @@ export function openLedger (file) {
   const ledger = {
     /** Which processes have begun a request, by its id. @type {Map<string, number[]>} */
     begun: new Map(),
-    /** Which process has accepted a connection, by the client's port; the last one, as ports come back. @type {Map<number, number>} */
+    /** Which process has accepted a connection, by both ports; the last one, as ports come back. @type {Map<string, number>} */
     accepted: new Map(),
 
     /** Reads what has been written since the last time. */
@@ -42,7 +42,7 @@ export function openLedger (file) {
 
   function take (/** @type {string} */ line) {
     const [kind, what, pid] = line.split(' ')
-    if (kind === 'connection') ledger.accepted.set(Number(what), Number(pid))
+    if (kind === 'connection') ledger.accepted.set(what, Number(pid))
     else ledger.begun.set(what, [...ledger.begun.get(what) ?? [], Number(pid)])
   }
 }

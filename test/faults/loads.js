@@ -81,7 +81,7 @@ export const LOADS = Object.freeze([
     clients: 4,
     pauseMs: 100,
     open: ({ http }, { events }, client) => openHttp({
-      port: http, isKept: client % 2 === 0, path: `/events?count=${events}&ms=${EVENT_MS}`, isWhole: ({ text }) => text.startsWith(`id: ${events}\n`)
+      port: http, isKept: client % 2 === 0, path: `/events?count=${events}&ms=${EVENT_MS}`, isWhole: ({ text }) => text.includes(`id: ${events}\n`)
     })
   },
   {

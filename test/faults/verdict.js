@@ -11,7 +11,7 @@
 /**
  * What the fault itself has taken away.
  * @typedef {object} Damage
- * @property {Map<number, number>} lost since when a process could answer no more, by its pid
+ * @property {Map<number, { at: number, graceMs: number }>} lost when a process was hit, and for how long it answers what it has all the same, by its pid
  * @property {number} [stoppedAt] when the deck was told to stop: from then on connections may be refused
  */
 
@@ -52,14 +52,15 @@ export function judge ({ name, requests, failures }, ledger, damage) {
 function isExcusable (failure, ledger, { lost, stoppedAt = Infinity }) {
   if (failure.failure === 'ECONNREFUSED') return failure.endedAt >= stoppedAt
   const owner = ownerOf(failure, ledger)
-  if (owner !== undefined) return failure.endedAt >= (lost.get(owner) ?? Infinity)
   // Accepted in the very instant, before the app could know of it.
-  return [...lost.values()].some((since) => failure.startedAt <= since && since <= failure.endedAt)
+  if (owner === undefined) return [...lost.values()].some(({ at }) => failure.startedAt <= at && at <= failure.endedAt)
+  const blow = lost.get(owner)
+  return blow !== undefined && failure.endedAt >= blow.at + (failure.isIdle ? 0 : blow.graceMs)
 }
 
 /** @param {import('./clients.js').Exchange} exchange @param {import('./ledger.js').Ledger} ledger @returns {number | undefined} */
-function ownerOf ({ id, port }, { begun, accepted }) {
-  return begun.get(id)?.at(-1) ?? (port === undefined ? undefined : accepted.get(port))
+function ownerOf ({ id, connection }, { begun, accepted }) {
+  return begun.get(id)?.at(-1) ?? accepted.get(String(connection))
 }
 
 /** @param {import('./clients.js').Exchange} failure @param {import('./ledger.js').Ledger} ledger */

@@ -32,8 +32,9 @@ export function openHttp ({ port, isKept, isTls = false, path = '/', uploadBytes
         ...(uploadBytes > 0 && { method: 'POST', headers: { 'content-length': uploadBytes } })
       })
       request.on('socket', (socket) => {
-        exchange.port = socket.localPort
-        if (socket.connecting) socket.once('connect', () => { exchange.port = socket.localPort })
+        const know = () => { exchange.connection = `${port}:${socket.localPort}` }
+        if (socket.connecting) socket.once('connect', know)
+        else know()
       })
       const answer = new Promise((resolve, reject) => request.on('response', resolve).on('error', reject))
       // The answer fails too, and says why.

@@ -16,13 +16,15 @@ export function openHttp2 ({ port, isTls, isKept }) {
       for (;;) {
         if (!session || session.closed || session.destroyed) session = connect()
         const own = session
-        exchange.port = own.socket?.localPort
-        if (own.connecting) own.once('connect', () => { exchange.port = own.socket.localPort })
+        const know = () => { exchange.connection = `${port}:${own.socket?.localPort}` }
+        if (own.connecting) own.once('connect', know)
+        else know()
         try {
           await request(own, exchange.id)
           return
         } catch (/** @type {any} */ error) {
-          if (!NOT_SENT.includes(error.code)) throw error
+          // A session that does not come about cancels its streams.
+          if (!NOT_SENT.includes(error.code)) throw error.cause ?? error
         } finally {
           if (!isKept) own.close()
         }

@@ -32,12 +32,12 @@ function connect (port, onLeft) {
   let reason = 'the connection has ended'
   socket.setEncoding('latin1').on('data', take).on('error', (/** @type {any} */ error) => { reason = error.code }).on('close', leave)
   // Before the requests of the same turn are written.
-  socket.once('connect', () => waiting.forEach(({ exchange }) => { exchange.port = socket.localPort }))
+  socket.once('connect', () => waiting.forEach(({ exchange }) => { exchange.connection = `${port}:${socket.localPort}` }))
   return {
     isOpen: () => isOpen && socket.writable,
     send (/** @type {Waiting} */ each) {
       waiting.push(each)
-      each.exchange.port = socket.localPort
+      each.exchange.connection = `${port}:${socket.localPort}`
       socket.write(`GET /?id=${each.exchange.id} HTTP/1.1\r\nHost: app\r\n\r\n`)
     },
     end: () => socket.end()

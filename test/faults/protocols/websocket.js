@@ -7,22 +7,23 @@ import { WebSocket } from 'ws'
  * @returns {import('../clients.js').Session}
  */
 export function openWebSocket ({ port, messages }) {
-  /** @type {{ socket: WebSocket, opened: Promise<unknown>, asked: number, port: number | undefined } | null} */
+  /** @type {{ socket: WebSocket, opened: Promise<unknown>, asked: number, name: string | undefined } | null} */
   let connection = null
   return {
     async ask (exchange) {
       if (connection && connection.asked >= messages) close()
       connection ??= connect()
       const { socket, opened } = connection
-      exchange.port = connection.port
+      exchange.connection = connection.name
       connection.asked++
       try {
         await opened
-        exchange.port = connection.port
+        exchange.connection = connection.name
         const echo = new Promise((resolve, reject) => {
           socket.once('message', (data) => String(data).startsWith(`${exchange.id} `) ? resolve(undefined) : reject(new Error(`echoed ${data}`)))
           socket.once('close', (code) => reject(new Error(`closed with ${code}`)))
-          if (socket.readyState !== WebSocket.OPEN) reject(new Error('closed between two messages'))
+          exchange.isIdle = socket.readyState !== WebSocket.OPEN
+          if (exchange.isIdle) reject(new Error('closed between two messages'))
         })
         socket.send(exchange.id, () => {})
         await echo
@@ -40,8 +41,8 @@ export function openWebSocket ({ port, messages }) {
     const socket = new WebSocket(`ws://127.0.0.1:${port}`)
     const opened = new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
     socket.on('error', () => {})
-    const next = { socket, opened, asked: 0, port: /** @type {number | undefined} */ (undefined) }
-    socket.once('upgrade', (response) => { next.port = response.socket.localPort })
+    const next = { socket, opened, asked: 0, name: /** @type {string | undefined} */ (undefined) }
+    socket.once('upgrade', (response) => { next.name = `${port}:${response.socket.localPort}` })
     return next
   }
 

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * How many descriptors this process may have open (getrlimit(2), RLIMIT_NOFILE).
+ * @param {string} [file] see proc_pid_limits(5)
+ * @returns {number} Infinity where nobody tells
+ */
+export function descriptorLimit (file = '/proc/self/limits') {
+  try {
+    return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(file, 'utf8'))?.[1] ?? Infinity)
+  } catch {
+    // ENOENT: not Linux.
+    return Infinity
+  }
+}
