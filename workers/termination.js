@@ -49,8 +49,8 @@ export function createTermination ({ channel, drain, orphan }) {
   function onTerm () {
     setImmediate(listen)
     if (process.listenerCount('SIGTERM') > 0) return drain.isDraining() && drain.letGo()
-    if (!drain.isDraining()) return orphan.leave() || defer('SIGTERM', onTerm)
     if (drain.isDrained() || isTold || orphan.isEnding()) return exit()
+    if (!drain.isDraining()) return orphan.leave() || defer('SIGTERM', onTerm)
     // The master's word may be on its way. Without it the signal is somebody else's, who has to wait for the answers.
     hasHeard = true
   }

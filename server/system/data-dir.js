@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
 import { DeckError } from '../errors.js'
@@ -50,7 +50,7 @@ export function openDataDir (wanted) {
 
     /** @param {{ handsOver: boolean }} how  the next master has announced itself, or is about to */
     release ({ handsOver }) {
-      if (!handsOver) for (const each of announcements) attempt(() => rmSync(each, { force: true }))
+      if (!handsOver) announcements.forEach(withdraw)
       lock?.release()
       lock = null
     },
@@ -66,9 +66,10 @@ export function openDataDir (wanted) {
       const [own, ...others] = announcements
       try {
         writeJson(own, master)
+        others.forEach(withdraw)
       } catch (error) {
         // Whoever looks for this master looks there too.
-        attempt(() => rmSync(own, { force: true }))
+        withdraw(own)
         for (const other of others) {
           if (attempt(() => { makePrivate(path.dirname(other), SECRETS); writeJson(other, master) })) return
         }
@@ -87,6 +88,13 @@ export function openDataDir (wanted) {
         else rmSync(file('memory.json'), { force: true })
       }
     }
+  }
+
+  /** Of a master that is gone, or was told of somewhere else. @param {string} announcement */
+  function withdraw (announcement) {
+    attempt(() => rmSync(announcement, { force: true }))
+    // ENOTEMPTY: more than that is kept there.
+    if (path.dirname(announcement) !== folder) attempt(() => rmdirSync(path.dirname(announcement)))
   }
 
   /** @param {string} name @returns {string} made when there is none */

@@ -209,10 +209,12 @@ export const FAULTS = Object.freeze([
     name: 'clock',
     title: 'clock set back and forth',
     async act (site) {
-      for (const offMs of [2 * HOUR_MS, -2 * HOUR_MS, 0]) {
-        site.setClock(offMs)
-        await goOn(site)
-      }
+      site.setClock(2 * HOUR_MS)
+      await site.rollout('restart')
+      site.setClock(-2 * HOUR_MS)
+      await loseMaster(site)
+      site.setClock(0)
+      await deploy(site)
     }
   },
   {

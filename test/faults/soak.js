@@ -39,10 +39,11 @@ while (performance.now() - startedAt < minutes * MINUTE_MS && problems.length ==
   const step = steps[count++]
   const begunAt = performance.now()
   await take(step).catch((error) => problems.push(`${describe(step)}: ${error.message}`))
+  if (problems.length > 0) console.log(problems.join('\n'))
   console.log(`${Math.round((performance.now() - startedAt) / 1000)} s, step ${count}: ${describe(step)} (${((performance.now() - begunAt) / 1000).toFixed(1)} s)`)
 }
 await wait(SETTLE_MS)
-problems.push(...findGrowth(before, measureFootprint(site)))
+if (problems.length === 0) problems.push(...findGrowth(before, measureFootprint(site)))
 const tallies = await Promise.all(clients.map((each) => each.finish()))
 problems.push(...await site.close(), ...findFalseHistory(site.deck.folder, site.deeds))
 const ledger = site.ledger()

@@ -12,7 +12,8 @@
  * What the fault itself has taken away.
  * @typedef {object} Damage
  * @property {Map<number, { at: number, graceMs: number }>} lost when a process was hit, and for how long it answers what it has all the same, by its pid
- * @property {number} [stoppedAt] when the deck was told to stop: from then on connections may be refused
+ * @property {number} [stoppedAt] when the deck was told to stop: from then on a connection may be refused, or reset before
+ *   anybody has accepted it, as by plain Node
  */
 
 const EVIDENCE = 5
@@ -52,6 +53,7 @@ export function judge ({ name, requests, failures }, ledger, damage) {
 function isExcusable (failure, ledger, { lost, stoppedAt = Infinity }) {
   if (failure.failure === 'ECONNREFUSED') return failure.endedAt >= stoppedAt
   const owner = ownerOf(failure, ledger)
+  if (owner === undefined && failure.endedAt >= stoppedAt) return true
   // Accepted in the very instant, before the app could know of it.
   if (owner === undefined) return [...lost.values()].some(({ at }) => failure.startedAt <= at && at <= failure.endedAt)
   const blow = lost.get(owner)

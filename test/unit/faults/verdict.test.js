@@ -37,10 +37,14 @@ for (const [title, failure, isExcusable] of /** @type {[string, Partial<import('
   })
 }
 
-test('once a deck was told to stop, its connections may be refused', () => {
-  const failure = { failure: 'ECONNREFUSED', endedAt: 2000 }
-  assert.equal(isClean(judged(failure, { lost: new Map(), stoppedAt: 1500 })), true)
-  assert.equal(isClean(judged(failure, { lost: new Map(), stoppedAt: 2500 })), false)
+test('once a deck was told to stop, a connection may be refused or reset, but not after somebody has accepted it', () => {
+  for (const [failure, stoppedAt, isExcusable] of /** @type {[any, number, boolean][]} */ ([
+    [{ failure: 'ECONNREFUSED' }, 1500, true],
+    [{ failure: 'ECONNREFUSED' }, 2500, false],
+    [{ failure: 'ECONNRESET', connection: '80:4002' }, 1500, true],
+    [{ failure: 'ECONNRESET', connection: '80:4002' }, 2500, false],
+    [{ failure: 'ECONNRESET', connection: '80:4001' }, 1500, false]
+  ])) assert.equal(isClean(judged({ ...failure, endedAt: 2000 }, { lost: new Map(), stoppedAt })), isExcusable)
 })
 
 test('a request that was begun twice is not clean, even if it was answered', () => {
