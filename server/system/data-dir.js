@@ -21,7 +21,7 @@ export function openDataDir (wanted) {
   const file = (/** @type {string} */ name) => path.join(folder, name)
   /** @type {ReturnType<typeof takeLock>} */
   let lock = null
-  const announcements = [folder, ...fallbackFolders(wanted)].map((each) => path.join(each, 'master.json'))
+  const announcements = [...new Set([folder, ...fallbackFolders(wanted)])].map((each) => path.join(each, 'master.json'))
 
   return {
     historyFile: file('history.db'),

@@ -97,6 +97,7 @@ const CASES = [
     { ...call, body: JSON.stringify({ note: 'x'.repeat(65 * 1024) }), headers: JSON_TYPE, status: 413, code: 'payload-too-large' },
     ...['[]', 'null', '3', '"text"', 'true'].map((body) => ({ ...call, body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^body: expected a JSON object, received / })),
     { ...call, body: '{"surprise":1}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /surprise: expected / },
+    { ...call, body: `{"surprise":${'['.repeat(5000)}${']'.repeat(5000)}}`, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /surprise: expected / },
     { ...call, body: '{"__proto__":{"x":1}}', headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /__proto__/ }
   ]),
   ...['{}', '{"workers":0}', '{"workers":257}', '{"workers":-1}', '{"workers":1.5}', '{"workers":"2"}', '{"workers":null}', '{"workers":[2]}', '{"workers":1e999}', '{"workers":true}'].map((body) => ({ method: 'PUT', path: '/scale', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^workers: expected an integer from 1 to 256, received / })),

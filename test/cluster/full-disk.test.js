@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { fallbackFolders } from '../../server/system/fallback-folder.js'
 import { identify, isAlive } from '../../server/system/process-identity.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { openFreshConnections } from '../support/load.js'
@@ -46,6 +47,10 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     const open = forked.filter((worker) => !exited.includes(worker))
     assert.deepEqual(open, workers.map((/** @type {any} */ { id }) => id))
     assert.equal(of('worker.exited').find(({ worker }) => worker === first.id).cause, 'killed')
+
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    assert.deepEqual(fallbackFolders(deck.folder).filter((folder) => existsSync(folder)), [], 'nothing is told of a master elsewhere any more')
   })
 
   test('read-only from one moment to the next: the workers of a master that is lost then drain all the same', async (t) => {

@@ -110,6 +110,7 @@ test('webhooks are set in the file alone, and a wrong one is refused without sho
   assert.deepEqual((await workingFolder(t).load({}, { CLUSTERDECK_NOTIFY: '[]' })).notify, [])
   for (const [wrong, place] of /** @type {[any, RegExp][]} */ ([
     [[{ ...hook, url: 'ftp://example.com' }], /wrong is notify\[0\]\.url$/],
+    [[{ ...hook, url: 'https://user:pass@example.com' }], /wrong is notify\[0\]\.url$/],
     [[hook, { ...hook, secret: 'short' }], /wrong is notify\[1\]\.secret$/],
     [[{ ...hook, events: ['Worker exited'] }], /wrong is notify\[0\]\.events\[0\]$/],
     [[{ ...hook, evnts: ['*'] }], /wrong is notify\[0\]: unknown "evnts"$/],
