@@ -11,6 +11,7 @@ const PATIENCE_MS = 45_000
  * @property {number} endedAt
  * @property {string | undefined} connection `port of the server:port of the client`, once that is known
  * @property {string | null} failure
+ * @property {number | undefined} owner which process had it when it failed, as far as that is known
  * @property {boolean} isHung
  * @property {boolean} isIdle it was not sent: the connection had been closed before
  */
@@ -27,8 +28,9 @@ const PATIENCE_MS = 45_000
  * Clients that ask, pause and ask again, each over a session of its own.
  * @param {import('./loads.js').Load} load
  * @param {(client: number) => Session} open
+ * @param {() => import('./ledger.js').Ledger} ledger
  */
-export function startClients ({ name, clients: count, streams = 1, pauseMs }, open) {
+export function startClients ({ name, clients: count, streams = 1, pauseMs }, open, ledger) {
   /** @type {Exchange[]} */
   const failures = []
   const stopping = new AbortController()
@@ -76,6 +78,8 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }, op
     } catch (/** @type {any} */ error) {
       own.failure = String(error.code ?? error.message)
       own.isHung = error.isLate === true
+      // Now, as ports come back.
+      own.owner = ledger().ownerOf(own)
       failures.push(own)
     }
     patience.abort()
@@ -86,5 +90,5 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }, op
 
 /** @param {string} id @returns {Exchange} */
 export function blankExchange (id) {
-  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, failure: null, isHung: false, isIdle: false }
+  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, failure: null, owner: undefined, isHung: false, isIdle: false }
 }

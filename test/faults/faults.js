@@ -86,7 +86,7 @@ export const FAULTS = Object.freeze([
       // One of two slots has more of them than it may.
       for (let count = 0; count < 5; count++) await site.untilGone(await site.poison('/crash'), 'crash')
       const { workers } = await site.untilReady()
-      if (!workers.some((/** @type {any} */ { crashLooping }) => crashLooping)) throw new Error('expected a crash loop, received none')
+      if (!workers.some((/** @type {any} */ { crashLooping }) => crashLooping)) throw new Error(`expected a crash loop, received slots with restarts ${workers.map((/** @type {any} */ { restarts }) => restarts).join()}`)
     }
   },
   { name: 'master-kill', title: 'master SIGKILL', isSudden: true, act: loseMaster },

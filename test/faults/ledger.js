@@ -30,6 +30,9 @@ export function openLedger (file) {
       return ledger
     },
 
+    /** @param {{ id: string, connection: string | undefined }} exchange @returns {number | undefined} which process has it */
+    ownerOf: ({ id, connection }) => ledger.begun.get(id)?.at(-1) ?? ledger.accepted.get(String(connection)),
+
     close: () => closeSync(fd)
   }
   return ledger

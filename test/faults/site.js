@@ -83,7 +83,7 @@ export async function openSite (t, { flags = [], launch = {} } = {}) {
     mark: `LEDGER=${ledgerFile}`,
 
     /** @param {import('./loads.js').Load} load @param {import('./loads.js').Sizes} sizes */
-    startLoad: (load, sizes) => startClients(load, (client) => load.open(ports, sizes, client)),
+    startLoad: (load, sizes) => startClients(load, (client) => load.open(ports, sizes, client), ledger.read),
 
     /** As it is now. */
     ledger: () => ledger.read(),

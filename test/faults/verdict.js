@@ -25,12 +25,12 @@ export function isClean ({ requests, failed, excusable, hung, twice }) {
 
 /**
  * @param {import('./clients.js').Tally} tally
- * @param {import('./ledger.js').Ledger} ledger
+ * @param {Pick<import('./ledger.js').Ledger, 'begun'>} ledger
  * @param {Damage} damage
  * @returns {Cell}
  */
 export function judge ({ name, requests, failures }, ledger, damage) {
-  const unexcused = failures.filter((failure) => failure.isHung || !isExcusable(failure, ledger, damage))
+  const unexcused = failures.filter((failure) => failure.isHung || !isExcusable(failure, damage))
   const twice = [...ledger.begun].filter(([id, pids]) => id.startsWith(`${name}-`) && pids.length > 1)
   return {
     requests,
@@ -48,11 +48,11 @@ export function judge ({ name, requests, failures }, ledger, damage) {
 
 /**
  * What a process has accepted nobody else can answer.
- * @param {import('./clients.js').Exchange} failure @param {import('./ledger.js').Ledger} ledger @param {Damage} damage
+ * @param {import('./clients.js').Exchange} failure @param {Damage} damage
  */
-function isExcusable (failure, ledger, { lost, stoppedAt = Infinity }) {
+function isExcusable (failure, { lost, stoppedAt = Infinity }) {
   if (failure.failure === 'ECONNREFUSED') return failure.endedAt >= stoppedAt
-  const owner = ownerOf(failure, ledger)
+  const { owner } = failure
   if (owner === undefined && failure.endedAt >= stoppedAt) return true
   // Accepted in the very instant, before the app could know of it.
   if (owner === undefined) return [...lost.values()].some(({ at }) => failure.startedAt <= at && at <= failure.endedAt)
@@ -60,14 +60,9 @@ function isExcusable (failure, ledger, { lost, stoppedAt = Infinity }) {
   return blow !== undefined && failure.endedAt >= blow.at + (failure.isIdle ? 0 : blow.graceMs)
 }
 
-/** @param {import('./clients.js').Exchange} exchange @param {import('./ledger.js').Ledger} ledger @returns {number | undefined} */
-function ownerOf ({ id, connection }, { begun, accepted }) {
-  return begun.get(id)?.at(-1) ?? accepted.get(String(connection))
-}
-
-/** @param {import('./clients.js').Exchange} failure @param {import('./ledger.js').Ledger} ledger */
+/** @param {import('./clients.js').Exchange} failure @param {Pick<import('./ledger.js').Ledger, 'begun'>} ledger */
 function describe (failure, ledger) {
-  const { id, startedAt, endedAt } = failure
+  const { id, startedAt, endedAt, owner = 'unknown' } = failure
   const began = ledger.begun.has(id) ? 'begun' : 'not begun'
-  return `${id}: ${failure.failure} after ${Math.round(endedAt - startedAt)} ms, at ${Math.round(endedAt)}, ${began}, process ${ownerOf(failure, ledger) ?? 'unknown'}`
+  return `${id}: ${failure.failure} after ${Math.round(endedAt - startedAt)} ms, at ${Math.round(endedAt)}, ${began}, process ${owner}`
 }
