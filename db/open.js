@@ -33,7 +33,8 @@ export function openDatabase (file, { now = Date.now } = {}) {
 }
 
 /**
- * A copy of what a database held at its last checkpoint, in memory, for as long as the file itself cannot be had.
+ * A copy of a database in memory, for as long as the file itself cannot be written. Where SQLite cannot read it either, it
+ * is what the file held at its last checkpoint.
  * @param {string} file one that is not there, too large or unreadable gives an empty copy
  * @returns {Db}
  */
@@ -48,10 +49,25 @@ export function openCopy (file) {
 /** @param {string} file @returns {Buffer} */
 function contentOf (file) {
   if (statSync(file).size > MAX_COPY_BYTES) throw new RangeError('too large for a copy')
-  const content = readFileSync(file)
+  const content = snapshotOf(file) ?? readFileSync(file)
   // As a database that was never in WAL mode, which one in memory cannot be: sqlite.org/fileformat2.html, 1.3.
   content[WRITE_VERSION_AT] = content[READ_VERSION_AT] = 1
   return content
+}
+
+/** With what is in its write-ahead log alone. @param {string} file @returns {Buffer | null} */
+function snapshotOf (file) {
+  try {
+    const db = openSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
+    try {
+      return db.serialize()
+    } finally {
+      db.close()
+    }
+  } catch {
+    // SQLITE_CANTOPEN, SQLITE_IOERR and the like: the log cannot be read where its index cannot be written.
+    return null
+  }
 }
 
 /**

@@ -438,6 +438,21 @@ test('a history that was cut short in the middle of a write opens with what had 
   assert.equal(before, 600, 'nothing is lost where nothing was cut')
 })
 
+test('while somebody else has locked the file, the copy in memory has all of it, the write-ahead log included', (t) => {
+  const { history, file } = setUp(t)
+  publish(history, Array.from({ length: 600 }, () => ({ type: 'worker.exited', message: 'x'.repeat(50) })))
+  assert.ok(statSync(`${file}-wal`).size > 0)
+  const other = new Database(file)
+  other.exec('BEGIN EXCLUSIVE')
+  history.retreat('locked')
+  const expected = Array.from({ length: 600 }, (_, n) => 600 - n)
+  assert.deepEqual(ids(all(history, { limit: 1000 })), expected)
+  other.exec('ROLLBACK')
+  other.close()
+  history.reopen()
+  assert.deepEqual(ids(all(history, { limit: 1000 })), expected)
+})
+
 test('reopening over a damaged file goes on with the same ids', (t) => {
   const { history, file } = setUp(t)
   publish(history, [{ type: 'release.created', release: 'r7' }, { type: 'rollout.started', rollout: 3, detail: { id: 3 } }])
