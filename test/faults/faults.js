@@ -83,10 +83,15 @@ export const FAULTS = Object.freeze([
     name: 'crash-loop',
     title: 'crash loop',
     async act (site) {
+      const newest = await site.newestEvent()
       // One of two slots has more of them than it may.
       for (let count = 0; count < 5; count++) await site.untilGone(await site.poison('/crash'), 'crash')
-      const { workers } = await site.untilReady()
-      if (!workers.some((/** @type {any} */ { crashLooping }) => crashLooping)) throw new Error(`expected a crash loop, received slots with restarts ${workers.map((/** @type {any} */ { restarts }) => restarts).join()}`)
+      const [told] = await site.deck.history('type=worker.crash-looping&limit=1')
+      const { workers } = await site.deck.status()
+      if (!(told?.id > newest) && !workers.some((/** @type {any} */ { crashLooping }) => crashLooping)) throw new Error('expected a crash loop, received none')
+      // A release that was deployed a short while ago is taken back.
+      await site.deck.untilStatus(({ rollout }) => rollout === null, 'the guard to have done its work')
+      await site.untilReady()
     }
   },
   { name: 'master-kill', title: 'master SIGKILL', isSudden: true, act: loseMaster },
