@@ -29,7 +29,7 @@ export function createLastAnswers ({ requests }) {
   function takeNoMore (server) {
     const { emit } = server
     server.emit = function (/** @type {string} */ name, /** @type {any[]} */ ...args) {
-      if (!ASKED.includes(name) || !ending.has(args[0].socket)) return emit.call(this, name, ...args)
+      if (!ASKED.includes(name) || !ending.has(args[0]?.socket)) return emit.call(this, name, ...args)
       args[0].resume()
       return true
     }
