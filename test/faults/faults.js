@@ -84,8 +84,11 @@ export const FAULTS = Object.freeze([
     title: 'crash loop',
     async act (site) {
       const newest = await site.newestEvent()
-      // One of two slots has more of them than it may.
-      for (let count = 0; count < 5; count++) await site.untilGone(await site.poison('/crash'), 'crash')
+      // One of two slots has more of them than it may. Whoever dies before it is ready has failed to boot.
+      for (let count = 0; count < 5; count++) {
+        await site.untilReady()
+        await site.untilGone(await site.poison('/crash'), 'crash')
+      }
       const [told] = await site.deck.history('type=worker.crash-looping&limit=1')
       const { workers } = await site.deck.status()
       if (!(told?.id > newest) && !workers.some((/** @type {any} */ { crashLooping }) => crashLooping)) throw new Error('expected a crash loop, received none')
