@@ -251,7 +251,7 @@ function run (tools, past, cluster, { admin, ending }) {
   const operator = listenToSignals(tools, cluster, ending)
 
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...SOFTWARE, workers: memory.workers } })
-  tellServiceManager({ events, supervisor, config, keeper }, { untilDeploying: operator.untilDeploying })
+  tellServiceManager({ events, supervisor, config, keeper }, { sources: [process, keeper.signals], untilDeploying: operator.untilDeploying })
   reapOrphans(tools, cluster)
   closers.add(rememberFor({ memory: tools.memoryStore, events, supervisor, config, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   releases.follow({ events, supervisor })

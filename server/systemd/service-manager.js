@@ -18,12 +18,12 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * @param {object} [options]
  * @param {Record<string, string | undefined>} [options.env]
  * @param {(message: string) => void} [options.notify]
- * @param {NodeJS.EventEmitter} [options.signals]
+ * @param {import('node:events').EventEmitter[]} [options.sources] of signals: this process, and its keeper
  * @param {() => number} [options.now] monotonic, ms
  * @param {() => Promise<void>} [options.untilDeploying] resolves once the newest deploy that a signal has asked for has begun, or was refused
  */
 export function tellServiceManager ({ events, supervisor, config: { drain, stop }, keeper }, {
-  env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), signals = process, now = () => performance.now(), untilDeploying = async () => {}
+  env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), sources = [process], now = () => performance.now(), untilDeploying = async () => {}
 } = {}) {
   if (!env.NOTIFY_SOCKET) return
   let isReady = false
@@ -36,7 +36,7 @@ export function tellServiceManager ({ events, supervisor, config: { drain, stop 
   const watchdog = startWatchdog(env, { notify, isKept: keeper.isKept })
   const unsubscribe = events.subscribe(look)
   // Before the one that starts the deploy: first the news, then the work.
-  signals.prependListener('SIGHUP', reload)
+  for (const source of sources) source.prependListener('SIGHUP', reload)
 
   /** @param {import('../events/stream.js').DeckEvent} event */
   function look ({ type, cause }) {
@@ -90,7 +90,7 @@ export function tellServiceManager ({ events, supervisor, config: { drain, stop 
 
   function leave () {
     unsubscribe()
-    signals.off('SIGHUP', reload)
+    for (const source of sources) source.off('SIGHUP', reload)
     clearTimeout(statusTimer)
     clearInterval(watchdog)
   }

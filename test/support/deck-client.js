@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fallbackFolders } from '../../server/system/fallback-folder.js'
-import { isAlive } from '../../server/system/process-identity.js'
 import { createEventLog } from './event-log.js'
 
 export const PATIENCE_MS = 40_000
@@ -115,7 +114,7 @@ async function untilMaster (folder, isMeant, exited) {
   const ended = exited.then(() => { throw new Error('the master ended before it announced itself') })
   ended.catch(() => {})
   for (;;) {
-    const master = (await readMasters(folder)).find(({ pid }) => isMeant(pid) && isAlive({ pid, startTime: null }))
+    const master = (await readMasters(folder)).find(({ pid }) => isMeant(pid))
     if (master) return master
     await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))])
   }
