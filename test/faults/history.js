@@ -27,7 +27,7 @@ export function findFalseHistory (folder, deeds) {
     ...differ('boot failures', deeds.badDeploys, of('worker.exited').filter(({ cause }) => cause === 'boot-failure').length),
     ...differ('changes of scale', deeds.scales, of('scale.changed').length),
     ...Object.entries(deeds.rollouts).flatMap(([kind, count]) => differ(`rollouts, ${kind}`, count, of('rollout.started').filter(({ detail }) => JSON.parse(detail).kind === kind).length)),
-    ...findFalseRollouts(of('rollout.started'), of('rollout.succeeded', 'rollout.failed')),
+    ...findFalseRollouts(of('rollout.started'), of('rollout.succeeded', 'rollout.failed', 'rollout.rolled-back')),
     ...findFalseWorkers(of('worker.forked'), of('worker.exited')),
     ...findFalseDeaths(deeds.lostWorkers, of('worker.exited')),
     ...differ('ends of a history that could not be written', of('history.degraded').length > 0, of('history.recovered').length > 0)
