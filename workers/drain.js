@@ -1,9 +1,10 @@
 import net from 'node:net'
-import { clearInterval, setInterval, setTimeout } from 'node:timers'
+import { clearInterval, setInterval } from 'node:timers'
 import { createHttp2Sessions } from './http2-sessions.js'
+import { createIdleClock } from './idle-clock.js'
 import { createLastAnswers } from './last-answer.js'
 
-/** After the grace period: a response that had promised keep-alive before the drain may leave an idle connection. */
+/** A response that had promised keep-alive before the drain may leave an idle connection at any time. */
 const CUT_INTERVAL_MS = 100
 /** New connections, while they serve. */
 const SWEEP_EVERY = 1024
@@ -79,7 +80,8 @@ export function createDrain ({ requests, onStart, onDrained }) {
     http2Sessions.leave()
     // EBADF: closed meanwhile. What comes from now on is for the other workers.
     for (const handle of datagrams) handle.recvStop()
-    cutting = setTimeout(() => { cutting = setInterval(cutIdle, CUT_INTERVAL_MS) }, idleGraceMs)
+    const clock = createIdleClock(idleGraceMs)
+    cutting = setInterval(() => cutIdle(clock), CUT_INTERVAL_MS)
     forgetPassedOn()
     finishIfEmpty()
   }
@@ -90,16 +92,12 @@ export function createDrain ({ requests, onStart, onDrained }) {
     process.channel?.unref()
   }
 
-  function cutIdle () {
-    http2Sessions.close()
+  /** @param {ReturnType<typeof createIdleClock>} clock */
+  function cutIdle (clock) {
+    http2Sessions.closeIdle(clock)
     forgetPassedOn()
-    const idle = new Set(connections.values())
-    // For Node a connection is idle once all of its answer is known, written or not.
-    for (const [socket, server] of connections) if (socket._httpMessage?.writableEnded) idle.delete(server)
-    for (const server of idle) server.closeIdleConnections?.()
     for (const [socket, server] of connections) {
-      // Node does not count a connection as idle before its first request.
-      if (server.closeIdleConnections && socket.bytesRead === 0) socket.destroy()
+      if (isOfHttp(socket, server) && clock.isOver(socket, { isAnswering: Boolean(socket._httpMessage), bytesRead: socket.bytesRead })) socket.destroy()
     }
     finishIfEmpty()
   }
@@ -110,6 +108,15 @@ export function createDrain ({ requests, onStart, onDrained }) {
     clearInterval(cutting)
     onDrained()
   }
+}
+
+/**
+ * @param {any} socket @param {any} server
+ * @returns {boolean} whether requests are read from it, or would be if it said anything. The one below TLS and one
+ *   that was upgraded have no parser, and are never idle
+ */
+function isOfHttp (socket, server) {
+  return Boolean(socket.parser || (server.closeIdleConnections && socket.bytesRead === 0))
 }
 
 /**

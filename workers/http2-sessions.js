@@ -29,9 +29,11 @@ export function createHttp2Sessions () {
       for (const session of sessions) endWithNextStream(session)
     },
 
-    /** Nobody has asked for too long: those that are left end now, answering what they have. */
-    close () {
-      for (const session of sessions) session.close()
+    /** Those on which nobody has asked for too long end now. @param {ReturnType<typeof import('./idle-clock.js').createIdleClock>} clock */
+    closeIdle (clock) {
+      for (const session of sessions) {
+        if (clock.isOver(session, { isAnswering: streamsOf(session).length > 0, bytesRead: 0 })) session.close()
+      }
     }
   }
 
@@ -94,11 +96,15 @@ function ping (session, onAcknowledged) {
   return !session.destroyed && !session.closed && session.ping((/** @type {unknown} */ error) => { if (!error) onAcknowledged() })
 }
 
-/** @param {any} session @returns {number[]} the ids of its streams that are not answered to their end, as Node knows them */
+/** @param {any} session @returns {number[]} the ids of its streams that are not answered to their end */
 function unanswered (session) {
+  return streamsOf(session).filter(({ writableEnded }) => !writableEnded).map(({ id }) => id)
+}
+
+/** @param {any} session @returns {any[]} those that are open, as Node knows them */
+function streamsOf (session) {
   const state = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'state')
-  const streams = /** @type {any[]} */ (state ? [...session[state].streams?.values() ?? []] : [])
-  return streams.filter(({ writableEnded }) => !writableEnded).map(({ id }) => id)
+  return state ? [...session[state].streams?.values() ?? []] : []
 }
 
 /** A stream that its client has reset before its handler could listen. */

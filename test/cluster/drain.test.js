@@ -55,6 +55,31 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await rolling).state, 'succeeded')
   })
 
+  test('a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request', async (t) => {
+    const graceMs = 1000
+    const port = await freePort()
+    const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1, env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') }, flags: ['--drain-idle-grace-ms', String(graceMs)] })
+    await deck.until({ ready: 1 })
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    t.after(() => agent.destroy())
+    const late = keepAliveGet(`http://127.0.0.1:${port}/events?count=3&ms=${graceMs / 2}`, agent)
+    await late.sent
+    const half = net.connect({ port, host: '127.0.0.1' })
+    half.write('GET / HTTP/1.1\r\nHost: app\r\n\r\n')
+    assert.match(String((await once(half, 'data'))[0]), /connection: keep-alive/i)
+    const rolling = deck.rollout('restart')
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
+    await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
+    half.write('GET / HTTP/1.1\r\n')
+    assert.match(String((await late.response).headers.connection), /keep-alive/)
+    await new Promise((resolve) => setTimeout(resolve, graceMs / 2))
+    const { isReused, headers } = await keepAliveGet(`http://127.0.0.1:${port}/`, agent).response
+    assert.deepEqual([isReused, headers.connection], [true, 'close'])
+    half.write('Host: app\r\n\r\n')
+    assert.match(await text(half), /connection: close/i)
+    assert.equal((await rolling).state, 'succeeded')
+  })
+
   test('of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
     const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate } })
