@@ -95,7 +95,7 @@ describe('the output of the workers', () => {
     const { workers: [{ id }] } = await deck.until({ ready: 1 })
     const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder], { cwd: path.dirname(deck.folder) })
     assert.equal(code, 0, stderr)
-    await deck.nextMaster()
+    await deck.meetNext()
     await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the old worker')
     await until(() => checkLines(path.join(deck.folder, 'logs'), 1).writers.size === 2)
     await deck.stop()

@@ -88,7 +88,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     await deck.until({ ready: 2 })
     const keeper = Number(childOf(deck.child.pid))
     process.kill(Number(childOf(keeper)), 'SIGKILL')
-    await deck.nextMaster()
+    await deck.meetNext()
     await deck.until({ ready: 2 })
     deck.signal('SIGTERM')
     assert.deepEqual(await deck.exited, { code: 0, signal: null })

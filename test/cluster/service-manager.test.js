@@ -109,7 +109,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder])
     assert.equal(code, 0, stderr)
     await receiver.until('READY=1', 2)
-    await deck.nextMaster()
+    await deck.meetNext()
     await deck.until({ ready: 1 })
     assert.deepEqual(receiver.told(...STATES, 'MAINPID'), ['READY=1', 'READY=1'])
   })

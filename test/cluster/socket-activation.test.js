@@ -77,7 +77,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     await deck.until({ ready: 2 })
     const { code } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder])
     assert.equal(code, 0)
-    await deck.nextMaster()
+    await deck.meetNext()
     const { workers } = await deck.until({ ready: 2 })
     const { failures } = await fresh.stop()
     assert.deepEqual(failures, [])

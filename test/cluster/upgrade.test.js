@@ -25,7 +25,7 @@ describe('upgrade in place', () => {
     const kept = hammer(await deck.appUrl())
     await install('1.1.0')
     const upgraded = upgrade(deck, '--wait', '--note', 'the autumn release')
-    await deck.nextMaster()
+    await deck.meetNext()
     assert.deepEqual(await upgraded, { code: 0, stdout: `upgraded to clusterdeck 1.1.0 on Node ${process.version} (pid ${deck.masterPid})\n`, stderr: 'upgrade started: the next master starts its workers\n' })
     const { workers, master, release } = await deck.until({ ready: 2 })
     const [{ failures, total }, { failures: keptFailures }] = [await fresh.stop(), await kept.stop()]

@@ -1,10 +1,8 @@
 import path from 'node:path'
 import Database from 'better-sqlite3'
+import { FAULTS } from '../../server/events/kinds.js'
 
 /** @typedef {{ id: number, type: string, cause: string | null, worker: number | null, pid: number | null, rollout: number | null, message: string | null, detail: any }} Row */
-
-/** Ends that nobody has asked for. */
-const FAULTS = ['crash', 'hung', 'out-of-memory', 'killed', 'memory-limit']
 
 /**
  * Where the history of a deck that has stopped does not tell exactly what was done to it.
@@ -48,7 +46,10 @@ function findFalseWorkers (forked, exited) {
   ])
 }
 
-/** Those that were made to die did, as they were, and no others. @param {import('./site.js').Deeds['lostWorkers']} lost @param {Row[]} exited */
+/**
+ * Those that were made to die did, as they were, and no others but the workers of a release that does not start.
+ * @param {import('./site.js').Deeds['lostWorkers']} lost @param {Row[]} exited
+ */
 function findFalseDeaths (lost, exited) {
   const pids = new Set(lost.map(({ pid }) => pid))
   return [
@@ -56,7 +57,7 @@ function findFalseDeaths (lost, exited) {
       const [exit] = exited.filter((row) => row.pid === pid)
       return exit && cause === null ? [] : differ(`the end of process ${pid}`, cause, exit?.cause)
     }),
-    ...exited.filter(({ pid, cause }) => FAULTS.includes(String(cause)) && !pids.has(Number(pid))).map(({ pid, cause }) => `process ${pid} ended by ${cause}, and nobody did that`)
+    ...exited.filter(({ pid, cause }) => FAULTS.includes(String(cause)) && cause !== 'boot-failure' && !pids.has(Number(pid))).map(({ pid, cause }) => `process ${pid} ended by ${cause}, and nobody did that`)
   ]
 }
 

@@ -138,7 +138,7 @@ export async function openSite (t, { flags = [], launch = {} } = {}) {
       await install(`1.${++deeds.upgrades}.0`)
       const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{}' })
       if (status !== 202) throw new Error(`upgrade: expected 202, received ${status}: ${body.detail}`)
-      await deck.nextMaster()
+      await deck.meetNext()
       await site.untilReady()
     },
 
@@ -151,7 +151,7 @@ export async function openSite (t, { flags = [], launch = {} } = {}) {
     async freezeMaster () {
       deeds.lostMasters.push(deck.masterPid)
       process.kill(deck.masterPid, 'SIGSTOP')
-      await deck.nextMaster()
+      await deck.meetNext()
     },
 
     /** SIGKILLs workers. @param {number[]} pids */

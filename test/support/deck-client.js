@@ -12,9 +12,12 @@ const LOOK_AGAIN_MS = 10
 /**
  * The language of the tests with a real master, however that was started. Everything is waited for by event: the deck's
  * own event stream.
- * @param {{ folder: string, output: Output, exited: Promise<unknown> }} master
+ * @param {{ folder: string, output: Output, exited: Promise<unknown>, before?: { pid: number }[] }} master `before`: those
+ *   that the folder told of before this one was started
  */
-export function createDeckClient ({ folder, output, exited }) {
+export function createDeckClient ({ folder, output, exited, before = [] }) {
+  /** Pids: one that was killed is still announced. */
+  const met = new Set(before.map(({ pid }) => pid))
   const events = createEventLog()
   /** Known once the master has announced itself. */
   const access = { pid: 0, adminUrl: '', token: '', place: folder }
@@ -31,9 +34,10 @@ export function createDeckClient ({ folder, output, exited }) {
     /** The folder where its master is told of: another one where nothing can be written to its own. */
     get place () { return access.place },
 
-    /** @param {(pid: number) => boolean} isMeant which master, as one that was killed is still announced */
-    async meet (isMeant) {
-      const { pid, adminUrl, place } = await inTime(untilMaster(folder, isMeant, exited), 'the master to announce itself')
+    /** Waits for a master that is not known yet. */
+    async meetNext () {
+      const { pid, adminUrl, place } = await inTime(untilMaster(folder, (each) => !met.has(each), exited), 'the master to announce itself')
+      met.add(pid)
       const token = await readFile(path.join(folder, 'admin.token'), 'utf8').catch(() => readFile(path.join(place, 'admin.token'), 'utf8'))
       Object.assign(access, { pid, adminUrl, place, token: token.trim() })
       events.follow(`${adminUrl}/api/v1/events/stream`, access.token)
@@ -41,7 +45,8 @@ export function createDeckClient ({ folder, output, exited }) {
 
     /** @param {string} where path below /api/v1 @param {RequestInit} [init] */
     async api (where, init = {}) {
-      const headers = { authorization: `Bearer ${access.token}`, ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
+      // A kept connection may be one that a master which was killed has left.
+      const headers = { authorization: `Bearer ${access.token}`, connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
       const response = await fetch(`${access.adminUrl}/api/v1${where}`, { ...init, headers })
       return { status: response.status, headers: response.headers, body: /** @type {any} */ (await response.json()) }
     },

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { setMaxListeners } from 'node:events'
 import path from 'node:path'
 import { runCliHere } from './cli-here.js'
-import { createDeckClient, PATIENCE_MS } from './deck-client.js'
+import { createDeckClient, PATIENCE_MS, readMasters } from './deck-client.js'
 import { FIXTURES } from './deck.js'
 import { tempFolder } from './folder.js'
 
@@ -28,8 +28,9 @@ export async function startDeckHere (t, app, { workers = 2, flags = [], args = [
   const words = ['start', entry, '--workers', String(workers), '--admin-port', '0', '--data-dir', dataDir, ...flags]
   if (Object.keys(env).length > 0) words.push('--config', configure(env))
   if (args.length > 0) words.push('--', ...args)
+  const before = await readMasters(dataDir)
   const exited = runCliHere(words, { cwd: path.dirname(entry), output }).then(({ code }) => ({ code, signal: null }))
-  const client = createDeckClient({ folder: dataDir, output, exited })
+  const client = createDeckClient({ folder: dataDir, output, exited, before })
   /** @type {Promise<{ code: number, signal: null }> | undefined} */
   let stopping
 
@@ -41,7 +42,7 @@ export async function startDeckHere (t, app, { workers = 2, flags = [], args = [
   })
   t.after(deck.stop)
 
-  await client.meet((pid) => pid === process.pid)
+  await client.meetNext()
   return deck
 
   async function stop () {

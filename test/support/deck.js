@@ -36,7 +36,7 @@ export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
  */
 export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, cwd = path.dirname(path.resolve(FIXTURES, app)), launch = {} } = {}) {
   const folder = dataDir ?? tempFolder()
-  const [before] = await readMasters(folder)
+  const before = await readMasters(folder)
   const { through = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
   const [program, ...words] = [
     ...through, process.execPath, cli, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
@@ -47,7 +47,7 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   }))
   const output = collectOutput(child)
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
-  const client = createDeckClient({ folder, output, exited })
+  const client = createDeckClient({ folder, output, exited, before })
   /** @type {Promise<{ code: number | null, signal: string | null }> | undefined} */
   let stopping
 
@@ -61,13 +61,9 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
      * @param {number[]} [others] pids that die in the same instant
      */
     async loseMaster (others = []) {
-      const lost = client.masterPid
-      for (const pid of [lost, ...others]) process.kill(pid, 'SIGKILL')
-      await meetOtherThan(lost)
+      for (const pid of [client.masterPid, ...others]) process.kill(pid, 'SIGKILL')
+      await client.meetNext()
     },
-
-    /** Waits for a master other than the one known. */
-    nextMaster: () => meetOtherThan(client.masterPid),
 
     /** @param {NodeJS.Signals} signal */
     signal: (signal) => kill(signal),
@@ -77,12 +73,8 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   })
   t.after(deck.stop)
 
-  await meetOtherThan(before?.pid)
+  await client.meetNext()
   return deck
-
-  function meetOtherThan (/** @type {number | undefined} */ other) {
-    return client.meet((pid) => pid !== other)
-  }
 
   function kill (/** @type {NodeJS.Signals} */ signal) {
     const pid = pidOf(child)

@@ -4,7 +4,7 @@ import http2 from 'node:http2'
 const CLIENTS = 16
 const PATIENCE_MS = 20_000
 /** A client learns of a GOAWAY between two requests; it has then sent nothing, and goes on with another session. */
-const NOT_SENT = ['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION']
+export const NOT_SENT = Object.freeze(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION'])
 
 /**
  * 16 HTTP/2 clients that ask as fast as they are answered, until stopped. Each request that was sent and not answered is

@@ -1,7 +1,5 @@
 import http2 from 'node:http2'
-
-/** A client learns of a GOAWAY between two requests; it has then sent nothing, and goes on with another session. */
-const NOT_SENT = ['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION']
+import { NOT_SENT } from '../../support/http2-load.js'
 
 /**
  * HTTP/2. A request that is refused unprocessed counts as failed, though a client may send it again.
