@@ -32,7 +32,6 @@ export function createTermination ({ channel, drain, orphan }) {
     /** The drain begins: whose listeners are there may have changed when it is over. */
     prepare () {
       hearsMessages = messageListeners() > ownMessageListeners
-      process.removeListener('SIGTERM', onTerm)
       listen()
     }
   }
@@ -43,6 +42,7 @@ export function createTermination ({ channel, drain, orphan }) {
 
   // First, and gone when the app's own are called: some of them count who else listens.
   function listen () {
+    process.removeListener('SIGTERM', onTerm)
     process.prependOnceListener('SIGTERM', onTerm)
   }
 
