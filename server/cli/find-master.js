@@ -45,10 +45,8 @@ async function findDataDir (given, env, cwd) {
  * @param {string} dataDir @param {Record<string, string | undefined>} env
  */
 function readRunning (dataDir, env) {
-  const here = readMaster(dataDir)
-  if (here && isAlive({ pid: here.pid, startTime: null })) return here
-  const elsewhere = fallbackFolders(dataDir, env).filter(isOwnFolder).map(readMaster)
-  return elsewhere.find((master) => master && isAlive({ pid: master.pid, startTime: null })) ?? here ?? elsewhere.find((master) => master !== null) ?? null
+  const masters = [dataDir, ...fallbackFolders(dataDir, env).filter(isOwnFolder)].map(readMaster).filter((master) => master !== null)
+  return masters.find(({ pid }) => isAlive({ pid, startTime: null })) ?? masters[0] ?? null
 }
 
 /** Anybody can make a folder of that name first. @param {string} folder */
