@@ -32,8 +32,7 @@ const MEGABYTES = 1_000_000
 const DISK_MEGABYTES = 64
 /** What a user would not wait for, and what lets a worker end in one way or another. */
 const FLAGS = Object.freeze([
-  // A worker that hangs while it drains is ended by this; the longest answer takes ten seconds.
-  '--drain-deadline-ms', '15000', '--watchdog-timeout-ms', '2000', '--keeper-hung-after-ms', '3000', '--restart-max-delay-ms', '1000', '--restart-intensity-restarts', '2',
+  '--watchdog-timeout-ms', '2000', '--keeper-hung-after-ms', '3000', '--restart-max-delay-ms', '1000', '--restart-intensity-restarts', '2',
   // Whether a new worker is as fast as the old ones is not what is asked here, beside everything else that happens.
   '--rollout-limits-p99-ratio', '1000', '--crash-grace-ms', String(CRASH_GRACE_MS), '--recycle-max-rss-bytes', String(500 * MEGABYTES), '--exec-argv=--max-old-space-size=256'
 ])
