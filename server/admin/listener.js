@@ -52,10 +52,11 @@ export async function loadSite () {
  * @param {Partial<import('./app.js').Limits>} [parts.limits]
  * @param {http.ServerOptions} [parts.serverOptions]
  * @param {import('./connections.js').Room} [parts.maxConnections]
+ * @param {typeof loadSite} [parts.load]
  */
 export function createAdmin ({
   deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
-  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity)
+  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity), load = loadSite
 }) {
   const outer = http.createServer({ ...SERVER_OPTIONS, ...serverOptions })
   const connections = createConnections(maxConnections)
@@ -82,7 +83,7 @@ export function createAdmin ({
       const realPort = await bind(outer, { host, port, socket })
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `http://${reachableName(host)}:${realPort}`
-      open = { url, loaded: load(realPort) }
+      open = { url, loaded: makeSite(realPort) }
       outer.on('request', answer)
       outer.on('upgrade', upgrade)
       return { url, host, port: realPort, socket: /** @type {any} */ (outer)._handle, loaded: open.loaded }
@@ -116,9 +117,9 @@ export function createAdmin ({
   }
 
   /** @param {number} realPort */
-  async function load (realPort) {
+  async function makeSite (realPort) {
     try {
-      const { createSite } = await loadSite()
+      const { createSite } = await load()
       site = createSite({ deck, history, token, host, port: realPort, allowedHosts, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes, limits })
     } catch (error) {
       // The workers do without it.
@@ -129,7 +130,11 @@ export function createAdmin ({
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
   async function answer (req, res) {
     res.once('finish', () => endIfClosing(req.socket))
-    if (!site) await open?.loaded
+    if (!site) {
+      // Nobody can say yet who it is; but silent it is not.
+      connections.heard(req.socket, true)
+      await open?.loaded
+    }
     if (site) site.request(req, res)
     else res.writeHead(503).end()
     connections.heard(req.socket, Boolean(req.auth))

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import net from 'node:net'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { io } from 'socket.io-client'
 import { roomWithin } from '../../server/admin/connections.js'
-import { createAdmin } from '../../server/admin/listener.js'
+import { createAdmin, loadSite } from '../../server/admin/listener.js'
 import { rawBytes, rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
 const QUICK = { headersTimeout: 60, requestTimeout: 120, connectionsCheckingInterval: 20, keepAliveTimeout: 60 }
@@ -51,6 +52,29 @@ test('whoever comes before the site is loaded waits for it, and the guard comes 
   ])
   assert.equal(isLoaded, false)
   assert.deepEqual(await answers, [200, 401, 401])
+})
+
+test('whoever has asked while the site is loading is not cut as silent', async (t) => {
+  const { deck, history } = await startAdmin(t)
+  const gate = new EventEmitter()
+  const load = async () => {
+    await once(gate, 'open')
+    return await loadSite()
+  }
+  const admin = createAdmin({ deck, history, token: TOKEN, maxConnections: { maxKnown: 2, maxStrangers: 2 }, load })
+  t.after(() => admin.close())
+  const { port } = await admin.listen()
+  const asking = net.connect(port, '127.0.0.1').setEncoding('utf8')
+  await once(asking, 'connect')
+  asking.write(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
+  // Client and server share a loop: what was written is read a few turns later.
+  for (let turn = 0; turn < 10; turn++) await nextTurn()
+  const silent = Array.from({ length: 40 }, () => net.connect(port, '127.0.0.1').resume())
+  // The oldest of them is cut, and not the one that has asked before.
+  await Promise.race(silent.map((socket) => once(socket, 'close')))
+  gate.emit('open')
+  assert.match(String((await once(asking, 'data'))[0]), /^HTTP\/1\.1 200 /)
+  for (const socket of [asking, ...silent]) socket.destroy()
 })
 
 test('closes at once, and without a fault, while the site is still loading', async (t) => {
