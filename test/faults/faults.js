@@ -231,7 +231,7 @@ export const FAULTS = Object.freeze([
     title: 'descriptors exhausted',
     options: { launch: { through: ['/bin/sh', '-c', 'ulimit -n 128; exec "$@"', 'sh'] } },
     async act (site) {
-      await beside(connectSilently(site.deck.adminUrl, 300), () => goOn(site))
+      await beside(connectSilently(site.deck.adminUrl, 300, { backAfterMs: 2000 }), () => goOn(site))
     }
   },
   { name: 'sigterm', title: 'SIGTERM of all', isFinal: true, isLast: true, act: (site) => site.signalAll() }
@@ -272,8 +272,8 @@ async function beside (opening, act) {
   }
 }
 
-/** Connections that say nothing; one that is cut comes back. @param {string} url @param {number} count */
-async function connectSilently (url, count) {
+/** Connections that say nothing; one that is cut comes back. @param {string} url @param {number} count @param {{ backAfterMs?: number }} [options] */
+async function connectSilently (url, count, { backAfterMs = 50 } = {}) {
   const { hostname, port } = new URL(url)
   /** @type {Set<net.Socket>} */
   const open = new Set()
@@ -292,7 +292,8 @@ async function connectSilently (url, count) {
     open.add(socket)
     socket.on('close', () => {
       open.delete(socket)
-      if (!isOver) setTimeout(connect, 50)
+      // Each in its own time: they know nothing of each other.
+      if (!isOver) setTimeout(connect, backAfterMs * (0.5 + Math.random()))
     })
   }
 }

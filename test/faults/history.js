@@ -4,6 +4,9 @@ import { FAULTS } from '../../server/events/kinds.js'
 
 /** @typedef {{ id: number, type: string, cause: string | null, worker: number | null, pid: number | null, rollout: number | null, message: string | null, detail: any }} Row */
 
+/** The history may have had room for one event more. */
+const VITALS_ON_FULL_DISK = 'the vitals could not be written: database or disk is full'
+
 /**
  * Where the history of a deck that has stopped does not tell exactly what was done to it.
  * @param {string} folder of its data
@@ -19,7 +22,7 @@ export function findFalseHistory (folder, deeds) {
   const masters = of('master.stopped').filter(({ cause }) => cause === 'master-lost').map(({ pid }) => Number(pid))
   return [
     ...differ('the database', 'ok', integrity),
-    ...differ('unexpected events', '', of('unexpected').map(({ message }) => message).join('; ')),
+    ...differ('unexpected events', '', of('unexpected').filter(({ message }) => message !== VITALS_ON_FULL_DISK).map(({ message }) => message).join('; ')),
     ...differ('masters lost', deeds.lostMasters.join(), masters.join()),
     ...differ('upgrades', deeds.upgrades, of('master.upgraded').length),
     ...differ('boot failures', deeds.badDeploys, of('worker.exited').filter(({ cause }) => cause === 'boot-failure').length),

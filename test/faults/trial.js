@@ -29,7 +29,7 @@ export async function tryFault (fault, loads, sizes) {
     /** @type {string[]} */
     const problems = []
     await untilUnderWay(site, loads)
-    await fault.act(site).catch((error) => problems.push(error.message))
+    await fault.act(site).catch((error) => problems.push(`${error.message}${error.cause ? ` (${error.cause.code ?? error.cause.message})` : ''}`))
     // What is asked after it is answered too.
     const tallies = await Promise.all(running.map((clients) => fault.isLast ? clients.stop() : clients.finish()))
     problems.push(...await site.close())
