@@ -10,6 +10,7 @@ const PATIENCE_MS = 45_000
  * @property {number} startedAt by performance.now()
  * @property {number} endedAt
  * @property {string | undefined} connection `port of the server:port of the client`, once that is known
+ * @property {boolean} isFirst nothing was asked over that connection before
  * @property {string | null} failure
  * @property {number | undefined} owner which process had it when it failed, as far as that is known
  * @property {boolean} isHung
@@ -90,5 +91,5 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }, op
 
 /** @param {string} id @returns {Exchange} */
 export function blankExchange (id) {
-  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, failure: null, owner: undefined, isHung: false, isIdle: false }
+  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, isFirst: false, failure: null, owner: undefined, isHung: false, isIdle: false }
 }

@@ -1,6 +1,8 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
 const CHUNK_BYTES = 64 * 1024
+/** From this process's own clock to the one of all processes. */
+const CLOCK_OFFSET_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 /** @typedef {ReturnType<typeof openLedger>} Ledger */
 
@@ -17,7 +19,7 @@ export function openLedger (file) {
   const ledger = {
     /** Which processes have begun a request, by its id. @type {Map<string, number[]>} */
     begun: new Map(),
-    /** Which process has accepted a connection, by both ports; the last one, as ports come back. @type {Map<string, number>} */
+    /** Which process has accepted a connection last, by both ports, which come back. @type {Map<string, { pid: number, at: number }>} */
     accepted: new Map(),
 
     /** Reads what has been written since the last time. */
@@ -30,8 +32,12 @@ export function openLedger (file) {
       return ledger
     },
 
-    /** @param {{ id: string, connection: string | undefined }} exchange @returns {number | undefined} which process has it */
-    ownerOf: ({ id, connection }) => ledger.begun.get(id)?.at(-1) ?? ledger.accepted.get(String(connection)),
+    /** @param {Pick<import('./clients.js').Exchange, 'id' | 'connection' | 'isFirst' | 'startedAt'>} exchange @returns {number | undefined} which process has it */
+    ownerOf ({ id, connection, isFirst, startedAt }) {
+      const last = ledger.accepted.get(String(connection))
+      const isItsOwn = last && (!isFirst || last.at >= Math.floor(startedAt + CLOCK_OFFSET_MS))
+      return ledger.begun.get(id)?.at(-1) ?? (isItsOwn ? last.pid : undefined)
+    },
 
     close: () => closeSync(fd)
   }
@@ -44,8 +50,8 @@ export function openLedger (file) {
   }
 
   function take (/** @type {string} */ line) {
-    const [kind, what, pid] = line.split(' ')
-    if (kind === 'connection') ledger.accepted.set(what, Number(pid))
+    const [kind, what, pid, at] = line.split(' ')
+    if (kind === 'connection') ledger.accepted.set(what, { pid: Number(pid), at: Number(at) })
     else ledger.begun.set(what, [...ledger.begun.get(what) ?? [], Number(pid)])
   }
 }

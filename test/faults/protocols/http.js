@@ -33,6 +33,7 @@ export function openHttp ({ port, isKept, isTls = false, path = '/', uploadBytes
       })
       request.on('socket', (socket) => {
         const know = () => { exchange.connection = `${port}:${socket.localPort}` }
+        exchange.isFirst = socket.connecting
         if (socket.connecting) socket.once('connect', know)
         else know()
       })

@@ -15,6 +15,7 @@ export function openHttp2 ({ port, isTls, isKept }) {
         if (!session || session.closed || session.destroyed) session = connect()
         const own = session
         const know = () => { exchange.connection = `${port}:${own.socket?.localPort}` }
+        exchange.isFirst = own.connecting
         if (own.connecting) own.once('connect', know)
         else know()
         try {

@@ -32,7 +32,7 @@ function connect (port, onLeft) {
   let reason = 'the connection has ended'
   socket.setEncoding('latin1').on('data', take).on('error', (/** @type {any} */ error) => { reason = error.code }).on('close', leave)
   // Before the requests of the same turn are written.
-  socket.once('connect', () => waiting.forEach(({ exchange }) => { exchange.connection = `${port}:${socket.localPort}` }))
+  socket.once('connect', () => waiting.forEach(({ exchange }) => Object.assign(exchange, { connection: `${port}:${socket.localPort}`, isFirst: true })))
   return {
     isOpen: () => isOpen && socket.writable,
     send (/** @type {Waiting} */ each) {

@@ -15,6 +15,7 @@ export function openWebSocket ({ port, messages }) {
       connection ??= connect()
       const { socket, opened } = connection
       exchange.connection = connection.name
+      exchange.isFirst = connection.asked === 0
       connection.asked++
       try {
         await opened

@@ -12,7 +12,7 @@ const NOTHING = { begun: new Map() }
 
 /** @param {Partial<import('../../faults/clients.js').Exchange>} failure */
 function judged (failure, damage = /** @type {import('../../faults/verdict.js').Damage} */ (DAMAGE)) {
-  const exchange = { id: 'fresh-9', startedAt: 900, endedAt: 1100, connection: undefined, failure: 'ECONNRESET', owner: undefined, isHung: false, isIdle: false, ...failure }
+  const exchange = { id: 'fresh-9', startedAt: 900, endedAt: 1100, connection: undefined, isFirst: false, failure: 'ECONNRESET', owner: undefined, isHung: false, isIdle: false, ...failure }
   return judge({ name: 'fresh', requests: 10, failures: [exchange] }, NOTHING, damage)
 }
 
