@@ -1,9 +1,7 @@
-/**
- * What can go wrong: one table of stable codes with their HTTP status and the exit code of the command line.
- * @typedef {keyof typeof TABLE} ErrorCode
- */
+/** @typedef {keyof typeof PROBLEMS} ErrorCode */
 
-const TABLE = Object.freeze({
+/** What can go wrong: one table of stable codes with their HTTP status and the exit code of the command line. */
+export const PROBLEMS = Object.freeze({
   'invalid-config': { status: 422, exitCode: 2, title: 'Invalid configuration' },
   usage: { status: 400, exitCode: 2, title: 'Wrong usage of the command line' },
   'unknown-option': { status: 400, exitCode: 2, title: 'Unknown option' },
@@ -63,7 +61,7 @@ export class DeckError extends Error {
     this.name = 'DeckError'
     this.code = code
     this.details = details
-    const { status, exitCode, title } = TABLE[code]
+    const { status, exitCode, title } = PROBLEMS[code]
     this.status = status
     this.exitCode = exitCode
     this.title = title

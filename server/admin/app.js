@@ -1,7 +1,7 @@
 import express from 'express'
 import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
 import { DeckError } from '../errors.js'
-import { createApi } from '../api/endpoint.js'
+import { routeOperations } from '../api/endpoint.js'
 import { sendProblem, toDeckError } from '../api/problem.js'
 import { assetsRouter } from '../dashboard/assets.js'
 import { clusterResources } from '../api/cluster.js'
@@ -9,10 +9,11 @@ import { crashResources } from '../api/crashes.js'
 import { diagnosticsResources } from '../api/diagnostics.js'
 import { eventFeedResources } from '../api/event-feed.js'
 import { eventResources } from '../api/events.js'
-import { healthRouter } from './probes.js'
 import { logResources } from '../api/logs.js'
-import { metricsRouter } from './metrics.js'
+import { metricsResources } from './metrics.js'
+import { probeResources } from './probes.js'
 import { dashboardRouter } from '../dashboard/router.js'
+import { describeApi, openapiResources } from '../api/openapi.js'
 import { releaseResources } from '../api/releases.js'
 import { rolloutResources } from '../api/rollouts.js'
 import { signInRouter } from './sign-in.js'
@@ -63,27 +64,48 @@ export function createApp (parts) {
 
   app.use('/api', limitRequests(parts.limits))
   app.use(denyStrangers)
-  app.use(healthRouter(parts))
-  app.use(metricsRouter(parts))
+  /** @type {ReturnType<typeof describeApi> | null} most masters are never asked */
+  let document = null
+  const describe = () => {
+    document ??= describeApi(mounts, parts.deck.snapshot().master)
+    return document
+  }
+  const mounts = operationsOf(parts, describe)
+  for (const { base, groups } of mounts) app.use(base, routeOperations(groups))
+  app.use('/api', (req) => { throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
   app.use(assetsRouter())
   app.use(signInRouter(parts))
-  const stream = { ...parts, authenticate: parts.sessions.authenticate }
-  app.use('/api/v1', createApi({
-    ...clusterResources(parts),
-    ...releaseResources(parts),
-    ...rolloutResources(parts),
-    ...crashResources(parts),
-    ...diagnosticsResources(parts),
-    ...eventFeedResources(parts, stream),
-    ...eventResources(parts),
-    ...logResources(parts, stream),
-    ...signInLinkResources(parts),
-    ...vitalsResources(parts)
-  }))
-  app.use(dashboardRouter(parts))
+  app.use(dashboardRouter({ ...parts, describe }))
   app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
   app.use(answerError(parts.log))
   return app
+}
+
+/**
+ * All operations, in the order in which somebody reads of them.
+ * @param {AppParts} parts @param {() => object} describe  the document of them
+ * @returns {import('../api/openapi.js').Mount[]}
+ */
+export function operationsOf (parts, describe) {
+  const stream = { ...parts, authenticate: parts.sessions.authenticate }
+  return [
+    {
+      base: '/api/v1',
+      groups: {
+        Cluster: { about: 'The cluster as it is, and as it should be.', resources: clusterResources(parts) },
+        Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
+        Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
+        History: { about: 'What happened, and what happens now.', resources: { ...eventFeedResources(parts, stream), ...eventResources(parts) } },
+        Crashes: { about: 'What workers have died of.', resources: crashResources(parts) },
+        Vitals: { about: 'How the workers are.', resources: vitalsResources(parts) },
+        Logs: { about: 'What the workers write to stdout and stderr.', resources: logResources(parts, stream) },
+        Diagnostics: { about: 'A look into one worker.', resources: diagnosticsResources(parts) },
+        Access: { about: 'Who may come in.', resources: signInLinkResources(parts) },
+        Description: { about: 'The API itself.', resources: openapiResources(describe) }
+      }
+    },
+    { base: '/', groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...probeResources(parts), ...metricsResources(parts) } } } }
+  ]
 }
 
 /** @type {express.RequestHandler} */

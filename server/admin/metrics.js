@@ -1,5 +1,5 @@
-import { Router } from 'express'
-import { DeckError } from '../errors.js'
+import { z } from 'zod'
+import { operation } from '../api/endpoint.js'
 
 /**
  * What Prometheus reads. Names, units and types are those that its documentation asks for; labels are slots, classes and
@@ -40,26 +40,34 @@ const PREFIX = 'clusterdeck_'
 // The loop of the master has little to do; looking at it more often would be most of that.
 const LOOP_PRECISION_MS = 50
 
+const TEXT = 'text/plain'
+
 /**
  * For Prometheus, with the token as everything else: `authorization: { credentials_file: …/admin.token }`.
  * @param {{ deck: Deck }} parts
+ * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
-export function metricsRouter ({ deck }) {
-  const router = Router({ caseSensitive: true })
+export function metricsResources ({ deck }) {
   /** @type {ReturnType<typeof createMetrics> | null} a cluster that nobody scrapes does without */
   let metrics = null
 
-  router.get('/metrics', async (_req, res) => {
-    metrics ??= createMetrics({ deck })
-    const { contentType, text } = await (await metrics)()
-    res.type(contentType).send(text)
-  })
-
-  router.all('/metrics', (req) => {
-    throw new DeckError('method-not-allowed', `${req.method} is not allowed here: expected GET, HEAD`, { details: { allow: 'GET, HEAD' } })
-  })
-
-  return router
+  return {
+    '/metrics': {
+      GET: operation({
+        name: 'getMetrics',
+        summary: 'All metrics, as Prometheus reads them',
+        role: 'viewer',
+        produces: [],
+        answer: { [TEXT]: z.string() },
+        async handle ({ res }) {
+          metrics ??= createMetrics({ deck })
+          const { contentType, text } = await (await metrics)()
+          res.type(contentType).send(text)
+          return undefined
+        }
+      })
+    }
+  }
 }
 
 /**

@@ -1,19 +1,40 @@
-import { Router } from 'express'
+import { z } from 'zod'
+import { operation } from '../api/endpoint.js'
+
+const TEXT = 'text/plain'
 
 /**
  * For load balancers and probes: public, and says nothing but yes or no.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot'> }} parts
+ * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
-export function healthRouter ({ deck }) {
-  const router = Router({ caseSensitive: true })
+export function probeResources ({ deck }) {
+  return {
+    '/healthz': {
+      GET: operation({
+        name: 'isAlive',
+        summary: 'Whether the master lives',
+        role: null,
+        produces: [],
+        answer: { [TEXT]: z.literal('ok\n') },
+        handle: ({ res }) => { res.type(TEXT).send('ok\n') }
+      })
+    },
 
-  router.get('/healthz', (_req, res) => { res.type('text/plain').send('ok\n') })
-
-  router.get('/readyz', (_req, res) => {
-    const { state, readyWorkers, desiredWorkers } = deck.snapshot()
-    const isReady = state === 'running' && readyWorkers >= desiredWorkers
-    res.status(isReady ? 200 : 503).type('text/plain').send(isReady ? 'ready\n' : 'not ready\n')
-  })
-
-  return router
+    '/readyz': {
+      GET: operation({
+        name: 'isReady',
+        summary: 'Whether every wanted worker is ready',
+        role: null,
+        produces: [],
+        answer: { [TEXT]: z.literal('ready\n') },
+        others: { 503: { [TEXT]: z.literal('not ready\n') } },
+        handle ({ res }) {
+          const { state, readyWorkers, desiredWorkers } = deck.snapshot()
+          const isReady = state === 'running' && readyWorkers >= desiredWorkers
+          res.status(isReady ? 200 : 503).type(TEXT).send(isReady ? 'ready\n' : 'not ready\n')
+        }
+      })
+    }
+  }
 }

@@ -1,14 +1,53 @@
 import { z } from 'zod'
+import { MAX_WORKERS } from '../config/options.js'
 import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
+import { RELEASE } from './releases.js'
+import { ROLLOUT, ROLLOUT_PROBLEMS } from './rollouts.js'
+import { SAMPLE } from './vitals.js'
+
+export const WORKER = z.strictObject({
+  id: NUMBER.nullable().describe('that of node:cluster, never used again; null: the slot waits for its next worker'),
+  slot: NUMBER,
+  pid: NUMBER.nullable(),
+  state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'backoff', 'held']),
+  release: RELEASE_NAME,
+  startedAt: TIME.nullable(),
+  readyAt: TIME.nullable(),
+  orphan: z.boolean().describe('another master has started it'),
+  drifted: z.boolean().describe('the files of its release had changed when it was started'),
+  restarts: COUNT.describe('of its slot, after workers that died'),
+  crashLooping: z.boolean(),
+  retryAt: TIME.nullable().describe('when a slot without a worker gets its next one'),
+  vitals: SAMPLE.extend({ requestsPerSecond: z.number().nullable() }).meta({ id: 'Vitals' }).nullable()
+}).meta({ id: 'Worker' })
+
+const UPGRADE = z.strictObject({ startedAt: TIME, actor: ACTOR, note: z.string().nullable() })
+
+export const STATUS = z.strictObject({
+  state: z.enum(['starting', 'running', 'stopping']),
+  desiredWorkers: COUNT,
+  readyWorkers: COUNT.describe('slots with a worker that is ready'),
+  release: RELEASE,
+  rollout: ROLLOUT.nullable().describe('the one that is running'),
+  upgrade: UPGRADE.nullable().describe('the change of masters that is under way'),
+  workers: z.array(WORKER),
+  master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT }),
+  app: z.strictObject({ entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
+  dispatch: z.enum(['shared', 'round-robin']),
+  history: z.strictObject({ problem: z.string().nullable().describe('why it cannot be written at the moment') }),
+  lastEventId: COUNT
+}).meta({ id: 'Status' })
 
 const SCALE_BODY = z.strictObject({
-  workers: z.int().min(1).max(256).describe('an integer from 1 to 256')
-})
+  workers: z.int().min(1).max(MAX_WORKERS).describe(`an integer from 1 to ${MAX_WORKERS}`)
+}).meta({ examples: [{ workers: 4 }] })
 
 const UPGRADE_BODY = z.strictObject({
   execPath: z.string().startsWith('/').max(4096).optional().describe('the absolute path of a node binary'),
   note: z.string().max(500).optional().describe('a text of at most 500 characters')
-})
+}).meta({ examples: [{ note: 'clusterdeck 1.4' }] })
 
 /**
  * The cluster as it is, and as it should be.
@@ -17,52 +56,114 @@ const UPGRADE_BODY = z.strictObject({
  */
 export function clusterResources ({ deck }) {
   return {
-    '/status': { GET: { handle: () => ({ body: deck.snapshot() }) } },
+    '/status': {
+      GET: operation({
+        name: 'getStatus',
+        summary: 'The whole cluster',
+        role: 'viewer',
+        cli: 'clusterdeck status',
+        answer: STATUS,
+        handle: () => ({ body: deck.snapshot() })
+      })
+    },
 
-    '/workers': { GET: { handle: () => ({ body: { items: deck.snapshot().workers } }) } },
+    '/workers': {
+      GET: operation({
+        name: 'listWorkers',
+        summary: 'Workers, and slots that wait for one',
+        role: 'viewer',
+        answer: listOf(WORKER),
+        handle: () => ({ body: { items: deck.snapshot().workers } })
+      })
+    },
 
-    '/workers/:id': { GET: { handle: ({ id }) => ({ body: findWorker(id) }) } },
+    '/workers/:id': {
+      GET: operation({
+        name: 'getWorker',
+        summary: 'One worker',
+        role: 'viewer',
+        problems: ['not-found'],
+        answer: WORKER,
+        handle: ({ id }) => ({ body: findWorker(id) })
+      })
+    },
 
     '/workers/:id/restart': {
-      POST: {
+      POST: operation({
+        name: 'restartWorker',
+        summary: 'Replaces one worker, new before old',
+        role: 'operator',
+        status: 202,
+        location: true,
+        problems: ['not-found', ...ROLLOUT_PROBLEMS],
+        answer: ROLLOUT,
         handle ({ id, auth }) {
           findWorker(id)
           const rollout = deck.dispatch({ type: 'restart-worker', worker: id, actor: auth.actor })
-          return { status: 202, headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
+          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
         }
-      }
+      })
     },
 
     '/workers/:id/kill': {
-      POST: {
+      POST: operation({
+        name: 'killWorker',
+        summary: 'Ends one worker by SIGKILL; the next one starts at once',
+        role: 'operator',
+        status: 202,
+        problems: ['not-found', 'stopping'],
+        answer: z.strictObject({ worker: NUMBER }),
         handle ({ id, auth }) {
           findWorker(id)
           deck.dispatch({ type: 'kill-worker', worker: id, actor: auth.actor })
-          return { status: 202, body: { worker: id } }
+          return { body: { worker: id } }
         }
-      }
+      })
     },
 
     '/scale': {
-      PUT: {
+      PUT: operation({
+        name: 'setScale',
+        summary: 'Sets how many workers should run',
+        role: 'operator',
+        cli: 'clusterdeck scale 4',
         body: SCALE_BODY,
+        problems: [...ROLLOUT_PROBLEMS],
+        answer: z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' }),
         handle: ({ body, auth }) => ({ body: deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor }) })
-      }
+      })
     },
 
     '/upgrade': {
-      POST: {
+      POST: operation({
+        name: 'upgradeMaster',
+        summary: 'Changes to another master, and to another node, without a gap',
+        description: '`status.upgrade` is null again when it is over; the history tells how it ended.',
+        role: 'admin',
+        cli: 'clusterdeck upgrade',
         body: UPGRADE_BODY,
+        status: 202,
+        problems: [...ROLLOUT_PROBLEMS, 'not-possible'],
+        answer: UPGRADE,
         handle ({ body: { execPath = null, note = null }, auth }) {
           // It names a program to run.
           if (auth.via !== 'token') throw new DeckError('forbidden', 'An upgrade requires the token, not a session')
-          return { status: 202, body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
+          return { body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
         }
-      }
+      })
     },
 
     '/stop': {
-      POST: { handle: ({ auth }) => ({ status: 202, body: deck.dispatch({ type: 'stop', actor: auth.actor }) }) }
+      POST: operation({
+        name: 'stopMaster',
+        summary: 'Drains all workers and ends the master',
+        role: 'admin',
+        cli: 'clusterdeck stop',
+        status: 202,
+        problems: ['stopping'],
+        answer: z.strictObject({ state: z.literal('stopping') }),
+        handle: ({ auth }) => ({ body: deck.dispatch({ type: 'stop', actor: auth.actor }) })
+      })
     }
   }
 

@@ -2,14 +2,35 @@ import { createReadStream, statSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
 
 const MAX_PROFILE_MS = 60_000
 const BINARY = 'application/octet-stream'
 
+const KINDS = /** @type {const} */ (['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report'])
+
+const DIAGNOSTICS = z.strictObject({
+  id: NUMBER,
+  kind: z.enum(KINDS),
+  worker: NUMBER,
+  slot: NUMBER,
+  pid: NUMBER,
+  release: RELEASE_NAME,
+  state: z.enum(['running', 'done', 'failed']),
+  durationMs: COUNT.nullable().describe('of a CPU profile'),
+  actor: ACTOR,
+  startedAt: TIME,
+  finishedAt: TIME.nullable(),
+  bytes: COUNT.nullable().describe('of its file'),
+  error: z.string().nullable(),
+  warning: z.string().nullable().describe('what its file may hold')
+}).meta({ id: 'Diagnostics' })
+
 const START_BODY = z.strictObject({
-  kind: z.enum(['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report']).describe('"cpu-profile", "heap-snapshot", "heap-statistics" or "report"'),
+  kind: z.enum(KINDS).describe('"cpu-profile", "heap-snapshot", "heap-statistics" or "report"'),
   durationMs: z.int().min(100).max(MAX_PROFILE_MS).optional().describe(`an integer from 100 to ${MAX_PROFILE_MS}: how long to profile`)
-})
+}).meta({ examples: [{ kind: 'cpu-profile', durationMs: 10_000 }] })
 
 /**
  * A look into one worker, and the files that come of it.
@@ -19,30 +40,64 @@ const START_BODY = z.strictObject({
 export function diagnosticsResources ({ deck }) {
   return {
     '/workers/:id/diagnostics': {
-      POST: {
+      POST: operation({
+        name: 'startDiagnostics',
+        summary: 'Looks into one worker',
+        role: 'operator',
+        cli: 'clusterdeck diagnose 3 --cpu',
         body: START_BODY,
+        status: 202,
+        location: true,
+        problems: ['not-found', 'not-possible', 'diagnostics-running', 'data-dir-unusable'],
+        answer: DIAGNOSTICS,
         handle ({ id, body, auth }) {
           const item = deck.diagnostics.start({ worker: id, kind: body.kind, durationMs: body.durationMs, actor: auth.actor })
-          return { status: 202, headers: { Location: `/api/v1/diagnostics/${item.id}` }, body: item }
+          return { headers: { Location: `/api/v1/diagnostics/${item.id}` }, body: item }
         }
-      }
+      })
     },
 
-    '/diagnostics': { GET: { handle: () => ({ body: { items: deck.diagnostics.list() } }) } },
+    '/diagnostics': {
+      GET: operation({
+        name: 'listDiagnostics',
+        summary: 'Diagnostics, newest first',
+        role: 'viewer',
+        answer: listOf(DIAGNOSTICS),
+        handle: () => ({ body: { items: deck.diagnostics.list() } })
+      })
+    },
 
     '/diagnostics/:id': {
-      GET: { handle: ({ id }) => ({ body: find(id) }) },
-      DELETE: {
+      GET: operation({
+        name: 'getDiagnostics',
+        summary: 'One of the diagnostics',
+        role: 'viewer',
+        problems: ['not-found'],
+        answer: DIAGNOSTICS,
+        handle: ({ id }) => ({ body: find(id) })
+      }),
+      DELETE: operation({
+        name: 'deleteDiagnostics',
+        summary: 'Removes diagnostics and their file',
+        role: 'admin',
+        problems: ['not-found', 'diagnostics-running'],
+        answer: z.strictObject({}),
         handle ({ id, auth }) {
           deck.diagnostics.remove(id, auth.actor)
           return { body: {} }
         }
-      }
+      })
     },
 
     '/diagnostics/:id/file': {
-      GET: {
+      GET: operation({
+        name: 'getDiagnosticsFile',
+        summary: 'The file of diagnostics, once they are done',
+        description: 'A heap snapshot holds everything that the app has in memory.',
+        role: 'admin',
         produces: [BINARY, 'application/json'],
+        problems: ['not-found'],
+        answer: { [BINARY]: z.file() },
         async handle ({ id, req, res, auth }) {
           const item = find(id)
           const found = deck.diagnostics.file(id, auth.actor)
@@ -54,7 +109,7 @@ export function diagnosticsResources ({ deck }) {
           else await pipeline(createReadStream(found.file), res).catch(() => res.destroy())
           return undefined
         }
-      }
+      })
     }
   }
 

@@ -3,29 +3,50 @@ import { DeckError } from '../errors.js'
 import { NO_BODY, NO_QUERY, parseBody, parseId, parseQuery } from './input.js'
 
 /**
- * One call of the API, told as data: what it takes and what it does. Everything that can be wrong with a request is
- * answered before `handle` runs, so nothing that is refused changes anything.
+ * One operation of the API, told as data: who may ask for it, what it takes, what it does and what it answers. Everything
+ * that can be wrong with a request is answered before `handle` runs, so nothing that is refused changes anything.
  * @typedef {import('express').Request} Request
  * @typedef {import('express').Response} Response
+ * @typedef {import('zod').ZodType} Schema
+ * @typedef {'GET' | 'POST' | 'PUT' | 'DELETE'} Method
+ */
+
+/**
+ * @template [Q=any] @template [B=any]
  * @typedef {object} Call
  * @property {Request} req
  * @property {Response} res
  * @property {import('../admin/guard.js').Auth} auth
  * @property {number} id  of a path with `:id`, else 0
- * @property {Record<string, any>} query
- * @property {Record<string, any>} body
+ * @property {Q} query
+ * @property {B} body
  * @property {string} type  the one of `produces` that the caller wants most
- *
- * @typedef {{ status?: number, headers?: Record<string, string>, body: unknown }} Reply
- *
- * @typedef {object} Endpoint
- * @property {import('zod').ZodObject} [query]
- * @property {import('zod').ZodObject} [body]
- * @property {string[]} [produces]  media types, the preferred one first; JSON unless said otherwise
- * @property {(call: Call) => Reply | undefined | Promise<Reply | undefined>} handle  undefined: it has answered itself
- *
- * @typedef {Partial<Record<'GET' | 'POST' | 'PUT' | 'DELETE', Endpoint>>} Resource
  */
+
+/** @typedef {{ headers?: Record<string, string>, body: unknown }} Reply */
+
+/**
+ * @template {import('zod').ZodObject} [Q=any] @template {import('zod').ZodObject} [B=any]
+ * @typedef {object} Operation
+ * @property {string} name  of the method that a generated client has for it
+ * @property {string} summary
+ * @property {string} [description]  Markdown
+ * @property {'viewer' | 'operator' | 'admin' | null} role  the least one that may ask for it; null: anybody
+ * @property {string | Record<string, string>} [cli]  the same on the command line
+ * @property {Record<string, Schema>} [path]  its parameters other than `id`
+ * @property {Record<string, Schema>} [headers]  that it reads
+ * @property {Q} [query]
+ * @property {B} [body]
+ * @property {number} [status]  of its answer, 200 unless said otherwise
+ * @property {boolean} [location]  whether its answer says where what it has made is
+ * @property {string[]} [produces]  media types, the preferred one first; JSON unless said otherwise. None: always the same, whatever a caller accepts
+ * @property {Schema | Record<string, Schema>} answer  by media type, where it is not JSON alone
+ * @property {Record<number, Record<string, Schema>>} [others]  answers with another status, by media type
+ * @property {readonly import('../errors.js').ErrorCode[]} [problems]  beside those that any operation may have
+ * @property {(call: Call<import('zod').infer<Q>, import('zod').infer<B>>) => Reply | undefined | Promise<Reply | undefined>} handle  undefined: it has answered itself
+ */
+
+/** @typedef {Partial<Record<Method, Operation>>} Resource */
 
 const JSON_TYPE = 'application/json'
 const BODY_LIMIT_BYTES = 64 * 1024
@@ -34,62 +55,68 @@ const BODY_LIMIT_BYTES = 64 * 1024
 const readJson = express.json({ limit: BODY_LIMIT_BYTES, strict: false, inflate: false, type: JSON_TYPE })
 
 /**
- * @param {Record<string, Resource>} resources  by path
- * @returns {Router}
+ * Only for its types: `handle` gets what `query` and `body` describe.
+ * @template {import('zod').ZodObject} Q @template {import('zod').ZodObject} B
+ * @param {Operation<Q, B>} operation
+ * @returns {Operation}
  */
-export function createApi (resources) {
+export function operation (operation) {
+  return operation
+}
+
+/** @param {import('./openapi.js').Mount['groups']} groups @returns {Router} */
+export function routeOperations (groups) {
   const router = Router({ caseSensitive: true })
-  for (const [path, resource] of Object.entries(resources)) {
+  for (const [path, resource] of Object.values(groups).flatMap(({ resources }) => Object.entries(resources))) {
     router.all(path, (req, res) => answer(resource, req, res))
   }
-  router.use((req) => { throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
   return router
 }
 
 /** @param {Resource} resource @param {Request} req @param {Response} res */
 async function answer (resource, req, res) {
-  const endpoint = endpointFor(resource, req.method)
+  const operation = operationFor(resource, req.method)
   const call = {
     req,
     res,
     auth: req.auth,
     id: req.params.id === undefined ? 0 : parseId(req.params.id),
-    query: parseQuery(endpoint.query ?? NO_QUERY, req.url),
-    type: negotiate(req, endpoint.produces ?? [JSON_TYPE]),
-    body: await bodyOf(endpoint, req, res)
+    query: parseQuery(operation.query ?? NO_QUERY, req.url),
+    type: negotiate(req, operation.produces ?? [JSON_TYPE]),
+    body: await bodyOf(operation, req, res)
   }
-  const reply = await endpoint.handle(/** @type {Call} */ (call))
+  const reply = await operation.handle(/** @type {Call} */ (call))
   if (!reply || res.destroyed) return
-  res.status(reply.status ?? 200).set(reply.headers ?? {}).json(reply.body)
+  res.status(operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
 }
 
-/** @param {Resource} resource @param {string} method @returns {Endpoint} */
-function endpointFor (resource, method) {
-  const name = method === 'HEAD' ? 'GET' : method
-  const endpoint = resource[/** @type {keyof Resource} */ (name)]
-  if (endpoint) return endpoint
+/** @param {Resource} resource @param {string} method @returns {Operation} */
+function operationFor (resource, method) {
+  const operation = resource[/** @type {Method} */ (method === 'HEAD' ? 'GET' : method)]
+  if (operation) return operation
   const allow = Object.keys(resource).flatMap((known) => known === 'GET' ? ['GET', 'HEAD'] : [known]).join(', ')
   throw new DeckError('method-not-allowed', `${method} is not allowed here: expected ${allow}`, { details: { allow } })
 }
 
 /** @param {Request} req @param {string[]} produces */
 function negotiate (req, produces) {
+  if (produces.length === 0) return ''
   const type = req.accepts(produces)
   if (type) return type
   throw new DeckError('not-acceptable', `Accept: expected ${produces.join(' or ')}, received ${JSON.stringify(String(req.headers.accept).slice(0, 100))}`)
 }
 
-/** @param {Endpoint} endpoint @param {Request} req @param {Response} res */
-async function bodyOf (endpoint, req, res) {
+/** @param {Operation} operation @param {Request} req @param {Response} res */
+async function bodyOf (operation, req, res) {
   if (req.method === 'GET' || req.method === 'HEAD') return {}
-  if (!hasBody(req)) return parseBody(endpoint.body ?? NO_BODY, {})
+  if (!hasBody(req)) return parseBody(operation.body ?? NO_BODY, {})
   if (!req.is(JSON_TYPE)) {
     throw new DeckError('unsupported-media-type', `Content-Type: expected ${JSON_TYPE}, received ${JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))}`)
   }
   await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
     readJson(req, res, (/** @type {unknown} */ error) => error ? reject(error) : resolve())
   }))
-  return parseBody(endpoint.body ?? NO_BODY, req.body)
+  return parseBody(operation.body ?? NO_BODY, req.body)
 }
 
 function hasBody (/** @type {Request} */ { headers }) {

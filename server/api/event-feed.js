@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { z } from 'zod'
 import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
 import { EVENT_STREAM, openStream } from './server-sent-events.js'
 
 /**
@@ -22,8 +24,15 @@ const MAX_UNSENT_BYTES = 1024 * 1024
 export function eventFeedResources ({ deck, history }, stream) {
   return {
     '/events/stream': {
-      GET: {
+      GET: operation({
+        name: 'followEvents',
+        summary: 'Events as they happen, as server-sent events with ids',
+        description: 'Each `data` is an Event. `Last-Event-ID` goes on where a reader has stopped.',
+        role: 'viewer',
+        headers: { 'Last-Event-ID': z.string().regex(/^\d{0,15}$/).optional().describe('the id of the last event that was read') },
+        problems: ['invalid-id'],
         produces: [EVENT_STREAM],
+        answer: { [EVENT_STREAM]: z.string() },
         async handle (call) {
           const after = lastEventId(call.req.headers['last-event-id'])
           const feed = openFeed(call)
@@ -31,7 +40,7 @@ export function eventFeedResources ({ deck, history }, stream) {
           feed.goLive()
           return undefined
         }
-      }
+      })
     }
   }
 

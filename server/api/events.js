@@ -1,8 +1,30 @@
 import { z } from 'zod'
+import { CAUSES, EVENT_TYPES } from '../events/kinds.js'
 import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { CSV_TYPE, NDJSON_TYPE, sendExport } from './export.js'
 import { eventFilters, paging } from './filters.js'
 import { fullPage } from './full-page.js'
+
+/** A fact about the cluster. */
+export const EVENT = z.strictObject({
+  id: NUMBER.describe('ascending without reuse, over all masters of one data folder'),
+  at: TIME,
+  type: z.enum(EVENT_TYPES),
+  cause: z.enum(CAUSES).nullable(),
+  slot: NUMBER.nullable(),
+  worker: NUMBER.nullable(),
+  pid: NUMBER.nullable(),
+  release: RELEASE_NAME.nullable(),
+  rollout: NUMBER.nullable(),
+  actor: ACTOR.nullable(),
+  code: z.int().nullable(),
+  signal: z.string().nullable(),
+  uptimeMs: COUNT.nullable(),
+  message: z.string().nullable().describe('one sentence for people'),
+  detail: z.record(z.string(), z.any()).nullable()
+}).meta({ id: 'Event' })
 
 /**
  * @param {object} parts
@@ -16,17 +38,32 @@ export function eventResources ({ history, now, log }) {
 
   return {
     '/events': {
-      GET: {
+      GET: operation({
+        name: 'listEvents',
+        summary: 'The history, newest first',
+        description: 'As JSON a page; as CSV or NDJSON all that matches, or `limit` of it.',
+        role: 'viewer',
+        cli: 'clusterdeck history',
         query: listQuery,
         produces: ['application/json', CSV_TYPE, NDJSON_TYPE],
+        answer: { 'application/json': pageOf(EVENT), [CSV_TYPE]: z.string(), [NDJSON_TYPE]: z.string().describe('an Event in each line') },
         handle ({ query, type, req, res }) {
           if (type === 'application/json') return fullPage(history, query).then((body) => ({ body }))
           return sendExport({ history, query, type, req, res, log })
         }
-      }
+      })
     },
 
-    '/events/:id': { GET: { handle: ({ id }) => ({ body: findEvent(id) }) } }
+    '/events/:id': {
+      GET: operation({
+        name: 'getEvent',
+        summary: 'One event',
+        role: 'viewer',
+        problems: ['not-found'],
+        answer: EVENT,
+        handle: ({ id }) => ({ body: findEvent(id) })
+      })
+    }
   }
 
   function findEvent (/** @type {number} */ id) {

@@ -88,7 +88,8 @@ export function parseId (text) {
 /** @param {number} min @param {number} max */
 export function integerParam (min, max) {
   const expected = max === Number.MAX_SAFE_INTEGER ? 'a positive integer' : `an integer from ${min} to ${max}`
-  return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional().describe(expected)
+  return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional()
+    .meta({ description: expected, as: { type: 'integer', minimum: min, ...(max < Number.MAX_SAFE_INTEGER && { maximum: max }) } })
 }
 
 /** @param {string} expected @param {RegExp} pattern */
@@ -99,13 +100,13 @@ export function textParam (expected, pattern) {
 /** @param {number} maxMs  a length of time such as `30s`, read as ms */
 export function durationParam (maxMs) {
   return z.string().transform(readBy(parseDuration)).pipe(z.int().min(0).max(maxMs)).optional()
-    .describe(`a duration such as 30s, at most ${maxMs / 60_000}m`)
+    .meta({ description: `a duration such as 30s, at most ${maxMs / 60_000}m`, as: { type: 'string', pattern: '^[1-9]\\d?s$', examples: ['30s'] } })
 }
 
 /** @param {() => number} now  a time as ISO 8601, or as how long ago it was; read as ms since the epoch */
 export function timeParam (now) {
   return z.string().transform(readBy((text) => parseTime(text, now))).optional()
-    .describe('an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d')
+    .meta({ description: 'an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d', as: { type: 'string', anyOf: [{ format: 'date-time' }, { pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$' }], examples: ['2h'] } })
 }
 
 /** @param {string} text @param {() => number} now @returns {number | null} */
@@ -142,7 +143,8 @@ function flawsOf (schema, input, { issues }) {
 /** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: any }} issue `params.expected`: what a check across fields expects */
 function expectation (schema, { path, message, params }) {
   if (path.length === 0) return 'a JSON object'
-  return params?.expected ?? fieldAt(schema, path, { isBare: false })?.description ?? message
+  const field = fieldAt(schema, path, { isBare: false })
+  return params?.expected ?? field?.meta()?.expected ?? field?.description ?? message
 }
 
 /** @param {any} schema @param {PropertyKey[]} path @param {{ isBare?: boolean }} [how] `isBare`: without what makes it optional */

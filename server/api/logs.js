@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { listOf, NUMBER } from './fields.js'
 import { integerParam } from './input.js'
-import { MAX_LINES, SELECTION, formatPlaces, lastLines, parsePlaces, selectedLogs } from './log-lines.js'
+import { MAX_LINES, SELECTION, STREAMS, formatPlaces, lastLines, parsePlaces, selectedLogs } from './log-lines.js'
 import { EVENT_STREAM, openStream } from './server-sent-events.js'
 
 /**
@@ -9,6 +11,9 @@ import { EVENT_STREAM, openStream } from './server-sent-events.js'
  * @typedef {import('./log-lines.js').Log} Log
  * @typedef {import('./log-lines.js').Selection} Selection
  */
+
+/** One line of a worker's output. */
+const LINE = z.strictObject({ slot: NUMBER, stream: z.enum(STREAMS), text: z.string() }).meta({ id: 'LogLine' })
 
 const NDJSON_TYPE = 'application/x-ndjson'
 const TICK_MS = 100
@@ -30,9 +35,15 @@ const MAX_UNSENT_BYTES = 256 * 1024
 export function logResources ({ deck: { logs } }, stream) {
   return {
     '/logs': {
-      GET: {
+      GET: operation({
+        name: 'listLogLines',
+        summary: 'The last lines of the workers\' output',
+        role: 'viewer',
+        cli: 'clusterdeck logs',
         query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES) }),
         produces: ['application/json', NDJSON_TYPE],
+        problems: ['not-found'],
+        answer: { 'application/json': listOf(LINE), [NDJSON_TYPE]: z.string().describe('a LogLine in each line') },
         async handle ({ query, type, res }) {
           const items = (await lastLines(logs, query)).flatMap(({ entries }) => entries)
           if (type === 'application/json') return { body: { items } }
@@ -40,11 +51,19 @@ export function logResources ({ deck: { logs } }, stream) {
           res.end(items.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
           return undefined
         }
-      }
+      })
     },
 
     '/logs/stream': {
-      GET: {
+      GET: operation({
+        name: 'followLogLines',
+        summary: 'The workers\' output as it is written, as server-sent events',
+        description: 'Each `data` is a LogLine; the ids are places in the logs, from which `Last-Event-ID` or `from` go on. For a reader that is too slow lines are left out, and an event `dropped` says how many bytes.',
+        role: 'viewer',
+        cli: 'clusterdeck logs --follow',
+        headers: { 'Last-Event-ID': z.string().optional().describe('the id of the last event that was read') },
+        problems: ['not-found'],
+        answer: { [EVENT_STREAM]: z.string() },
         query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES), from: z.string().optional() }),
         produces: [EVENT_STREAM],
         async handle (call) {
@@ -54,7 +73,7 @@ export function logResources ({ deck: { logs } }, stream) {
           follow(call, { places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
           return undefined
         }
-      }
+      })
     }
   }
 

@@ -1,6 +1,51 @@
+import { z } from 'zod'
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { ACTOR, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { PAGE_QUERY } from './filters.js'
+
+const DIGEST = z.string().describe('sha256:…')
+
+/** Code that workers run, as the status shows it. */
+export const RELEASE = z.strictObject({
+  id: RELEASE_NAME,
+  entry: z.string().describe('the absolute path of the main file'),
+  path: z.string().describe('the folder of the code'),
+  createdAt: TIME,
+  mode: z.enum(['live', 'symlink', 'path', 'snapshot']).describe('what it pins').optional(),
+  cwd: z.string().optional(),
+  calledAs: z.string().describe('what its workers see as their entry, where that is a symbolic link').optional(),
+  source: z.string().nullable().describe('of a snapshot: the folder that was copied').optional(),
+  package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
+  git: z.strictObject({ commit: z.string(), branch: z.string().nullable(), isDirty: z.boolean().nullable() }).nullable().optional(),
+  lockFile: DIGEST.nullable().optional(),
+  environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) }).describe('of the variables that the configuration sets; never their values').optional(),
+  arguments: z.strictObject({ digest: DIGEST }).optional(),
+  changed: z.strictObject({
+    from: RELEASE_NAME,
+    environment: z.array(z.string()).describe('names of variables'),
+    arguments: z.boolean(),
+    package: z.boolean(),
+    commit: z.boolean(),
+    lockFile: z.boolean(),
+    mode: z.boolean(),
+    folder: z.boolean(),
+    entry: z.boolean()
+  }).nullable().describe('what differs from the release before').optional(),
+  createdBy: ACTOR.optional(),
+  note: z.string().nullable().optional(),
+  environmentChanged: z.boolean().describe('its workers get other variables than when it was deployed').optional()
+}).meta({ id: 'Release' })
+
+const KEPT_RELEASE = RELEASE.extend({
+  outcome: z.enum(['succeeded', 'failed', 'rolled-back']).nullable().describe('of its deploy; null: that is not over'),
+  rollout: NUMBER.nullable().describe('the one that has brought it'),
+  deployedAt: TIME.nullable(),
+  inUse: z.boolean().describe('a worker runs it, or would come back on it')
+}).meta({ id: 'KeptRelease' })
+
+const RELEASE_PARAMETER = { release: RELEASE_NAME.describe('a release such as r12') }
 
 /**
  * @param {{ deck: Pick<import('../deck.js').Deck, 'releases'> }} parts
@@ -8,8 +53,28 @@ import { PAGE_QUERY } from './filters.js'
  */
 export function releaseResources ({ deck }) {
   return {
-    '/releases': { GET: { query: PAGE_QUERY, handle: ({ query }) => ({ body: deck.releases.list(query) }) } },
-    '/releases/:release': { GET: { handle: ({ req }) => ({ body: deck.releases.get(parseRelease(String(req.params.release))) }) } }
+    '/releases': {
+      GET: operation({
+        name: 'listReleases',
+        summary: 'Releases, newest first',
+        role: 'viewer',
+        query: PAGE_QUERY,
+        answer: pageOf(KEPT_RELEASE),
+        handle: ({ query }) => ({ body: deck.releases.list(query) })
+      })
+    },
+
+    '/releases/:release': {
+      GET: operation({
+        name: 'getRelease',
+        summary: 'One release',
+        role: 'viewer',
+        path: RELEASE_PARAMETER,
+        problems: ['not-found'],
+        answer: KEPT_RELEASE,
+        handle: ({ req }) => ({ body: deck.releases.get(parseRelease(String(req.params.release))) })
+      })
+    }
   }
 }
 

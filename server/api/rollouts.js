@@ -3,12 +3,73 @@ import { DeckError } from '../errors.js'
 import { STRATEGY } from '../config/options.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { STEERING } from '../config/steering.js'
+import { operation } from './endpoint.js'
+import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { PAGE_QUERY } from './filters.js'
 import { durationParam } from './input.js'
 
 /** @typedef {import('../deck.js').RolloutView} RolloutView */
 
 const MAX_WAIT_MS = 5 * 60_000
+
+const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.number().nullable(), p99Ms: z.number().nullable() })
+
+const VERDICT = z.strictObject({
+  at: TIME,
+  passed: z.boolean().nullable().describe('null: there is too little to say'),
+  isFinal: z.boolean(),
+  message: z.string(),
+  fresh: FIGURES.describe('of the new workers'),
+  old: FIGURES.describe('of those that they are compared with')
+})
+
+const STEP = z.strictObject({
+  slot: NUMBER,
+  state: z.enum(['pending', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
+  oldWorker: NUMBER.nullable(),
+  newWorker: NUMBER.nullable(),
+  from: RELEASE_NAME.describe('to which this slot goes back'),
+  isCanary: z.boolean(),
+  startedAt: TIME.nullable(),
+  finishedAt: TIME.nullable()
+})
+
+const USED_STRATEGY = z.strictObject({
+  surge: NUMBER,
+  minReadyMs: COUNT,
+  canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
+  limits: z.strictObject({ crashes: COUNT, errorRate: z.number(), p99Ratio: z.number(), minRequests: COUNT, readyTimeoutMs: COUNT.optional() }),
+  progressDeadlineMs: COUNT,
+  onFailure: z.enum(['rollback', 'hold']),
+  guardMs: COUNT.optional()
+})
+
+/** One replacement of workers by new ones. */
+export const ROLLOUT = z.strictObject({
+  id: NUMBER,
+  kind: z.enum(['restart', 'deploy', 'rollback']),
+  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'aborting', 'succeeded', 'rolled-back', 'failed']),
+  pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable(),
+  isHeld: z.boolean().describe('it waits for a person'),
+  done: z.boolean(),
+  from: RELEASE_NAME,
+  to: RELEASE_NAME.nullable().describe('null: it is not prepared yet'),
+  actor: ACTOR,
+  note: z.string().nullable(),
+  strategy: USED_STRATEGY,
+  crashes: COUNT.describe('of workers of the new release'),
+  verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
+  canaryEndsAt: TIME.nullable(),
+  startedAt: TIME,
+  finishedAt: TIME.nullable(),
+  reason: z.string().nullable().describe('why it has not succeeded'),
+  warnings: z.array(z.string()),
+  progress: z.strictObject({ total: COUNT, replaced: COUNT }),
+  steps: z.array(STEP)
+}).meta({ id: 'Rollout' })
+
+/** What keeps a rollout from being begun. */
+export const ROLLOUT_PROBLEMS = /** @type {const} */ (['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
@@ -21,6 +82,27 @@ const ROLLOUT_BODY = z.strictObject({
   for (const [key, isMisplaced] of Object.entries(misplaced)) {
     if (isMisplaced) context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
   }
+}).meta({
+  examples: [{ kind: 'deploy', note: 'faster totals' }],
+  allOf: [
+    onlyWith('release', 'rollback'),
+    onlyWith('path', 'deploy'),
+    { anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { not: { required: ['strategy'] } }] }
+  ]
+})
+
+/** As JSON Schema. @param {string} field @param {string} kind */
+function onlyWith (field, kind) {
+  return { anyOf: [{ properties: { kind: { const: kind } } }, { not: { required: [field] } }] }
+}
+
+/** @type {Readonly<Record<import('../config/steering.js').Steering, string>>} */
+const STEERING_SUMMARIES = Object.freeze({
+  pause: 'Begins no further step until it is resumed',
+  resume: 'Goes on after a pause',
+  abort: 'Takes back what it has replaced',
+  promote: 'Ends the canary\'s trial as passed',
+  retry: 'Tries a step again that has failed'
 })
 
 const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
@@ -36,39 +118,65 @@ const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 export function rolloutResources ({ deck, history, timers, closing }) {
   return {
     '/rollouts': {
-      GET: { query: PAGE_QUERY, handle: ({ query }) => ({ body: history.rollouts(query) }) },
-      POST: {
+      GET: operation({
+        name: 'listRollouts',
+        summary: 'Rollouts, newest first',
+        role: 'viewer',
+        query: PAGE_QUERY,
+        answer: pageOf(ROLLOUT),
+        handle: ({ query }) => ({ body: history.rollouts(query) })
+      }),
+      POST: operation({
+        name: 'startRollout',
+        summary: 'Restarts all, deploys or rolls back',
+        description: '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` is what `rollout.*` says, for this one.',
+        role: 'operator',
+        cli: { restart: 'clusterdeck restart', deploy: 'clusterdeck deploy', rollback: 'clusterdeck rollback' },
         body: ROLLOUT_BODY,
+        status: 202,
+        location: true,
+        problems: [...ROLLOUT_PROBLEMS, 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config'],
+        answer: ROLLOUT,
         async handle ({ body, auth }) {
           const command = { ...body, actor: auth.actor }
-          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', kind: body.kind, ...command })
-          return { status: 202, headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
+          const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
+          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
         }
-      }
+      })
     },
 
     ...Object.fromEntries(STEERING.map((type) => [`/rollouts/:id/${type}`, { POST: steering(type) }])),
 
     '/rollouts/:id': {
-      GET: {
+      GET: operation({
+        name: 'getRollout',
+        summary: 'One rollout; with wait once it is done, or the time is up',
+        role: 'viewer',
         query: ONE_QUERY,
+        problems: ['not-found'],
+        answer: ROLLOUT,
         async handle ({ id, query, req, res }) {
           const rollout = findRollout(id)
           if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: rollout }
           return { body: await untilDone(id, query.wait, res) ?? findRollout(id) }
         }
-      }
+      })
     }
   }
 
-  /** @param {import('../config/steering.js').Steering} type @returns {import('./endpoint.js').Endpoint} */
+  /** @param {import('../config/steering.js').Steering} type @returns {import('./endpoint.js').Operation} */
   function steering (type) {
-    return {
+    return operation({
+      name: `${type}Rollout`,
+      summary: STEERING_SUMMARIES[type],
+      role: 'operator',
+      problems: ['not-found', 'rollout-ended', 'rollout-state', 'stopping'],
+      answer: ROLLOUT,
       handle ({ id, auth }) {
         findRollout(id)
         return { body: deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id) }
       }
-    }
+    })
   }
 
   // One that an earlier master left behind never gets done: there is nothing to wait for.

@@ -1,4 +1,7 @@
+import { z } from 'zod'
 import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { TIME } from './fields.js'
 import { schemeOf } from './scheme.js'
 
 /**
@@ -10,15 +13,21 @@ import { schemeOf } from './scheme.js'
 export function signInLinkResources ({ links }) {
   return {
     '/sign-in-links': {
-      POST: {
+      POST: operation({
+        name: 'createSignInLink',
+        summary: 'A one-time sign-in link',
+        role: 'admin',
+        cli: 'clusterdeck open',
+        status: 201,
+        answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
         handle ({ auth, req }) {
           if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links require the token, not a session')
           const { code, expiresAt } = links.create()
           // The name that the caller used is one that the caller can reach, and the guard has checked it.
           const url = `${schemeOf(req)}://${req.headers.host}/sign-in?code=${code}`
-          return { status: 201, body: { url, expiresAt: new Date(expiresAt).toISOString() } }
+          return { body: { url, expiresAt: new Date(expiresAt).toISOString() } }
         }
-      }
+      })
     }
   }
 }

@@ -1,5 +1,8 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
+import { COLUMNS } from '../vitals/columns.js'
+import { operation } from './endpoint.js'
+import { NUMBER, TIME } from './fields.js'
 import { timeParam } from './input.js'
 
 const SECOND_MS = 1000
@@ -12,6 +15,25 @@ const STEPS = Object.freeze([
   { name: '10s', stepMs: 10 * SECOND_MS, keptMs: 24 * HOUR_MS, rangeMs: 4 * HOUR_MS },
   { name: '1m', stepMs: MINUTE_MS, keptMs: Infinity, rangeMs: Infinity }
 ])
+/** How a worker was in one second; null where nothing is known. */
+export const SAMPLE = z.strictObject({
+  at: TIME,
+  ...Object.fromEntries(COLUMNS.map(({ name }) => [name, z.number().nullable()]))
+}).meta({ id: 'Sample' })
+
+const VALUES = z.record(z.string(), z.array(z.number().nullable())).describe('by name of the column; null where nothing is known')
+
+const SERIES = z.strictObject({
+  step: z.enum(['1s', '10s', '1m']),
+  stepMs: NUMBER,
+  since: TIME,
+  until: TIME,
+  time: z.array(z.int()).describe('where each step begins, in seconds since the epoch'),
+  cluster: VALUES,
+  slots: z.array(z.strictObject({ slot: NUMBER, columns: VALUES })),
+  next: TIME.nullable().describe('from where to ask again, where this was too much for one answer')
+}).meta({ id: 'Series' })
+
 const DEFAULT_RANGE_MS = 15 * MINUTE_MS
 // The clock goes on between the moment in which somebody asks for the last 15 minutes and the look at it here.
 const TOLERANCE_MS = 2 * SECOND_MS
@@ -24,7 +46,12 @@ const TOLERANCE_MS = 2 * SECOND_MS
 export function vitalsResources ({ deck, now }) {
   return {
     '/vitals': {
-      GET: {
+      GET: operation({
+        name: 'getVitals',
+        summary: 'The vitals of the workers over time, as columns',
+        role: 'viewer',
+        problems: ['history-unavailable'],
+        answer: SERIES,
         query: z.strictObject({
           since: timeParam(now),
           until: timeParam(now),
@@ -34,7 +61,7 @@ export function vitalsResources ({ deck, now }) {
           step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m')
         }),
         handle: ({ query }) => ({ body: read(query) })
-      }
+      })
     }
   }
 

@@ -269,6 +269,7 @@ export const STRATEGY = (() => {
 /** @param {any} schema @returns {any} every field optional, without its default, described by what it expects */
 function asWish (schema) {
   const bare = unwrapped(schema)
-  if (bare.def.type !== 'object') return bare.optional().describe(metaOf(schema).expected)
+  const { description, expected } = metaOf(schema) ?? {}
+  if (bare.def.type !== 'object') return bare.optional().meta({ description, expected })
   return z.strictObject(Object.fromEntries(Object.entries(bare.shape).map(([key, field]) => [key, asWish(field)]))).optional().describe('an object')
 }

@@ -1,8 +1,11 @@
 import { DeckError } from '../errors.js'
 import { createSlugs, manualIndex, manualPage, manualPages } from '../manual.js'
+import { operationsModel } from './operations.js'
 import { escapeHtml } from './html.js'
 
 const INDEX_TITLE = 'Manual'
+/** The one that goes on with all operations. */
+const API_PAGE = 'api'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
 /** A flag or a name is read in one piece. */
 const SHORT_CODE = /<code>([^<\n]{1,40})<\/code>/g
@@ -12,10 +15,10 @@ const rendered = new Map()
 
 /**
  * One page of the manual, or its index.
- * @param {{ name?: string, now: number }} parts
+ * @param {{ name?: string, now: number, describe?: () => import('../api/openapi.js').Json }} parts
  * @throws {DeckError} not-found
  */
-export async function docsModel ({ name, now }) {
+export async function docsModel ({ name, now, describe }) {
   const pages = manualPages()
   const markdown = name === undefined ? manualIndex() : manualPage(name)
   if (markdown === null) throw new DeckError('not-found', 'The manual has no such page')
@@ -26,6 +29,7 @@ export async function docsModel ({ name, now }) {
     pages,
     title: pages[place]?.title ?? INDEX_TITLE,
     html: await render(name ?? '', markdown),
+    api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,
     previous: pages[place - 1] ?? null,
     next: pages[place + 1] ?? null
   }

@@ -11,7 +11,7 @@ import { releaseModel } from './release-page.js'
  * The pages of the dashboard: where each is, what it shows, and what of it changes while somebody looks.
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'logs' | 'crashes' | 'releases'>} Deck
  * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'] }} Sources
- * @typedef {Sources & { params: URLSearchParams, id: string }} Asked  `id`: the last part of its path
+ * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI
  * @typedef {{ id: string, html: string }} Fragment
  */
 /**
@@ -49,7 +49,7 @@ export const PAGES = Object.freeze([
     follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked })
   },
   { path: '/logs', view: 'logs', model: ({ deck, params }) => logsModel({ logs: deck.logs, params }), hasFilters: true },
-  { path: '/docs{/:id}', view: 'docs', model: ({ id, now }) => docsModel({ name: id || undefined, now: now() }) }
+  { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])
 
 /**

@@ -21,15 +21,16 @@ const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['
  * @param {Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('./views.js').Views} parts.views
+ * @param {() => import('../api/openapi.js').Json} parts.describe the API, as OpenAPI
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {import('../admin/app.js').Log} [parts.log]
  */
-export function dashboardRouter ({ deck, history, views, now = Date.now, log = SILENT_LOG }) {
+export function dashboardRouter ({ deck, history, views, describe, now = Date.now, log = SILENT_LOG }) {
   const router = Router()
 
   for (const { path, view, model, hasFilters } of PAGES) {
     router.get(path, async (req, res) => {
-      const shown = await model({ deck, history, now, render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
+      const shown = await model({ deck, history, now, describe, render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
       if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
       res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), openCrashes: countOpen(deck.crashes), ...shown }))
     })

@@ -2,16 +2,6 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { marked } from 'marked'
-import { clusterResources } from '../../server/api/cluster.js'
-import { crashResources } from '../../server/api/crashes.js'
-import { diagnosticsResources } from '../../server/api/diagnostics.js'
-import { eventFeedResources } from '../../server/api/event-feed.js'
-import { eventResources } from '../../server/api/events.js'
-import { logResources } from '../../server/api/logs.js'
-import { releaseResources } from '../../server/api/releases.js'
-import { rolloutResources } from '../../server/api/rollouts.js'
-import { signInLinkResources } from '../../server/api/sign-in-links.js'
-import { vitalsResources } from '../../server/api/vitals.js'
 import { run } from '../../server/cli.js'
 import { OPTIONS } from '../../server/config/options.js'
 import { createSlugs, manualPages } from '../../server/manual.js'
@@ -68,23 +58,6 @@ test('every command and every flag is on the page of the command line', async ()
     const flags = new Set([...(await helpOf(command)).matchAll(/(?<=^ {2}(?:-\w, )?)--[a-z\d-]+/gm)].map(([flag]) => flag))
     for (const { flag } of OPTIONS) if (['start', 'systemd'].includes(command)) flags.delete(flag)
     for (const flag of flags) assert.match(text, new RegExp(`\`${flag}[ \`]`), `${command} ${flag}`)
-  }
-})
-
-test('every call of the API is on its page', () => {
-  const text = textOf(new URL('api.md', folder))
-  const parts = /** @type {any} */ ({ deck: {}, now: Date.now })
-  const resources = [clusterResources, crashResources, diagnosticsResources, eventFeedResources, eventResources, logResources, releaseResources, rolloutResources, signInLinkResources, vitalsResources]
-    .flatMap((make) => Object.entries(make(parts, parts)))
-  const calls = resources.flatMap(([path, resource]) => Object.keys(resource).map((method) => ({ method, path: path.replace(':release', ':id').replace(/:(\w+)/g, '{$1}') })))
-  assert.ok(calls.length > 30)
-  for (const { method, path } of calls) {
-    const verb = path.slice(path.lastIndexOf('/') + 1)
-    const siblings = path.slice(0, path.lastIndexOf('/'))
-    // A row names several verbs of one thing: `POST …/pause`, `resume`.
-    const isNamed = text.includes(`\`${method} /api/v1${path}\``) || text.includes(`\`${method} /api/v1${path}?`) ||
-      text.split('\n').some((row) => row.includes(`\`${method} /api/v1${siblings}/`) && row.includes(`\`${verb}\``))
-    assert.ok(isNamed, `${method} ${path}`)
   }
 })
 

@@ -1,0 +1,21 @@
+// Buttons that copy the text beside them.
+import { showToast } from './toasts.js'
+
+document.addEventListener('click', async ({ target }) => {
+  const button = /** @type {HTMLElement} */ (target).closest('[data-copy]')
+  if (!button) return
+  const text = button.parentElement?.querySelector('code')?.textContent ?? ''
+  try {
+    await navigator.clipboard.writeText(text)
+    showToast('Copied.', 'info')
+  } catch {
+    // A page that did not come by https, or from another machine, may not write there.
+    select(button.parentElement?.querySelector('code'))
+    showToast('The browser does not let this page copy: the text is selected instead.', 'info')
+  }
+})
+
+/** @param {Element | null | undefined} element */
+function select (element) {
+  if (element) document.getSelection()?.selectAllChildren(element)
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { RELEASE_ID } from '../config/release-id.js'
+
+/** What the fields of answers are made of. */
+
+export const TIME = z.string().meta({ format: 'date-time', description: 'ISO 8601, UTC' })
+export const COUNT = z.int().min(0)
+export const NUMBER = z.int().min(1)
+export const RELEASE_NAME = z.string().regex(RELEASE_ID).meta({ examples: ['r12'] })
+export const ACTOR = z.string().meta({ description: 'who did it', examples: ['dashboard'] })
+
+/** @template {z.ZodType} T @param {T} item a page of a list, newest first */
+export function pageOf (item) {
+  return z.strictObject({ items: z.array(item), next: z.string().nullable().describe('the cursor of the next page; null: this is the last one') })
+}
+
+/** @template {z.ZodType} T @param {T} item all of a short list */
+export function listOf (item) {
+  return z.strictObject({ items: z.array(item) })
+}

@@ -1,0 +1,205 @@
+import { z } from 'zod'
+import { PROBLEMS } from '../errors.js'
+import { operation } from './endpoint.js'
+import { exampleOf } from './examples.js'
+
+/**
+ * The API as an OpenAPI 3.1 document, made from the operations themselves.
+ * @typedef {import('./endpoint.js').Operation} Operation
+ * @typedef {import('./endpoint.js').Resource} Resource
+ * @typedef {import('../errors.js').ErrorCode} ErrorCode
+ * @typedef {Record<string, any>} Json
+ * @typedef {{ about: string, resources: Record<string, Resource> }} Group
+ * @typedef {{ base: string, groups: Record<string, Group> }} Mount
+ */
+
+const JSON_TYPE = 'application/json'
+/** What the configuration knows of its options beside their schema. */
+const OF_OPTIONS = ['kind', 'hint', 'expected', 'separator']
+const PROBLEM_TYPE = 'application/problem+json'
+
+/** What any operation may answer, whatever it is. @type {readonly ErrorCode[]} */
+const ANYWHERE = ['bad-request', 'unauthenticated', 'forbidden', 'not-acceptable', 'rate-limited', 'internal', 'history-unavailable', 'invalid-query']
+/** @type {readonly ErrorCode[]} */
+const WITH_BODY = ['invalid-json', 'payload-too-large', 'unsupported-media-type', 'invalid-body']
+
+const PROBLEM = z.looseObject({
+  type: z.string().describe('urn:clusterdeck:problem: and the code'),
+  title: z.string(),
+  status: z.int().min(400).max(599),
+  detail: z.string().describe('one sentence: what was expected and what was received'),
+  code: z.enum(/** @type {[ErrorCode, ...ErrorCode[]]} */ (Object.keys(PROBLEMS))),
+  errors: z.array(z.strictObject({ path: z.string(), expected: z.string(), received: z.string() })).optional().describe('what is wrong with a query or a body'),
+  rollout: z.int().optional().describe('the one that is in the way')
+}).meta({
+  id: 'Problem',
+  description: 'An error (RFC 9457). `code` is stable.',
+  examples: [{ type: 'urn:clusterdeck:problem:rollout-running', title: 'A rollout is running', status: 409, detail: 'rollout 7 (deploy) is running', code: 'rollout-running', rollout: 7 }]
+})
+
+/** @param {() => Json} describe @returns {Record<string, Resource>} */
+export function openapiResources (describe) {
+  return {
+    '/openapi.json': {
+      GET: operation({
+        name: 'getOpenapi',
+        summary: 'This document',
+        role: 'viewer',
+        answer: z.looseObject({ openapi: z.string() }),
+        handle: () => ({ body: describe() })
+      })
+    }
+  }
+}
+
+/**
+ * @param {readonly Mount[]} mounts @param {{ version: string }} software
+ * @returns {Json}
+ */
+export function describeApi (mounts, { version }) {
+  /** @type {Json} */
+  const schemas = {}
+  const toSchema = createConverter(schemas)
+  const toProblems = createProblems(toSchema)
+  const paths = mounts.flatMap(({ base, groups }) => Object.entries(groups).flatMap(([tag, { resources }]) => Object.entries(resources).map(([path, resource]) => {
+    const operations = Object.entries(resource).map(([method, operation]) => [method.toLowerCase(), describeOperation(operation, { path, method, tag, toSchema, toProblems: toProblems.refer })])
+    return [`${base === '/' ? '' : base}${path}`.replace(/:(\w+)/g, '{$1}'), Object.fromEntries(operations)]
+  })))
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'clusterdeck',
+      version,
+      license: { name: 'MIT', identifier: 'MIT' },
+      description: 'The admin API of one clusterdeck master. Times are ISO 8601 in UTC, durations end in `Ms`, sizes in `Bytes`. Lists are newest first.'
+    },
+    servers: [{ url: '/', description: 'the admin port' }],
+    security: [{ token: [] }],
+    tags: mounts.flatMap(({ groups }) => Object.entries(groups)).map(([name, { about }]) => ({ name, description: about })),
+    paths: Object.fromEntries(paths),
+    components: {
+      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: '`admin.token` of the data folder, or a token of your own' } },
+      responses: toProblems.described,
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => a < b ? -1 : 1).map(([name, schema]) => [name, { ...schema, examples: [exampleOf(schema, schemas)] }]))
+    }
+  }
+}
+
+/**
+ * @param {Operation} operation
+ * @param {{ path: string, method: string, tag: string, toSchema: ReturnType<typeof createConverter>, toProblems: ReturnType<typeof createProblems>['refer'] }} parts
+ */
+function describeOperation (operation, { path, method, tag, toSchema, toProblems }) {
+  const { name, summary, description, role, cli, body, status = 200, location, answer, others = {}, problems = [] } = operation
+  const hasId = path.includes(':id')
+  const codes = [...ANYWHERE, ...(method === 'GET' ? [] : WITH_BODY), ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []), ...problems]
+  return {
+    operationId: name,
+    tags: [tag],
+    summary,
+    ...(description && { description }),
+    ...(role === null && { security: [] }),
+    'x-role': role ?? 'anyone',
+    ...(cli && { 'x-cli': cli }),
+    parameters: [
+      ...(hasId ? [parameter('id', 'path', z.int().min(1), toSchema)] : []),
+      ...Object.entries(operation.path ?? {}).map(([key, schema]) => parameter(key, 'path', schema, toSchema)),
+      ...Object.entries(operation.query?.shape ?? {}).map(([key, schema]) => parameter(key, 'query', /** @type {any} */ (schema), toSchema)),
+      ...Object.entries(operation.headers ?? {}).map(([key, schema]) => parameter(key, 'header', schema, toSchema))
+    ],
+    ...(body && { requestBody: { required: !body.safeParse({}).success, content: { [JSON_TYPE]: { schema: toSchema(body, 'input') } } } }),
+    responses: {
+      [status]: {
+        description: summary,
+        ...(location && { headers: { Location: { description: 'where it is', required: true, schema: { type: 'string', format: 'uri-reference' } } } }),
+        content: contentOf(answer, toSchema)
+      },
+      ...Object.fromEntries(Object.entries(others).map(([other, types]) => [other, { description: 'Not so', content: contentOf(types, toSchema) }])),
+      ...toProblems(role === null ? problems : codes)
+    }
+  }
+}
+
+/** @param {Operation['answer']} answer @param {ReturnType<typeof createConverter>} toSchema */
+function contentOf (answer, toSchema) {
+  const byType = answer instanceof z.ZodType ? { [JSON_TYPE]: answer } : answer
+  return Object.fromEntries(Object.entries(byType).map(([type, schema]) => [type, { schema: toSchema(schema, 'output') }]))
+}
+
+/**
+ * Answers that say what went wrong, by status; most are those of many operations.
+ * @param {ReturnType<typeof createConverter>} toSchema
+ */
+function createProblems (toSchema) {
+  const problem = toSchema(PROBLEM, 'output')
+  /** @type {Json} by the codes that they may have */
+  const described = {}
+
+  return {
+    described,
+
+    /** @param {readonly ErrorCode[]} codes @returns {Json} */
+    refer (codes) {
+      /** @type {Map<number, ErrorCode[]>} */
+      const byStatus = new Map()
+      for (const code of new Set(codes)) {
+        const { status } = PROBLEMS[code]
+        byStatus.set(status, [...byStatus.get(status) ?? [], code])
+      }
+      return Object.fromEntries([...byStatus].map(([status, each]) => [status, describe(status, each)]))
+    }
+  }
+
+  /** @param {number} status @param {ErrorCode[]} codes */
+  function describe (status, codes) {
+    const name = codes.join('.')
+    described[name] ??= {
+      description: codes.map((code) => PROBLEMS[code].title).join('; '),
+      ...(status === 429 && { headers: { 'Retry-After': { description: 'seconds', schema: { type: 'integer', minimum: 0 } } } }),
+      content: { [PROBLEM_TYPE]: { schema: { ...problem, properties: { code: { enum: codes } } } } }
+    }
+    return { $ref: `#/components/responses/${name}` }
+  }
+}
+
+/**
+ * @param {string} name @param {'path' | 'query' | 'header'} place @param {z.ZodType} schema
+ * @param {ReturnType<typeof createConverter>} toSchema
+ */
+function parameter (name, place, schema, toSchema) {
+  const { description, ...type } = toSchema(schema, 'input')
+  return { name, in: place, required: !schema.safeParse(undefined).success, ...(description && { description }), schema: type }
+}
+
+/**
+ * What has a name of its own is described once, among the components.
+ * @param {Json} components filled by the way
+ */
+function createConverter (components) {
+  /** @param {z.ZodType} schema @param {'input' | 'output'} io @returns {Json} */
+  return (schema, io) => {
+    const { $schema: _, $defs = {}, ...converted } = inComponents(z.toJSONSchema(schema, { io, unrepresentable: 'any', override: simplify }))
+    Object.assign(components, $defs)
+    return converted
+  }
+}
+
+/** @param {Json} schema */
+function inComponents (schema) {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/'))
+}
+
+/**
+ * A parameter is a text that is read as something else: `as` says what its writer means.
+ * @param {{ zodSchema: any, jsonSchema: Json }} conversion
+ */
+function simplify ({ zodSchema, jsonSchema }) {
+  const as = zodSchema.meta?.()?.as
+  if (as) {
+    for (const key of Object.keys(jsonSchema)) if (key !== 'description') delete jsonSchema[key]
+    Object.assign(jsonSchema, as)
+  }
+  for (const key of OF_OPTIONS) delete jsonSchema[key]
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+}

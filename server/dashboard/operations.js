@@ -1,0 +1,89 @@
+/**
+ * The operations of the API for people: what each takes and answers, and how to ask for it.
+ * @typedef {import('../api/openapi.js').Json} Json
+ * @typedef {{ name: string, type: string, shape: string | null, isRequired: boolean, about: string }} Field `shape`: a type with a description of its own
+ */
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+const JSON_TYPE = 'application/json'
+const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({ string: 'text', boolean: 'true or false', integer: 'integer', number: 'number', object: 'object', null: 'null' }))
+
+/**
+ * @param {Json} document of OpenAPI
+ * @param {(markdown: string) => Promise<string>} toHtml
+ */
+export async function operationsModel (document, toHtml) {
+  const { tags, paths, components } = document
+  const all = await Promise.all(Object.entries(paths).flatMap(([path, item]) => METHODS.filter((method) => item[method]).map((method) => describeOperation(item[method], { path, method, components, toHtml }))))
+  return {
+    groups: tags.map((/** @type {Json} */ { name, description }) => ({ name, about: description, operations: all.filter((operation) => operation.group === name) })),
+    shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
+  }
+}
+
+/** @param {Json} operation @param {{ path: string, method: string, components: Json, toHtml: (markdown: string) => Promise<string> }} parts */
+async function describeOperation (operation, { path, method, components, toHtml }) {
+  const { operationId, tags, summary, description, parameters, requestBody, responses, security } = operation
+  const body = requestBody?.content[JSON_TYPE].schema
+  const cli = operation['x-cli'] ?? []
+  return {
+    id: operationId,
+    group: tags[0],
+    method: method.toUpperCase(),
+    path,
+    summary,
+    html: description ? await toHtml(description) : '',
+    role: operation['x-role'],
+    curl: toCurl({ path, method, parameters, body, isPublic: security?.length === 0 }),
+    cli: typeof cli === 'string' ? [cli] : Object.values(cli),
+    parameters: parameters.map((/** @type {Json} */ each) => ({ name: each.name, isRequired: each.required, place: each.in, about: each.description ?? '', ...typeOf(each.schema) })),
+    body: body ? fieldsOf(body) : null,
+    answers: Object.entries(responses).filter(([, { content }]) => content).flatMap(([status, { content }]) => Object.entries(content).map(([mediaType, { schema }]) => ({ status, mediaType, ...typeOf(schema), fields: fieldsOf(schema) }))),
+    problems: Object.entries(responses).filter(([, { $ref }]) => $ref).map(([status, { $ref }]) => ({ status, ...components.responses[lastPart($ref)] })).map(({ status, content }) => ({ status, codes: Object.values(content)[0].schema.properties.code.enum }))
+  }
+}
+
+/**
+ * To be pasted into a shell: what the examples bring along never needs more than single quotes.
+ * @param {{ path: string, method: string, parameters: Json[], body?: Json, isPublic: boolean }} request
+ */
+function toCurl ({ path, method, parameters, body, isPublic }) {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => String(parameters.find((each) => each.name === name)?.schema.examples?.[0] ?? 1))
+  const words = ['curl']
+  if (!isPublic) words.push('-H "Authorization: Bearer $CLUSTERDECK_TOKEN"')
+  if (!['get', ...(body ? ['post'] : [])].includes(method)) words.push(`-X ${method.toUpperCase()}`)
+  if (body) words.push('-H \'Content-Type: application/json\'', `-d '${JSON.stringify(body.examples?.[0] ?? {})}'`)
+  return [...words, `"$CLUSTERDECK_URL${filled}"`].join(' ')
+}
+
+/** @param {Json} schema of an object @param {string} [prefix] @returns {Field[]} those of objects in it with dots */
+function fieldsOf (schema, prefix = '') {
+  return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
+    const name = `${prefix}${key}`
+    const own = { name, isRequired: schema.required?.includes(key) ?? false, about: field.description ?? '', ...typeOf(field) }
+    const inner = [field, ...(field.anyOf ?? [])].find((each) => each.properties)
+    const item = [field, ...(field.anyOf ?? [])].find((each) => each.items?.properties)
+    return [own, ...(inner ? fieldsOf(inner, `${name}.`) : item ? fieldsOf(item.items, `${name}[].`) : [])]
+  })
+}
+
+/** @param {Json} schema @returns {{ type: string, shape: string | null }} */
+function typeOf (schema) {
+  const { $ref, anyOf, type, items, enum: values, const: value, format, minimum, maximum } = schema
+  if ($ref) return { type: lastPart($ref), shape: lastPart($ref) }
+  if (anyOf) {
+    const types = anyOf.map((/** @type {Json} */ each) => typeOf({ type, ...each }))
+    return { type: [...new Set(types.map((/** @type {any} */ each) => each.type))].join(' or '), shape: types.find((/** @type {any} */ each) => each.shape)?.shape ?? null }
+  }
+  if (type === 'array') return { ...typeOf(items), type: `list of ${typeOf(items).type}` }
+  if (values) return { type: values.length > 12 ? 'one of many names' : values.map((/** @type {unknown} */ each) => JSON.stringify(each)).join(', '), shape: null }
+  if (value !== undefined) return { type: JSON.stringify(value), shape: null }
+  if (format === 'date-time') return { type: 'time', shape: null }
+  const range = maximum !== undefined ? ` from ${minimum} to ${maximum}` : minimum ? ` from ${minimum}` : ''
+  return { type: `${TYPES[type] ?? 'anything'}${range}`, shape: null }
+}
+
+/** @param {string} reference */
+function lastPart (reference) {
+  return reference.slice(reference.lastIndexOf('/') + 1)
+}

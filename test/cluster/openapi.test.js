@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { EVENT_TYPES } from '../../server/events/kinds.js'
+import { PROBLEMS } from '../../server/errors.js'
+import { createContract } from '../support/api-contract.js'
+import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+
+test('every operation answers as the document says, when all goes well and when it does not', async (t) => {
+  const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2 })
+  await deck.until({ ready: 2 })
+  const { body: document } = await deck.api('/openapi.json')
+  const contract = createContract(document)
+
+  await fetch(`${await deck.appUrl()}/?kind=1`).catch(() => {})
+  await deck.untilEvent(({ type }) => type === 'crash.group-new', 'the crash')
+  await deck.until({ ready: 2 })
+  const { workers: [{ id: worker }] } = await deck.status()
+
+  for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
+  for (const path of ['/openapi.json', '/status', '/workers', `/workers/${worker}`, '/rollouts', '/releases', '/releases/r1', '/events', '/events/1', '/vitals', '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
+  const { latest } = await ask('GET', '/crashes/1')
+  await ask('GET', `/crashes/1/occurrences/${latest.id}`)
+  for (const action of ['resolve', 'mute', 'reopen']) await ask('POST', `/crashes/1/${action}`)
+  for (const type of ['text/csv', 'application/x-ndjson']) await ask('GET', '/events', undefined, undefined, { accept: type })
+  await ask('GET', '/logs', undefined, undefined, { accept: 'application/x-ndjson' })
+  for (const path of ['/events/stream', '/logs/stream']) await ask('GET', path, undefined, undefined, { accept: 'text/event-stream' })
+  await ask('POST', '/sign-in-links')
+
+  const diagnostics = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'heap-statistics' })
+  await deck.untilEvent(({ type }) => type === 'diagnostics.finished', 'the diagnostics')
+  await ask('GET', `/diagnostics/${diagnostics.id}`)
+  await ask('GET', `/diagnostics/${diagnostics.id}/file`)
+  await ask('DELETE', `/diagnostics/${diagnostics.id}`)
+
+  const deploy = await ask('POST', '/rollouts', { kind: 'deploy', note: 'on trial', strategy: { canary: { workers: 1, durationMs: 60_000 }, limits: { minRequests: 1 } } })
+  await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail.state === 'canary', 'the canary')
+  await ask('POST', '/rollouts', { kind: 'restart' }, 409)
+  await ask('POST', `/rollouts/${deploy.id}/retry`, undefined, 409)
+  for (const action of ['pause', 'resume', 'promote']) await ask('POST', `/rollouts/${deploy.id}/${action}`)
+  await ask('GET', `/rollouts/${deploy.id}?wait=30s`)
+  const rollback = await ask('POST', '/rollouts', { kind: 'rollback', strategy: { minReadyMs: 60_000 } })
+  await ask('POST', `/rollouts/${rollback.id}/abort`)
+  await ask('GET', `/rollouts/${rollback.id}?wait=30s`)
+  const held = await ask('POST', '/rollouts', { kind: 'deploy', strategy: { onFailure: 'hold', limits: { readyTimeoutMs: 1 } } })
+  await deck.untilEvent(({ type, rollout }) => type === 'rollout.held' && rollout === held.id, 'a step that has failed')
+  await ask('POST', `/rollouts/${held.id}/retry`)
+  await ask('POST', `/rollouts/${held.id}/abort`)
+  await ask('GET', `/rollouts/${held.id}?wait=30s`)
+  await ask('PUT', '/scale', { workers: 3 })
+  await deck.until({ ready: 3 })
+  const { workers } = await deck.status()
+  const restart = await ask('POST', `/workers/${workers[0].id}/restart`)
+  await ask('GET', `/rollouts/${restart.id}?wait=30s`)
+  await ask('POST', `/workers/${workers[1].id}/kill`)
+  await deck.until({ ready: 3 })
+
+  for (const path of ['/workers/999', '/rollouts/999', '/releases/r999', '/events/999999', '/crashes/999', '/diagnostics/999', '/diagnostics/999/file', '/logs?slot=9']) await ask('GET', path, undefined, 404)
+  for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
+  for (const path of ['/workers/999/restart', '/workers/999/kill', '/crashes/999/mute']) await ask('POST', path, undefined, 404)
+  await ask('POST', '/rollouts', { kind: 'explode' }, 422)
+  await ask('PUT', '/scale', { workers: 'many' }, 422)
+  await ask('GET', '/status', undefined, 401, { authorization: 'Bearer wrong' })
+  await ask('GET', '/status', undefined, 406, { accept: 'image/png' })
+  await ask('POST', '/rollouts', { kind: 'restart' }, 415, { 'content-type': 'text/plain' })
+
+  await ask('POST', '/upgrade', {})
+  await deck.meetNext()
+  await deck.untilStatus(({ readyWorkers, upgrade }) => readyWorkers === 3 && upgrade === null, 'the next master')
+  await ask('POST', '/stop')
+  assert.deepEqual(contract.names.filter((name) => !contract.seen.has(name)), [])
+
+  /**
+   * @param {string} method @param {string} path with a query, perhaps
+   * @param {object} [body] @param {number | ''} [expected] a status; '': a path of the port, not of the API @param {Record<string, string>} [headers]
+   */
+  async function ask (method, path, body, expected, headers = {}) {
+    const url = `${deck.adminUrl}${expected === '' ? '' : '/api/v1'}${path}`
+    const abort = new AbortController()
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${deck.token}`, connection: 'close', ...(body && { 'content-type': 'application/json' }), ...headers },
+      body: body && JSON.stringify(body),
+      signal: abort.signal
+    })
+    const isStream = headers.accept === 'text/event-stream'
+    const text = isStream ? '' : await response.text()
+    if (isStream) abort.abort()
+    const type = String(response.headers.get('content-type'))
+    const answer = /json/.test(type) && !/ndjson/.test(type) ? JSON.parse(text) : text
+    if (expected) assert.equal(response.status, expected, `${method} ${path}: ${text}`)
+    else assert.ok(response.ok, `${method} ${path}: ${text}`)
+    contract.check({ method, path: new URL(url).pathname, status: response.status, headers: Object.fromEntries(response.headers), body: answer })
+    return answer
+  }
+})
+
+test('every problem code and every type of event is in the document, and its examples are what it describes', async (t) => {
+  const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
+  const { body: document } = await deck.api('/openapi.json')
+  const { components } = document
+  assert.deepEqual(components.schemas.Problem.properties.code.enum, Object.keys(PROBLEMS))
+  assert.deepEqual(components.schemas.Event.properties.type.enum, EVENT_TYPES)
+  const contract = createContract(document)
+  for (const [name, { examples }] of Object.entries(components.schemas)) contract.checkShape(name, examples[0])
+})
