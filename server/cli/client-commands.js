@@ -21,7 +21,8 @@ export function addClientCommands (program, terminal) {
     .optionsGroup('Which master:')
     .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
     .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
-    .option('--token <token>', 'its admin token; the variable is safer than the flag (env: CLUSTERDECK_TOKEN)')
+    .option('--token <token>', 'its admin token; every user of this machine can see it here, so rather use one of the others (env: CLUSTERDECK_TOKEN)')
+    .option('--token-file <file>', 'a file with its admin token in it (env: CLUSTERDECK_TOKEN_FILE)')
     .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)')
     .optionsGroup('Options:')
     .action(async (...given) => {

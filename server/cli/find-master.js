@@ -5,12 +5,13 @@ import { DeckError } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
 import { isAlive } from '../system/process-identity.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
+import { givenToken } from './token.js'
 
 /** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */
 
 /**
  * Where the master is and what it takes to talk to it: what was named, else what the data folder says.
- * @param {{ url?: string, token?: string, dataDir?: string }} options
+ * @param {{ url?: string, token?: string, tokenFile?: string, dataDir?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
  * @returns {Promise<Master>}
  * @throws {DeckError} no-master, unauthenticated, usage, invalid-config
@@ -24,9 +25,9 @@ export async function findMaster (options, { env, cwd }) {
   }
   // The token of this folder belongs to this folder's master and is sent to no other address.
   const isOwn = named === null || named === running?.url
-  const token = options.token ?? (env.CLUSTERDECK_TOKEN || undefined) ?? (isOwn ? readToken([dataDir, running?.folder ?? dataDir]) : undefined)
+  const token = givenToken(options, { env, cwd }) ?? (isOwn ? readToken([dataDir, running?.folder ?? dataDir]) : undefined)
   if (token === undefined) {
-    throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or CLUSTERDECK_TOKEN), received none`)
+    throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE), received none`)
   }
   return { url: /** @type {string} */ (named ?? running?.url), token, pid: isOwn ? running?.pid ?? null : null, dataDir }
 }
@@ -79,7 +80,7 @@ function readToken (folders) {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (/** @type {any} */ error) {
-    throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${error.code}; give it by --token or CLUSTERDECK_TOKEN`, { cause: error })
+    throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${error.code}; give it by --token-file or CLUSTERDECK_TOKEN`, { cause: error })
   }
 }
 

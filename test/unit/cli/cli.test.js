@@ -11,6 +11,7 @@ import { table } from '../../../server/cli/output.js'
 import { run } from '../../../server/cli.js'
 import { fallbackFolders } from '../../../server/system/fallback-folder.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
+import { tempFolder } from '../../support/folder.js'
 
 const NO_PID = 2 ** 30
 
@@ -293,6 +294,43 @@ test('the token of this folder is sent to no other address', async (t) => {
   assert.equal((await cli(`status --json --url ${url}`, { CLUSTERDECK_TOKEN: 'given' })).code, 0)
   assert.equal((await cli(`status --json --url ${url} --token flag`, { CLUSTERDECK_TOKEN: 'given' })).code, 0)
   assert.deepEqual(seen, ['Bearer given', 'Bearer flag'])
+})
+
+test('a token comes from a file, without what is blank around it; a flag comes before the variables', async (t) => {
+  const seen = /** @type {(string | undefined)[]} */ ([])
+  const url = await serve(t, (req, res) => {
+    seen.push(req.headers.authorization)
+    json(res, 200, { state: 'running' })
+  })
+  const folder = tempFolder()
+  writeFileSync(join(folder, 'token'), '\n  from-a-file\r\n')
+  writeFileSync(join(folder, 'other'), 'from-another')
+  const cli = dataFolder(t)
+  const line = `status --json --url ${url}`
+  await cli(`${line} --token-file ${folder}/token`, { CLUSTERDECK_TOKEN: 'given' })
+  await cli(line, { CLUSTERDECK_TOKEN_FILE: `${folder}/other` })
+  await cli(line, { CLUSTERDECK_TOKEN_FILE: `${folder}/other`, CLUSTERDECK_TOKEN: 'given' })
+  await cli(`${line} --token flag`, { CLUSTERDECK_TOKEN_FILE: `${folder}/missing` })
+  assert.deepEqual(seen, ['Bearer from-a-file', 'Bearer from-another', 'Bearer given', 'Bearer flag'])
+})
+
+test('a token that is none is refused by where it comes from, and not repeated', async (t) => {
+  const asked = /** @type {unknown[]} */ ([])
+  const url = await serve(t, (req) => asked.push(req.url))
+  const folder = tempFolder()
+  writeFileSync(join(folder, 'blank'), ' \n')
+  writeFileSync(join(folder, 'two'), 'secret\nsecret')
+  const cli = dataFolder(t, { adminUrl: url })
+  for (const [flags, env, message] of /** @type {[string, Record<string, string>, string][]} */ ([
+    [`--token-file ${folder}/none`, {}, `--token-file: expected a file with the token in it, received "${folder}/none" (ENOENT)`],
+    [`--token-file ${folder}`, {}, `--token-file: expected a file with the token in it, received "${folder}" (EISDIR)`],
+    ['', { CLUSTERDECK_TOKEN_FILE: `${folder}/none` }, `CLUSTERDECK_TOKEN_FILE: expected a file with the token in it, received "${folder}/none" (ENOENT)`],
+    [`--token-file ${folder}/blank`, {}, `--token-file ${folder}/blank: expected a token, received nothing`],
+    [`--token-file ${folder}/two`, {}, `--token-file ${folder}/two: expected a token, received more than one word, or characters that no token has`],
+    ['', { CLUSTERDECK_TOKEN: 'secret\r\nx: y' }, 'CLUSTERDECK_TOKEN: expected a token, received more than one word, or characters that no token has'],
+    [`--token secret --token-file ${folder}/two`, {}, '--token-file: expected without --token, received both']
+  ])) assert.deepEqual(await cli(`status ${flags}`, env), { code: 2, stdout: '', stderr: `clusterdeck: ${message}\n` })
+  assert.deepEqual(asked, [])
 })
 
 test('a connection that is closed as soon as it is open leads to no master either', async (t) => {

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+
+/** What a header can carry. */
+const TOKEN = /^[\x21-\x7e]+$/
+
+/**
+ * The token that the caller has said, by a flag or else by a variable.
+ * @param {{ token?: string, tokenFile?: string }} options
+ * @param {{ env: Record<string, string | undefined>, cwd: string }} process
+ * @returns {string | undefined} undefined: none was said
+ * @throws {DeckError} usage
+ */
+export function givenToken ({ token, tokenFile }, { env, cwd }) {
+  if (token !== undefined && tokenFile !== undefined) throw new DeckError('usage', '--token-file: expected without --token, received both')
+  if (token !== undefined) return checkedToken('--token', token)
+  if (tokenFile !== undefined) return tokenIn('--token-file', tokenFile, cwd)
+  if (env.CLUSTERDECK_TOKEN) return checkedToken('CLUSTERDECK_TOKEN', env.CLUSTERDECK_TOKEN)
+  return env.CLUSTERDECK_TOKEN_FILE ? tokenIn('CLUSTERDECK_TOKEN_FILE', env.CLUSTERDECK_TOKEN_FILE, cwd) : undefined
+}
+
+/** @param {string} option @param {string} file @param {string} cwd */
+function tokenIn (option, file, cwd) {
+  try {
+    return checkedToken(`${option} ${file}`, readFileSync(path.resolve(cwd, file), 'utf8').trim())
+  } catch (/** @type {any} */ error) {
+    if (error instanceof DeckError) throw error
+    throw new DeckError('usage', `${option}: expected a file with the token in it, received ${JSON.stringify(file)} (${error.code ?? error.message})`, { cause: error })
+  }
+}
+
+/** Its text stays secret, also where it is wrong. @param {string} source @param {string} token */
+function checkedToken (source, token) {
+  if (TOKEN.test(token)) return token
+  throw new DeckError('usage', `${source}: expected a token, received ${token === '' ? 'nothing' : 'more than one word, or characters that no token has'}`)
+}
