@@ -31,6 +31,8 @@ export function createApiClient ({ url, token }, { timeoutMs }) {
     put: (path, body) => call('PUT', path, body),
     /** @param {string} path below /api/v1 @returns {Promise<Response>} its body is still to be read */
     download,
+    /** A text as it comes. @param {string} path below /api/v1 @param {string} type */
+    readText,
     /** Server-sent events, for as long as they come: no time is up. @param {string} path below /api/v1 @param {{ lastEventId?: string }} [from] to go on behind */
     stream
   }
@@ -50,14 +52,25 @@ export function createApiClient ({ url, token }, { timeoutMs }) {
     }
   }
 
-  /** @param {string} path */
-  async function download (path) {
+  /** @param {string} path @param {string} [type] */
+  async function download (path, type = 'application/octet-stream') {
     try {
-      const response = await request(`${url}/api/v1${path}`, { signal, headers: { ...headers, accept: 'application/octet-stream, application/json;q=0.5' } })
+      const response = await request(`${url}/api/v1${path}`, { signal, headers: { ...headers, accept: `${type}, application/json;q=0.5` } })
       if (!isOk(response)) await readBody(response)
       return response
     } catch (error) {
       throw explained(error)
+    }
+  }
+
+  /** @param {string} path @param {string} type @returns {AsyncGenerator<string>} */
+  async function * readText (path, type) {
+    const response = await download(path, type)
+    try {
+      yield * response.setEncoding('utf8')
+    } catch (error) {
+      if (signal.aborted) throw timedOut(timeoutMs)
+      throw new DeckError('no-master', `${url} has ended its answer before it was whole`, { cause: error })
     }
   }
 

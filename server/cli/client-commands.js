@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import { createApiClient } from './api-client.js'
 import * as commands from './commands.js'
 import { crashes } from './crashes.js'
 import { diagnose, kill } from './diagnose.js'
 import { checkedDuration } from './duration.js'
 import { findMaster } from './find-master.js'
+import { history } from './history.js'
 import { logs } from './logs.js'
 import { releases } from './releases.js'
 import { rollout, steer } from './rollouts.js'
@@ -63,9 +65,10 @@ export function addClientCommands (program, terminal) {
     .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
     .option('--note <text>', 'why, for the history')
-  const history = client('history', 'print events, newest first', commands.history)
-    .option('--limit <n>', 'how many events, at most 1000', '50')
-  for (const [name, about] of Object.entries(HISTORY_OPTIONS)) history.option(`--${name} <value>`, about)
+  const past = client('history', 'print events, newest first', history)
+    .option('--csv', 'print all that match as CSV')
+    .option('--limit <n>', 'how many events, at most 1000 (default: 50; with --csv: all)')
+  for (const [name, about] of Object.entries(HISTORY_OPTIONS)) past.option(`--${name} <value>`, about)
   client('logs', 'print the last lines of the workers\' output', logs)
     .option('-f, --follow', 'follow new output')
     .option('--slot <n>', 'only this slot')
@@ -112,6 +115,9 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
     cwd,
     timeoutMs,
     print: (text) => { stdout.write(`${text}\n`) },
+    async write (text) {
+      if (stdout.write(text) === false) await once(stdout, 'drain')
+    },
     tell: (text) => { stderr.write(`${text}\n`) },
     isTerminal: Boolean(stdout.isTTY),
     isInteractive: Boolean(stdout.isTTY && stderr.isTTY)

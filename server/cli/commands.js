@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
 import { request } from './http.js'
-import { eventsText, statusText } from './output.js'
+import { statusText } from './output.js'
 
 /**
  * What the commands have to work with.
@@ -15,13 +15,13 @@ import { eventsText, statusText } from './output.js'
  * @property {string} cwd the folder that paths are relative to
  * @property {number} timeoutMs
  * @property {(text: string) => void} print a result, to stdout
+ * @property {(text: string) => Promise<void>} write a part of one, no faster than stdout takes it
  * @property {(text: string) => void} tell progress, to stderr
  * @property {boolean} isTerminal stdout is one
  * @property {boolean} isInteractive somebody sits at the terminal
  */
 
 const POLL_MS = 100
-const PAGE_LIMIT = 1000
 
 /** @param {Context} context */
 export async function status ({ api, options, print }) {
@@ -79,26 +79,6 @@ export async function scale ({ api, options, print, tell, timeoutMs }, count) {
 }
 
 /** @param {Context} context */
-export async function history ({ api, options, print }) {
-  const { json: asJson, limit, ...filters } = options
-  const wanted = checkedLimit(limit)
-  /** @type {any[]} */
-  const items = []
-  /** @type {string | null} */
-  let next = null
-  do {
-    const query = new URLSearchParams({ limit: String(wanted - items.length), ...pick(filters, HISTORY_FILTERS), ...(next === null ? {} : { cursor: next }) })
-    const page = await api.get(`/events?${query}`)
-    items.push(...page.items)
-    next = page.next
-  } while (next !== null && items.length < wanted)
-  print(asJson ? json({ items, next }) : items.length === 0 ? 'no events' : eventsText(items))
-}
-
-/** The options of `history` that are passed on as they are; the master checks them. */
-export const HISTORY_FILTERS = Object.freeze(['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q'])
-
-/** @param {Context} context */
 export async function open ({ api, options, print, isInteractive }) {
   const link = await api.post('/sign-in-links')
   print(options.json ? json(link) : link.url)
@@ -149,18 +129,6 @@ function checkedCount (count) {
   const workers = /^\d{1,3}$/.test(count) ? Number(count) : NaN
   if (workers >= 1 && workers <= 256) return workers
   throw new DeckError('usage', `scale: expected an integer from 1 to 256, received ${JSON.stringify(count)}`)
-}
-
-/** @param {string} limit */
-function checkedLimit (limit) {
-  const count = /^\d{1,4}$/.test(limit) ? Number(limit) : NaN
-  if (count >= 1 && count <= PAGE_LIMIT) return count
-  throw new DeckError('usage', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)
-}
-
-/** @param {Record<string, any>} object @param {readonly string[]} keys @returns {Record<string, string>} */
-function pick (object, keys) {
-  return Object.fromEntries(keys.filter((key) => object[key] !== undefined).map((key) => [key, String(object[key])]))
 }
 
 /** @param {unknown} value */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { EventEmitter } from 'node:events'
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
@@ -207,6 +208,60 @@ test('history prints events that match, newest first', async (t) => {
   assert.match(lines[2], /^ 2 /)
   assert.deepEqual(JSON.parse((await cli('history --json --limit 1')).stdout).items.map((/** @type {any} */ { id }) => id), [4])
   assert.equal((await cli('history --slot 9')).stdout, 'no events\n')
+})
+
+test('history --csv prints all that match as the API exports it, without formulas; a limit holds', async (t) => {
+  const { cli, deck, api } = await setUp(t)
+  for (let slot = 1; slot <= 300; slot++) deck.events.publish({ type: 'worker.ready', slot, worker: slot, message: '=cmd,"x"\u001b[2J' })
+  deck.events.publish({ type: 'worker.exited', slot: 1, worker: 1 })
+  const { code, stdout, stderr } = await cli('history --csv --type worker.ready')
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.equal(stdout, (await api('get', '/api/v1/events?type=worker.ready').set('Accept', 'text/csv')).text)
+  assert.equal(stdout.split('\r\n').length, 302)
+  assert.ok(stdout.includes(',"\'=cmd,""x""\u001b[2J",'))
+  assert.equal((await cli('history --csv --limit 2')).stdout.split('\r\n').length, 4)
+  assert.match((await cli('history --csv --slot 9x')).stderr, /^clusterdeck: slot: expected /)
+  assert.deepEqual(await cli('history --csv --json'), { code: 2, stdout: '', stderr: 'clusterdeck: --csv: expected without --json, received both\n' })
+})
+
+test('history --csv moves no cursor of a terminal', async (t) => {
+  const { deck, url } = await setUp(t)
+  deck.events.publish({ type: 'worker.exited', message: 'a\u001b[2J\r\nb\u0007' })
+  let shown = ''
+  const terminal = /** @type {any} */ ({ isTTY: true, write: (/** @type {string} */ text) => { shown += text } })
+  await run(['history', '--csv'], { stdout: terminal, stderr: terminal, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
+  assert.match(shown, /^id,at,.*\n1,.*,"a\nb ",\n$/)
+})
+
+test('a CSV that breaks off is a failure', async (t) => {
+  const url = await serve(t, (_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/csv' }).write('id,at\r\n1,')
+    res.socket?.end()
+  })
+  const { code, stdout, stderr } = await dataFolder(t, { adminUrl: url })('history --csv')
+  assert.deepEqual([code, stdout, stderr], [5, 'id,at\r\n1,', `clusterdeck: ${url} has ended its answer before it was whole\n`])
+})
+
+test('history --csv is read no faster than it is written', async (t) => {
+  const { deck, url } = await setUp(t)
+  for (let slot = 1; slot <= 400; slot++) deck.events.publish({ type: 'worker.ready', slot, worker: slot, message: 'x'.repeat(1000) })
+  let [isFull, most] = [false, 0]
+  const stdout = Object.assign(new EventEmitter(), {
+    isTTY: false,
+    write (/** @type {string} */ text) {
+      assert.ok(!isFull, 'written before it was drained')
+      isFull = true
+      most = Math.max(most, text.length)
+      setImmediate(() => {
+        isFull = false
+        stdout.emit('drain')
+      })
+      return false
+    }
+  })
+  const code = await run(['history', '--csv'], { stdout: /** @type {any} */ (stdout), stderr: /** @type {any} */ (stdout), env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
+  assert.equal(code, 0)
+  assert.ok(most < 200_000)
 })
 
 test('history follows the pages of a search that finds little', async (t) => {
