@@ -31,7 +31,8 @@ export async function runProgram (argv, terminal) {
 /**
  * @param {string[]} argv @param {Terminal} terminal @param {{ exitCode: number }} outcome
  */
-async function createProgram (argv, terminal, outcome) {
+export async function createProgram (argv, terminal, outcome) {
+  const isWanted = (/** @type {string} */ name) => argv.includes(name) || commandOf(argv) === 'completion'
   const program = new Command('clusterdeck')
     .description(description)
     .version(version, '-V, --version', 'print the version')
@@ -50,8 +51,8 @@ async function createProgram (argv, terminal, outcome) {
     .usage('[options] [entry] [-- app arguments]')
     .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
     .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
-  // Only the help and the parsing of `start` need the schema; the other commands start faster without it.
-  if (argv.includes('start')) await addStartOptions(start)
+  // Only the help, the parsing and the completion of `start` need the schema; the other commands start faster without it.
+  if (isWanted('start')) await addStartOptions(start)
 
   const systemd = program.command('systemd')
     .description('print a systemd unit file that runs an app with these options of start')
@@ -61,10 +62,14 @@ async function createProgram (argv, terminal, outcome) {
       const { systemdUnits } = await import('./systemd.js')
       terminal.stdout.write(await systemdUnits({ ...flags, entry, ...appArguments(argv) }, { cwd: terminal.cwd, script: terminal.script }))
     })
-  if (argv.includes('systemd')) await addSystemdOptions(systemd)
+  if (isWanted('systemd')) await addSystemdOptions(systemd)
 
   // A master has no use for them, and starts faster without.
-  if (commandOf(argv) !== 'start') (await import('./client-commands.js')).addClientCommands(program, terminal)
+  if (commandOf(argv) !== 'start') {
+    const [{ addClientCommands }, { addCompletionCommand }] = await Promise.all([import('./client-commands.js'), import('./completion.js')])
+    addClientCommands(program, terminal)
+    addCompletionCommand(program, terminal)
+  }
   addHelpCommand(program)
   return program
 }

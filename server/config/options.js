@@ -226,7 +226,7 @@ function text (description) {
 
 /** @param {string} description */
 function urlPath (description) {
-  return z.string().regex(URL_PATH).meta({ kind: 'text', hint: 'path', expected: 'a path such as "/health"', description })
+  return z.string().regex(URL_PATH).meta({ kind: 'text', hint: '/path', expected: 'a path such as "/health"', description })
 }
 
 /** @param {string} description */

@@ -1,0 +1,185 @@
+import { DeckError } from '../errors.js'
+import { manualPages } from '../manual.js'
+
+/**
+ * Completion scripts, made from the program itself: whatever it can be told is in them. What a value can be is read from
+ * the hint that help shows: `<shared|round-robin>` is one of these, `<file>`, `<folder>` and `<path>` are files.
+ * @typedef {import('commander').Command} Command
+ * @typedef {string[] | 'files'} Values none: whatever somebody thinks of
+ * @typedef {{ flags: string[], about: string, values: Values | null, isRepeatable: boolean }} Flag `values`: null for one that takes none
+ * @typedef {{ name: string, about: string, flags: Flag[], values: Values | null }} Entry `values`: of its argument, null without one
+ */
+
+/** @type {Readonly<Record<string, (entries: Entry[]) => string>>} */
+const SCRIPTS = Object.freeze({ bash: bashScript, zsh: zshScript, fish: fishScript })
+const SHELLS = Object.keys(SCRIPTS)
+const FILE_HINTS = ['entry', 'file', 'folder', 'path']
+/** Of a hint such as `n|max`: what stands for a number. */
+const NUMBER = /^n%?$/
+
+/** @param {Command} program @param {Pick<import('./program.js').Terminal, 'stdout'>} terminal */
+export function addCompletionCommand (program, { stdout }) {
+  program.command(`completion <${SHELLS.join('|')}>`)
+    .description('print a script by which the shell completes commands, options and their values')
+    .action((shell) => { stdout.write(completionScript(program, shell)) })
+}
+
+/** @param {Command} program @param {string} shell @throws {DeckError} usage */
+function completionScript (program, shell) {
+  if (!SHELLS.includes(shell)) throw new DeckError('usage', `completion: expected one of ${SHELLS.join(', ')}, received ${JSON.stringify(shell)}`)
+  const commands = program.commands.map(toEntry)
+  const help = /** @type {Entry} */ (commands.find(({ name }) => name === 'help'))
+  help.values = [...commands.map(({ name }) => name), ...manualPages().map(({ name }) => `${name}.md`)]
+  return SCRIPTS[shell]([toEntry(program), ...commands])
+}
+
+/** @param {Command} command @returns {Entry} */
+function toEntry (command) {
+  const [argument] = command.registeredArguments
+  return {
+    name: command.name(),
+    about: command.description(),
+    flags: command.createHelp().visibleOptions(command).map(({ short, long, flags, description, parseArg }) => ({
+      flags: [short, long].filter((flag) => flag !== undefined),
+      about: description.replace(/ \((?:default|env|separated)\b.*$/, ''),
+      values: flags.includes('<') ? valuesOf(flags.slice(flags.indexOf('<') + 1, -1)) : null,
+      isRepeatable: parseArg !== undefined
+    })),
+    values: argument ? valuesOf(argument.name()) : null
+  }
+}
+
+/** @param {string} hint @returns {Values} */
+function valuesOf (hint) {
+  if (FILE_HINTS.includes(hint)) return 'files'
+  return hint.includes('|') ? hint.split('|').filter((word) => !NUMBER.test(word)) : []
+}
+
+/** For bash 3.2 as well, which macOS has. @param {Entry[]} entries the first one is the program itself */
+function bashScript ([program, ...commands]) {
+  return `# bash completion of ${program.name}
+_${program.name}() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} command='' words='' index
+  COMPREPLY=()
+  for ((index = 1; index < COMP_CWORD; index++)); do
+    # What follows is for the app.
+    if [[ \${COMP_WORDS[index]} == -- ]]; then return; fi
+    if [[ -z $command && \${COMP_WORDS[index]} != -* ]]; then command=\${COMP_WORDS[index]}; fi
+  done
+  # --option=value comes as three words.
+  if [[ $current == = ]]; then
+    current=''
+  elif [[ $previous == = ]]; then
+    previous=\${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  case $command in
+${bashCase({ ...program, name: "''", values: commands.map(({ name }) => name) })}
+${commands.map(bashCase).join('\n')}
+  esac
+  # Without it, files are offered.
+  compopt +o default 2> /dev/null
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _${program.name} ${program.name}
+`
+}
+
+/** @param {Entry} entry */
+function bashCase ({ name, flags, values }) {
+  const all = flags.flatMap(({ flags }) => flags).join(' ')
+  return [
+    `  ${name})`,
+    '    case $previous in',
+    ...flags.filter(({ values }) => values !== null).map(({ flags, values }) => `      ${flags.join(' | ')}) ${bashWords(values)} ;;`),
+    `      *) if [[ $current == -* ]]; then words='${all}'; else ${bashWords(values)}; fi ;;`,
+    '    esac ;;'
+  ].join('\n')
+}
+
+/** @param {Values | null} values */
+function bashWords (values) {
+  return values === 'files' ? 'return' : `words='${values?.join(' ') ?? ''}'`
+}
+
+/** @param {Entry[]} entries the first one is the program itself */
+function zshScript ([program, ...commands]) {
+  return `#compdef ${program.name}
+_${program.name}() {
+  local context state state_descr line
+  typeset -A opt_args
+  local -a commands=(
+${commands.map(({ name, about }) => `    ${quoted(`${name}:${about}`, "'\\''")}`).join('\n')}
+  )
+  _arguments -C \\
+${zshFlags(program.flags)} \\
+    '1:command:->command' \\
+    '*::argument:->argument'
+  case $state in
+    command) _describe command commands ;;
+    argument)
+      case $words[1] in
+${commands.map(zshCase).join('\n')}
+      esac ;;
+  esac
+}
+# Loaded by the completion system from a folder of $fpath, or sourced.
+if [[ $funcstack[1] == _${program.name} ]]; then _${program.name} "$@"; else compdef _${program.name} ${program.name}; fi
+`
+}
+
+/** @param {Entry} entry */
+function zshCase ({ name, flags, values }) {
+  const argument = values === null ? '' : ` \\\n    ${quoted(`1:argument:${zshAction(values)}`, "'\\''")}`
+  return `        ${name}) _arguments -S \\\n${zshFlags(flags)}${argument} ;;`
+}
+
+/** @param {Flag[]} all */
+function zshFlags (all) {
+  return all.flatMap(({ flags, about, values, isRepeatable }) => flags.map((flag) => {
+    const rest = isRepeatable ? '*' : flags.length > 1 ? `(${flags.join(' ')})` : ''
+    const value = values === null ? '' : `:value:${zshAction(values)}`
+    const name = values !== null && flag.startsWith('--') ? `${flag}=` : flag
+    return `    ${quoted(`${rest}${name}[${about.replace(/[\\[\]:]/g, '\\$&')}]${value}`, "'\\''")}`
+  })).join(' \\\n')
+}
+
+/** @param {Values} values */
+function zshAction (values) {
+  if (values === 'files') return '_files'
+  return values.length === 0 ? ' ' : `(${values.join(' ')})`
+}
+
+/** @param {Entry[]} entries the first one is the program itself */
+function fishScript ([program, ...commands]) {
+  const line = (/** @type {string} */ condition, /** @type {string[]} */ words) => `complete -c ${program.name} -n ${quoted(condition, "\\'")} ${words.join(' ')}`
+  return [
+    `complete -c ${program.name} -f`,
+    ...fishFlags(program.flags).map((words) => line('__fish_use_subcommand', words)),
+    ...commands.map(({ name, about }) => line('__fish_use_subcommand', ['-a', name, '-d', fishText(about)])),
+    ...commands.flatMap(({ name, flags, values }) => [
+      ...fishFlags(flags),
+      ...(values === 'files' ? [['-F']] : values?.length ? [['-a', fishText(values.join(' '))]] : [])
+    ].map((words) => line(`__fish_seen_subcommand_from ${name}`, words))),
+    ''
+  ].join('\n')
+}
+
+/** @param {Flag[]} all @returns {string[][]} */
+function fishFlags (all) {
+  return all.map(({ flags, about, values }) => [
+    ...flags.flatMap((flag) => flag.startsWith('--') ? ['-l', flag.slice(2)] : ['-s', flag.slice(1)]),
+    ...(values === null ? [] : values === 'files' ? ['-r', '-F'] : ['-x']),
+    ...(values !== 'files' && values?.length ? ['-a', fishText(values.join(' '))] : []),
+    '-d', fishText(about)
+  ])
+}
+
+/** @param {string} text */
+function fishText (text) {
+  return quoted(text.replaceAll('\\', '\\\\'), "\\'")
+}
+
+/** @param {string} text @param {string} quote what stands for one within */
+function quoted (text, quote) {
+  return `'${text.replaceAll("'", quote)}'`
+}
