@@ -1,6 +1,7 @@
 import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { manualPage, manualPages } from '../manual.js'
+import { examplesText } from './examples.js'
 
 /** @typedef {import('commander').Command} Command */
 
@@ -10,11 +11,12 @@ import { manualPage, manualPages } from '../manual.js'
  * @param {Command} program
  */
 export function addHelpCommand (program) {
-  for (const command of program.commands) command.addHelpText('after', () => pointToPage(command.name()))
-  program.addHelpText('after', listTopics)
   program.command('help [topic]')
     .description('print the help of a command, or a page of the manual')
     .action((topic) => help(program, topic))
+  for (const command of [program, ...program.commands]) command.addHelpText('after', () => examplesText(command.name()))
+  for (const command of program.commands) command.addHelpText('after', () => pointToPage(command.name()))
+  program.addHelpText('after', listTopics)
 }
 
 /** @param {Command} program @param {string | undefined} topic @throws {DeckError} unknown-option */

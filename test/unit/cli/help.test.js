@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { beforeSeparator } from '../../../server/cli/arguments.js'
+import { EXAMPLES } from '../../../server/cli/examples.js'
 import { alignTables } from '../../../server/cli/help.js'
+import { createProgram } from '../../../server/cli/program.js'
 import { run } from '../../../server/cli.js'
 import { manualPage, manualPages } from '../../../server/manual.js'
 
@@ -40,6 +43,19 @@ test('a command comes before the page of its name, and says where that is', asyn
   assert.doesNotMatch((await cli('help', 'scale')).stdout, /Manual:/)
 })
 
+test('help of every command ends with two or three examples, each a command line of it that the program takes', async () => {
+  const { commands } = await createProgram(['help'], /** @type {any} */ ({}), { exitCode: 0 })
+  const names = ['clusterdeck', ...commands.map((command) => command.name())]
+  assert.deepEqual(Object.keys(EXAMPLES).sort(), names.toSorted())
+  for (const name of names) {
+    const { stdout } = await cli(...(name === 'clusterdeck' ? [] : [name]), '--help')
+    const [, text] = stdout.match(/\nExamples:\n((?: {2}.+\n)+)/) ?? []
+    assert.equal(text, EXAMPLES[name].map(([want, line]) => `  # ${want}\n  ${line}\n`).join(''))
+    assert.ok(EXAMPLES[name].length === 2 || EXAMPLES[name].length === 3, name)
+    for (const [, line] of EXAMPLES[name]) assert.equal(await commandThatTakes(line), name === 'clusterdeck' ? wordsOf(line)[0] : name, line)
+  }
+})
+
 test('help of what is neither is a usage error that names the nearest', async () => {
   for (const [topic, nearest] of [['deply', 'deploy'], ['getting-strated', 'getting-started'], ['log.md', 'logs']]) {
     assert.deepEqual(await cli('help', topic), { code: 2, stdout: '', stderr: `clusterdeck: help: no command or topic is called "${topic}" (did you mean "${nearest}"?)\n` })
@@ -50,3 +66,19 @@ test('help of what is neither is a usage error that names the nearest', async ()
 test('tables line up in a terminal', () => {
   assert.equal(alignTables('text\n\n| a | b |\n| --- | --- |\n| `x \\| y` | long one |\n| z |  |\n\nmore'), 'text\n\na        b\n-------  -\n`x | y`  long one\nz\n\nmore')
 })
+
+/** The name of the command that would run; nothing is run. @param {string} line of a shell */
+async function commandThatTakes (line) {
+  const words = wordsOf(line)
+  const ran = /** @type {string[]} */ ([])
+  const program = await createProgram(words, /** @type {any} */ ({ stderr: process.stderr }), { exitCode: 0 })
+  for (const command of program.commands) command.action(() => { ran.push(command.name()) })
+  await program.parseAsync(beforeSeparator(words), { from: 'user' })
+  return ran.join()
+}
+
+/** What the shell hands to clusterdeck. @param {string} line */
+function wordsOf (line) {
+  const [, own] = /(?:^|\()clusterdeck (.+?)(?:\)| [|>] .*)?$/.exec(line) ?? []
+  return [...own.matchAll(/"([^"]*)"|(\S+)/g)].map(([, inQuotes, plain]) => inQuotes ?? plain)
+}

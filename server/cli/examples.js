@@ -1,0 +1,118 @@
+/** @typedef {import('commander').Command} Command */
+
+/**
+ * What help shows of each command: what is wanted, and the line that does it. A test parses every one of them.
+ * @type {Readonly<Record<string, [want: string, line: string][]>>}
+ */
+export const EXAMPLES = Object.freeze({
+  clusterdeck: [
+    ['run an app on all CPUs', 'clusterdeck start app.js'],
+    ['see how it is', 'clusterdeck status'],
+    ['roll out new code, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"']
+  ],
+  start: [
+    ['four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value'],
+    ['let a worker serve only once the app answers there', 'clusterdeck start app.js --ready-path /health'],
+    ['for development: roll out whatever is saved', 'clusterdeck start app.js --workers 2 --watch']
+  ],
+  systemd: [
+    ['a unit file for this app', 'clusterdeck systemd app.js --name shop > shop.service'],
+    ['and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units']
+  ],
+  status: [
+    ['of the app of this folder', 'clusterdeck status'],
+    ['of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck'],
+    ['for a script', 'clusterdeck status --json | jq .readyWorkers']
+  ],
+  restart: [
+    ['restart all workers, and wait for the end', 'clusterdeck restart --wait'],
+    ['say why', 'clusterdeck restart --note "new certificates"']
+  ],
+  deploy: [
+    ['roll out what is on the disk, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"'],
+    ['let one new worker be judged for two minutes first', 'clusterdeck deploy --wait --canary 1 --canary-time 2m'],
+    ['replace half of the workers at a time, and stop for a person where it fails', 'clusterdeck deploy --surge 50% --on-failure hold']
+  ],
+  rollback: [
+    ['to the release before', 'clusterdeck rollback --wait'],
+    ['to another one of those that "clusterdeck releases" lists', 'clusterdeck rollback r12 --wait']
+  ],
+  pause: [
+    ['stop where it is', 'clusterdeck pause'],
+    ['and follow it, until somebody resumes or aborts it', 'clusterdeck pause --wait']
+  ],
+  resume: [
+    ['go on', 'clusterdeck resume'],
+    ['and wait for the end', 'clusterdeck resume --wait --timeout 30m']
+  ],
+  abort: [
+    ['give up', 'clusterdeck abort'],
+    ['and wait until the old release serves again', 'clusterdeck abort --wait']
+  ],
+  promote: [
+    ['roll out what the canary tries', 'clusterdeck promote'],
+    ['and wait for the end', 'clusterdeck promote --wait']
+  ],
+  retry: [
+    ['try once more', 'clusterdeck retry'],
+    ['and wait for the end', 'clusterdeck retry --wait']
+  ],
+  releases: [
+    ['what can be gone back to', 'clusterdeck releases'],
+    ['what was different in one of them', 'clusterdeck releases r7']
+  ],
+  scale: [
+    ['eight workers', 'clusterdeck scale 8'],
+    ['two, once the others have drained', 'clusterdeck scale 2 --wait']
+  ],
+  kill: [
+    ['one of those that "clusterdeck status" lists', 'clusterdeck kill 5'],
+    ['for a script', 'clusterdeck kill 5 --json']
+  ],
+  diagnose: [
+    ['what a worker is busy with', 'clusterdeck diagnose 7 --kind cpu-profile --duration 10s --output slow.cpuprofile'],
+    ['what its memory is made of', 'clusterdeck diagnose 7 --kind heap-statistics']
+  ],
+  upgrade: [
+    ['to the version that was just installed', 'clusterdeck upgrade --wait'],
+    ['to another node', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait']
+  ],
+  history: [
+    ['who died since yesterday', 'clusterdeck history --type worker.exited --since 24h'],
+    ['what went wrong in slot 2', 'clusterdeck history --type problems --slot 2'],
+    ['all of it for a spreadsheet', 'clusterdeck history --csv > history.csv']
+  ],
+  logs: [
+    ['follow the errors of all workers', 'clusterdeck logs --follow --stream stderr'],
+    ['the end of what slot 1 has written', 'clusterdeck logs --slot 1 --lines 500'],
+    ['for a script', 'clusterdeck logs --json | jq -r .text']
+  ],
+  crashes: [
+    ['what the workers died of in the last day', 'clusterdeck crashes --since 24h'],
+    ['one group, with its newest crash', 'clusterdeck crashes 12'],
+    ['what is still to be looked at', 'clusterdeck crashes --state open']
+  ],
+  open: [
+    ['in the browser of this machine', 'clusterdeck open'],
+    ['a link for a browser elsewhere', 'clusterdeck open --url https://deck.example.com --token-file /run/secrets/deck']
+  ],
+  stop: [
+    ['end the app of this folder', 'clusterdeck stop'],
+    ['give its requests more time to end', 'clusterdeck stop --timeout 15m']
+  ],
+  completion: [
+    ['for this bash, or in ~/.bashrc for every one', 'source <(clusterdeck completion bash)'],
+    ['for every zsh', 'clusterdeck completion zsh > $fpath[1]/_clusterdeck'],
+    ['for every fish', 'clusterdeck completion fish > ~/.config/fish/completions/clusterdeck.fish']
+  ],
+  help: [
+    ['the flags of a command', 'clusterdeck help deploy'],
+    ['a page of the manual', 'clusterdeck help getting-started'],
+    ['a page with the name of a command', 'clusterdeck help logs.md']
+  ]
+})
+
+/** @param {string} command */
+export function examplesText (command) {
+  return `\nExamples:\n${EXAMPLES[command].map(([want, line]) => `  # ${want}\n  ${line}`).join('\n')}`
+}
