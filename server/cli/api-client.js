@@ -14,10 +14,9 @@ const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors
 /**
  * Talks to the admin API of a running master. Every failure is a DeckError that says what to do.
  * @param {{ url: string, token: string }} master
- * @param {{ timeoutMs: number }} options `timeoutMs`: for all calls together, from now
+ * @param {{ timeoutMs: number, signal?: AbortSignal }} options `timeoutMs`: for all calls together, from now; `signal`: aborts then, or earlier
  */
-export function createApiClient ({ url, token }, { timeoutMs }) {
-  const signal = AbortSignal.timeout(timeoutMs)
+export function createApiClient ({ url, token }, { timeoutMs, signal = AbortSignal.timeout(timeoutMs) }) {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli' }
 
   return {

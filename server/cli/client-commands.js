@@ -34,6 +34,7 @@ export function addClientCommands (program, terminal) {
     })
 
   client('status', 'print the state of the cluster and its workers', commands.status)
+    .option('--watch', 'print it anew each second, until Ctrl-C; a line each where stdout is no terminal')
   client('restart', 'restart all workers: new ones are ready before old ones drain', rollout('restart'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')
@@ -111,6 +112,7 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
   return {
     api: createApiClient(master, { timeoutMs }),
     master,
+    findAgain: () => findMaster({ ...options, dataDir: master.dataDir }, { env, cwd }),
     options,
     cwd,
     timeoutMs,
@@ -119,7 +121,9 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
       if (stdout.write(text) === false) await once(stdout, 'drain')
     },
     tell: (text) => { stderr.write(`${text}\n`) },
+    stdout,
     isTerminal: Boolean(stdout.isTTY),
+    canDraw: Boolean(stdout.isTTY) && env.TERM !== 'dumb',
     isInteractive: Boolean(stdout.isTTY && stderr.isTTY)
   }
 }

@@ -5,6 +5,7 @@ import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
 import { request } from './http.js'
 import { statusText } from './output.js'
+import { watch } from './watch.js'
 
 /**
  * What the commands have to work with.
@@ -12,19 +13,24 @@ import { statusText } from './output.js'
  * @property {import('./api-client.js').ApiClient} api
  * @property {import('./find-master.js').Master} master
  * @property {Record<string, any>} options the command's own
+ * @property {() => Promise<import('./find-master.js').Master>} findAgain the one that has come after it, perhaps
  * @property {string} cwd the folder that paths are relative to
  * @property {number} timeoutMs
  * @property {(text: string) => void} print a result, to stdout
  * @property {(text: string) => Promise<void>} write a part of one, no faster than stdout takes it
  * @property {(text: string) => void} tell progress, to stderr
+ * @property {NodeJS.WriteStream} stdout for what is more than text
  * @property {boolean} isTerminal stdout is one
+ * @property {boolean} canDraw and has a cursor that can be moved
  * @property {boolean} isInteractive somebody sits at the terminal
  */
 
 const POLL_MS = 100
 
 /** @param {Context} context */
-export async function status ({ api, options, print }) {
+export async function status (context) {
+  const { api, options, print } = context
+  if (options.watch) return await watch(context)
   const body = await api.get('/status')
   print(options.json ? json(body) : statusText(body, Date.now()))
 }

@@ -20,7 +20,7 @@ export const EXAMPLES = Object.freeze({
     ['and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units']
   ],
   status: [
-    ['of the app of this folder', 'clusterdeck status'],
+    ['of the app of this folder, each second', 'clusterdeck status --watch'],
     ['of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck'],
     ['for a script', 'clusterdeck status --json | jq .readyWorkers']
   ],

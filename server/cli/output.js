@@ -1,5 +1,5 @@
 import { oneLine } from '../system/one-line.js'
-import { formatBytes, formatDuration, formatExactDuration, formatPercent } from '../../public/format.js'
+import { formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 
 /**
  * What the commands print for people. Scripts read `--json`.
@@ -19,13 +19,63 @@ export function table (head, rows, { right = [] } = {}) {
   }).join('  ')).join('\n')
 }
 
+/** What a worker's row can have: by heading, whether it is a number, and what it says. @type {Readonly<Record<string, [isNumber: boolean, cell: (worker: any, now: number) => string | number | null]>>} */
+const COLUMNS = Object.freeze({
+  SLOT: [true, ({ slot }) => slot],
+  WORKER: [true, ({ id }) => id],
+  PID: [true, ({ pid }) => pid],
+  STATE: [false, ({ state, crashLooping, drifted }) => [state, crashLooping && '(crash-looping)', drifted && '(drifted)'].filter(Boolean).join(' ')],
+  RELEASE: [false, ({ release }) => release],
+  UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
+  RESTARTS: [true, ({ restarts }) => restarts],
+  MEMORY: [true, ({ vitals }) => vitals && formatBytes(vitals.rssBytes)],
+  CPU: [true, ({ vitals }) => vitals && formatPercent(vitals.cpuPercent)],
+  'REQ/S': [true, ({ vitals }) => vitals && formatRate(vitals.requestsPerSecond)],
+  P99: [true, ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms)],
+  LOOP: [true, ({ vitals }) => vitals && formatPercent(percentOf(vitals.eventLoopUtilization))]
+})
+const STATUS_COLUMNS = ['SLOT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU']
+const WATCHED_COLUMNS = ['SLOT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'REQ/S', 'P99', 'LOOP']
+
 /** @param {any} status the body of GET /status @param {number} now ms since the epoch */
 export function statusText (status, now) {
+  return `${factsText(status, now)}\n\n${workersText(status, now, STATUS_COLUMNS)}`
+}
+
+/** The same for `--watch`, with what changes from second to second. @param {any} status @param {number} now */
+export function watchedText (status, now) {
+  return `${factsText(status, now)}\n\n${workersText(status, now, WATCHED_COLUMNS)}`
+}
+
+/** The same on one line. @param {any} status */
+export function statusLine ({ state, release, readyWorkers, desiredWorkers, workers, rollout }) {
+  const vitals = workers.map((/** @type {any} */ worker) => worker.vitals ?? {})
+  const known = (/** @type {string} */ name) => vitals.map((/** @type {any} */ each) => each[name]).filter(Number.isFinite)
+  const sum = (/** @type {string} */ name) => known(name).reduce((/** @type {number} */ total, /** @type {number} */ value) => total + value, 0)
+  const latencies = known('latencyP99Ms')
+  return oneLine([
+    state,
+    `release ${release?.id ?? '-'}`,
+    `${readyWorkers} of ${desiredWorkers} ready`,
+    ...countsOf(workers.map((/** @type {any} */ worker) => worker.state).filter((/** @type {string} */ each) => each !== 'ready')),
+    `${formatRate(sum('requestsPerSecond'))} requests/s`,
+    ...(latencies.length > 0 ? [`slowest p99 ${formatLatency(Math.max(...latencies))}`] : []),
+    formatBytes(sum('rssBytes')),
+    ...(rollout ? [rolloutText(rollout)] : [])
+  ].join(', '))
+}
+
+/** @param {string[]} words @returns {string[]} `2 draining` */
+function countsOf (words) {
+  return [...new Set(words)].map((word) => `${words.filter((each) => each === word).length} ${word}`)
+}
+
+/** @param {any} status @param {number} now */
+function factsText (status, now) {
   const { master, app } = status
-  const age = (/** @type {string | null} */ since) => since === null ? null : formatDuration(now - Date.parse(since))
   const facts = [
     ['state', status.state],
-    ['master', `pid ${master.pid}, up ${age(master.startedAt)}, ${formatBytes(master.rssBytes)}, clusterdeck ${master.version}, node ${master.nodeVersion}`],
+    ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}, clusterdeck ${master.version}, node ${master.nodeVersion}`],
     ['app', app.entry],
     ...app.addresses.map((/** @type {string} */ address) => ['', address]),
     ['release', status.release?.id ?? '-'],
@@ -34,20 +84,26 @@ export function statusText (status, now) {
     ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : []),
     ...(status.history?.problem ? [['history', `cannot be written: ${status.history.problem}`]] : [])
   ]
-  const workers = table(
-    ['SLOT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU'],
-    status.workers.map((/** @type {any} */ worker) => [
-      worker.slot,
-      worker.id,
-      worker.pid,
-      [worker.state, worker.crashLooping && '(crash-looping)', worker.drifted && '(drifted)'].filter(Boolean).join(' '),
-      worker.release,
-      worker.pid === null ? null : age(worker.startedAt),
-      worker.restarts,
-      worker.vitals && formatBytes(worker.vitals.rssBytes),
-      worker.vitals && formatPercent(worker.vitals.cpuPercent)
-    ]), { right: [0, 1, 2, 6, 7, 8] })
-  return `${facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')}\n\n${workers}`
+  return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+}
+
+/** @param {any} status @param {number} now @param {string[]} columns */
+function workersText ({ workers }, now, columns) {
+  return table(
+    columns,
+    workers.map((/** @type {any} */ worker) => columns.map((column) => COLUMNS[column][1](worker, now))),
+    { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) }
+  )
+}
+
+/** @param {string | null} since @param {number} now */
+function ageOf (since, now) {
+  return since === null ? null : formatDuration(now - Date.parse(since))
+}
+
+/** @param {number | null | undefined} share */
+function percentOf (share) {
+  return typeof share === 'number' ? share * 100 : null
 }
 
 /** @param {any} rollout */

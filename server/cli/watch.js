@@ -1,0 +1,159 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError } from '../errors.js'
+import { formatExactDuration } from '../../public/format.js'
+import { oneLine } from '../system/one-line.js'
+import { createApiClient } from './api-client.js'
+import { statusLine, watchedText } from './output.js'
+
+const EVERY_MS = 1000
+const ANSWER_WITHIN_MS = 5000
+/** A master that hangs is replaced after 10 seconds, unless the configuration says otherwise. */
+const FOUND_WITHIN_MS = 30_000
+const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM'])
+
+// ECMA-48, and what xterm has added: another screen, without a cursor and without lines that wrap.
+const OPEN_SCREEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
+const CLOSE_SCREEN = '\u001b[?7h\u001b[?25h\u001b[?1049l'
+const HOME = '\u001b[H'
+const ERASE_LINE = '\u001b[K'
+const ERASE_BELOW = '\u001b[J'
+
+/**
+ * @typedef {import('./commands.js').Context} Context
+ * @typedef {{ status: any, notice: string | undefined }} Look `status`: null while no master answers; `notice`: what has happened to the master
+ * @typedef {{ show: (look: Look) => void, close: () => void }} View
+ */
+
+/**
+ * The status each second, until somebody has seen enough or no master comes any more.
+ * @param {Context} context
+ */
+export async function watch (context) {
+  const view = viewFor(context)
+  const interrupted = new AbortController()
+  const interrupt = () => interrupted.abort()
+  for (const signal of SIGNALS) process.once(signal, interrupt)
+  try {
+    for await (const look of looks(context, interrupted.signal)) view.show(look)
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, interrupt)
+    view.close()
+  }
+}
+
+/** @param {Context} context @param {AbortSignal} interrupted @returns {AsyncGenerator<Look>} */
+async function * looks ({ master, findAgain }, interrupted) {
+  /** @type {number | null} of the master that has answered last */
+  let pid = null
+  /** @type {number | null} since when there is none */
+  let lostAt = null
+  for (; !interrupted.aborted; await pause(interrupted)) {
+    try {
+      const status = await ask(master, interrupted)
+      const notice = noticeOf(Number(status.master.pid), pid, lostAt !== null)
+      pid = Number(status.master.pid)
+      lostAt = null
+      yield { status, notice }
+    } catch (error) {
+      if (interrupted.aborted) return
+      if (pid === null || !isLoss(error)) throw error
+      if (lostAt === null) yield { status: null, notice: `master ${pid} does not answer, looking for the next one` }
+      lostAt ??= performance.now()
+      if (performance.now() - lostAt > FOUND_WITHIN_MS) throw new DeckError('no-master', `no master has answered for ${formatExactDuration(FOUND_WITHIN_MS)}`, { cause: error })
+      // The next one has another address, perhaps; as long as it has not said so, the old one may still be right.
+      master = await findAgain().catch(() => master)
+    }
+  }
+}
+
+/** @param {number} pid @param {number | null} before @param {boolean} wasLost @returns {string | undefined} */
+function noticeOf (pid, before, wasLost) {
+  if (before !== null && before !== pid) return `master ${pid} follows master ${before}`
+  return wasLost ? `master ${pid} answers again` : undefined
+}
+
+/** @param {import('./find-master.js').Master} master @param {AbortSignal} interrupted */
+async function ask (master, interrupted) {
+  const limit = new AbortController()
+  const end = () => limit.abort()
+  const timer = setTimeout(end, ANSWER_WITHIN_MS)
+  interrupted.addEventListener('abort', end)
+  try {
+    return await createApiClient(master, { timeoutMs: ANSWER_WITHIN_MS, signal: limit.signal }).get('/status')
+  } finally {
+    clearTimeout(timer)
+    interrupted.removeEventListener('abort', end)
+  }
+}
+
+/** @param {unknown} error */
+function isLoss (error) {
+  return error instanceof DeckError && ['no-master', 'timed-out'].includes(error.code)
+}
+
+/** @param {AbortSignal} interrupted */
+async function pause (interrupted) {
+  await wait(EVERY_MS, undefined, { signal: interrupted }).catch(() => {})
+}
+
+/** @param {Context} context @returns {View} */
+function viewFor (context) {
+  if (context.options.json) return reportView(context, ({ status }) => JSON.stringify(status))
+  if (context.canDraw) return screenView(context)
+  let shown = ''
+  return reportView(context, ({ status }) => {
+    const line = statusLine(status)
+    const isNews = line !== shown
+    shown = line
+    return isNews ? `${new Date().toISOString()} ${line}` : null
+  })
+}
+
+/** A line at a time, for files and programs. @param {Context} context @param {(look: Look) => string | null} lineOf @returns {View} */
+function reportView ({ print, tell }, lineOf) {
+  return {
+    show (look) {
+      if (look.notice) tell(look.notice)
+      const line = look.status && lineOf(look)
+      if (line) print(line)
+    },
+    close () {}
+  }
+}
+
+/** A screen of its own; the last look stays on the usual one. @param {Context} context @returns {View} */
+function screenView ({ stdout, print }) {
+  /** @type {string[]} */
+  let lines = []
+  let notice = ''
+  let isOpen = false
+  return {
+    show (look) {
+      if (!isOpen) open()
+      if (look.notice) notice = `${new Date().toISOString()} ${look.notice}`
+      // What was is shown until there is something new.
+      if (look.status) lines = watchedText(look.status, Date.now()).split('\n')
+      draw()
+    },
+    close () {
+      if (!isOpen) return
+      stdout.off('resize', draw)
+      stdout.write(CLOSE_SCREEN)
+      print(lines.join('\n'))
+    }
+  }
+
+  function open () {
+    isOpen = true
+    stdout.write(OPEN_SCREEN)
+    stdout.on('resize', draw)
+  }
+
+  function draw () {
+    const rows = Math.max(3, stdout.rows || Infinity)
+    const foot = ['', oneLine(notice) || 'Ctrl-C ends it']
+    const room = rows - foot.length
+    const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
+    stdout.write(`${HOME}${[...shown, ...foot].map((line) => `${line}${ERASE_LINE}`).join('\r\n')}${ERASE_BELOW}`)
+  }
+}
