@@ -73,9 +73,12 @@ export async function scale ({ api, options, print, tell, timeoutMs }, count) {
   const workers = checkedCount(count)
   const { desiredWorkers } = await api.put('/scale', { workers })
   if (options.wait) {
-    tell(`scaling to ${desiredWorkers} workers`)
+    let told = ''
     await until(async () => {
       const { readyWorkers, workers: rows } = await api.get('/status')
+      const progress = `${Number(readyWorkers)} of ${workers} workers ready, ${rows.filter((/** @type {any} */ { pid }) => pid !== null).length} alive`
+      if (progress !== told) tell(progress)
+      told = progress
       return readyWorkers === workers && rows.length === workers
     }, api.signal, timeoutMs)
   }

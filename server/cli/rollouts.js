@@ -2,12 +2,13 @@ import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { checkedDuration } from './duration.js'
 import { rolloutText } from './output.js'
+import { createProgress } from './progress.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 /** @typedef {import('../config/steering.js').Steering} Steering */
 
-/** How long one call waits for news of a rollout; short enough to show its progress. */
-const FOLLOW_WAIT = '1s'
+/** How long one call waits for the end of a rollout; short enough to show its progress. */
+const FOLLOW_WAIT = '250ms'
 
 /** @param {'restart' | 'deploy' | 'rollback'} kind */
 export function rollout (kind) {
@@ -74,12 +75,11 @@ async function reportOn (rollout, context, good = ['succeeded']) {
  * @returns {Promise<any>} the rollout once it is done, or held until a person comes
  */
 async function follow (rollout, { api, tell }) {
-  let shown = ''
+  const tellProgress = createProgress(rollout, tell)
+  tellProgress(rollout)
   while (!rollout.done && !rollout.isHeld) {
     rollout = await api.get(`/rollouts/${rollout.id}?wait=${FOLLOW_WAIT}`)
-    const progress = rolloutText(rollout)
-    if (progress !== shown && !rollout.done) tell(progress)
-    shown = progress
+    tellProgress(rollout)
   }
   return rollout
 }

@@ -49,7 +49,9 @@ async function setUp (t) {
 /** Ends the running rollout once somebody has asked to wait for it. @param {any} deck @param {string} state @param {string | null} [reason] */
 function endRollout (deck, state, reason = null) {
   const { rollout } = deck.snapshot()
-  const ended = { ...rollout, state, reason, done: true, finishedAt: new Date(Date.parse(rollout.startedAt) + 1234).toISOString(), progress: { total: 2, replaced: state === 'succeeded' ? 2 : 0 } }
+  const finishedAt = new Date(Date.parse(rollout.startedAt) + 1234).toISOString()
+  const steps = rollout.steps.map((/** @type {any} */ step) => ({ ...step, state: 'done', newWorker: step.oldWorker + 2, startedAt: rollout.startedAt, finishedAt }))
+  const ended = { ...rollout, state, reason, done: true, finishedAt, ...(state === 'succeeded' ? { steps, progress: { total: 2, replaced: 2 } } : {}) }
   deck.set({ rollout: null })
   deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, detail: ended })
 }
@@ -95,7 +97,7 @@ test('deploy --wait ends with the rollout: progress on stderr, the result on std
   const { code, stdout, stderr } = await cli('deploy --wait')
   assert.equal(code, 0)
   assert.equal(stdout, 'rollout 1 (deploy) succeeded in 1.2 s: 2 of 2 workers replaced\n')
-  assert.match(stderr, /^rollout 1 \(deploy\) started$/m)
+  assert.equal(stderr, 'rollout 1 (deploy) started\nslot 1: worker 1 replaced by worker 3 (1.2 s)\nslot 2: worker 2 replaced by worker 4 (1.2 s)\n')
 })
 
 test('deploy --wait fails with the reason when the rollout fails', async (t) => {
@@ -119,7 +121,7 @@ test('deploy --wait does not wait for a person: a rollout that is held is a fail
 
 test('abort --wait succeeds once the rollout has gone back', async (t) => {
   for (const [state, expected] of /** @type {[string, number][]} */ ([['rolled-back', 0], ['failed', 0], ['succeeded', 1]])) {
-    const rollout = { id: 7, kind: 'deploy', state, reason: 'aborted by cli', done: true, startedAt: null, finishedAt: null, progress: { total: 2, replaced: 0 } }
+    const rollout = { id: 7, kind: 'deploy', state, reason: 'aborted by cli', done: true, startedAt: null, finishedAt: null, progress: { total: 2, replaced: 0 }, steps: [] }
     const url = await serve(t, (req, res) => json(res, 200, req.method === 'POST' ? { ...rollout, state: 'aborting', done: false } : { rollout, ...rollout }))
     const { code } = await dataFolder(t, { adminUrl: url })('abort --wait')
     assert.equal(code, expected, state)
@@ -183,8 +185,9 @@ test('scale --wait asks again until no worker too many is left', async (t) => {
   const answers = [{ desiredWorkers: 2 }, { readyWorkers: 1, workers: [1, 2] }, { readyWorkers: 2, workers: [1, 2, 3] }, { readyWorkers: 2, workers: [1, 2] }]
   let asked = 0
   const url = await serve(t, (_req, res) => json(res, 200, answers[asked++]))
-  const { code, stdout } = await dataFolder(t, { adminUrl: url })('scale 2 --wait')
+  const { code, stdout, stderr } = await dataFolder(t, { adminUrl: url })('scale 2 --wait')
   assert.deepEqual([code, stdout, asked], [0, '2 workers are ready\n', 4])
+  assert.equal(stderr, '1 of 2 workers ready, 2 alive\n2 of 2 workers ready, 3 alive\n2 of 2 workers ready, 2 alive\n')
 })
 
 test('scale refuses what is no count', async (t) => {

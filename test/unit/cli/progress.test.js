@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createProgress } from '../../../server/cli/progress.js'
+
+const START = '2026-01-01T00:00:00.000Z'
+const END = '2026-01-01T00:00:03.200Z'
+
+/** @param {any} changes */
+function step (changes) {
+  return { slot: 1, state: 'pending', oldWorker: null, newWorker: null, from: 'r1', startedAt: null, finishedAt: null, ...changes }
+}
+
+/** @param {any[]} steps @param {any} [changes] */
+function rollout (steps, changes) {
+  return { id: 7, kind: 'deploy', state: 'rolling', reason: null, done: false, startedAt: START, finishedAt: null, progress: { total: 2, replaced: 0 }, steps, ...changes }
+}
+
+/** @param {any[]} looks @returns {string[]} */
+function told (looks) {
+  const lines = /** @type {string[]} */ ([])
+  const tellProgress = createProgress(looks[0], (line) => { lines.push(line) })
+  looks.forEach(tellProgress)
+  return lines
+}
+
+test('each step is told as it changes, once, also where looks have missed something in between', () => {
+  const second = { slot: 2, oldWorker: 5, newWorker: 9, startedAt: START }
+  assert.deepEqual(told([
+    rollout([step({}), step({ slot: 2 })], { state: 'preparing' }),
+    rollout([step({}), step({ ...second, state: 'starting' })]),
+    rollout([step({}), step({ ...second, state: 'starting' })]),
+    rollout([step({}), step({ ...second, state: 'soaking' })]),
+    rollout([step({}), step({ ...second, state: 'draining' })]),
+    rollout([step({ state: 'done', newWorker: 10, startedAt: START, finishedAt: END }), step({ ...second, state: 'done', finishedAt: END })], { state: 'succeeded', done: true })
+  ]), [
+    'rollout 7 (deploy) rolling: 0 of 2 workers replaced',
+    'slot 2: worker 9 is starting',
+    'slot 2: worker 9 is ready, and has to stay so for a while',
+    'slot 2: worker 9 has taken over, worker 5 is draining',
+    'slot 1: worker 10 is there (3.2 s)',
+    'slot 2: worker 5 replaced by worker 9 (3.2 s)'
+  ])
+})
+
+test('a rollout that is taken back says why, without anything that moves a cursor', () => {
+  const first = { oldWorker: 1, newWorker: 3, startedAt: START }
+  assert.deepEqual(told([
+    rollout([step({ ...first, state: 'done', finishedAt: END }), step({ slot: 2, oldWorker: 2, newWorker: 4, state: 'starting', startedAt: START })]),
+    rollout([
+      step({ ...first, newWorker: 5, state: 'reverting' }), step({ slot: 2, oldWorker: 2, newWorker: 4, state: 'failed', startedAt: START, finishedAt: END })
+    ], { state: 'aborting', reason: 'worker 4 crashed:\u001b[2J\nboom' }),
+    rollout([step({ ...first, newWorker: 5, state: 'reverted', finishedAt: END }), step({ slot: 2, state: 'of-the-future\u0007' })], { state: 'rolled-back', done: true })
+  ]), [
+    'slot 2: worker 4 is starting',
+    'rollout 7 (deploy) aborting: 0 of 2 workers replaced; worker 4 crashed: boom',
+    'slot 1: worker 5 is starting on r1 again',
+    'slot 2: worker 4 failed (3.2 s)',
+    'slot 1: back on r1 (3.2 s)',
+    'slot 2: of-the-future '
+  ])
+})
+
+test('one that was tried in vain, not by its own fault, is told of again', () => {
+  const looks = ['starting', 'pending', 'starting'].map((state, index) => rollout([step({ state, newWorker: index < 2 ? 3 : 4, startedAt: START })]))
+  assert.deepEqual(told(looks), ['slot 1: worker 3 is starting', 'slot 1: to be tried again', 'slot 1: worker 4 is starting'])
+})
