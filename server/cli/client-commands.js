@@ -72,6 +72,7 @@ export function addClientCommands (program, terminal) {
   for (const [name, about] of Object.entries(HISTORY_OPTIONS)) past.option(`--${name} <value>`, about)
   client('logs', 'print the last lines of the workers\' output', logs)
     .option('-f, --follow', 'follow new output')
+    .option('--timestamps', 'with --follow: print when each new line has arrived')
     .option('--slot <n>', 'only this slot')
     .option('--stream <stdout|stderr>', 'only this stream')
     .option('--lines <n>', 'lines of each log, at most 1000', '100')

@@ -83,7 +83,7 @@ export const EXAMPLES = Object.freeze({
     ['all of it for a spreadsheet', 'clusterdeck history --csv > history.csv']
   ],
   logs: [
-    ['follow the errors of all workers', 'clusterdeck logs --follow --stream stderr'],
+    ['follow the errors of all workers, with the time', 'clusterdeck logs --follow --timestamps --stream stderr'],
     ['the end of what slot 1 has written', 'clusterdeck logs --slot 1 --lines 500'],
     ['for a script', 'clusterdeck logs --json | jq -r .text']
   ],

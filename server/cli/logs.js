@@ -7,23 +7,30 @@ const RECONNECT_WITHIN_MS = 10_000
 const RECONNECT_EVERY_MS = 250
 const MAX_LINES = 1000
 
+/** Where a line says no time: as wide as one. */
+const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
+
 /** @typedef {{ slot: number, stream: string, text: string }} Entry */
+/** @typedef {(entry: Entry, arrivedAt: string | null) => void} Show `arrivedAt`: null for a line that was there before */
 
 /** @param {import('./commands.js').Context} context */
 export async function logs (context) {
   const { api, options } = context
+  if (options.timestamps && !options.follow) {
+    throw new DeckError('usage', '--timestamps: expected with --follow, received without: a line does not say when it was written, only when it arrives')
+  }
   const query = new URLSearchParams({ lines: String(checkedLines(options.lines, options.follow ? 0 : 1)) })
   for (const name of ['slot', 'stream']) if (options[name] !== undefined) query.set(name, options[name])
   const show = printer(context)
   if (options.follow) return await follow(context, query, show)
   const { items } = await api.get(`/logs?${query}`)
-  for (const entry of items) show(entry)
+  for (const entry of items) show(entry, null)
 }
 
 /**
  * Until it is interrupted, or no master comes any more. The next master is asked to go on behind the last lines that this
  * one has shown.
- * @param {import('./commands.js').Context} context @param {URLSearchParams} query @param {(entry: Entry) => void} show
+ * @param {import('./commands.js').Context} context @param {URLSearchParams} query @param {Show} show
  */
 async function follow ({ api, tell }, query, show) {
   /** @type {string | undefined} the id under which the master knows it */
@@ -38,8 +45,10 @@ async function follow ({ api, tell }, query, show) {
         if (message.data !== undefined) lines.push(message)
         // Those before it belong to it: cut off in between, they come again.
         if (message.id === undefined) continue
+        // The first ones of all are the last that were written before.
+        const arrivedAt = place === undefined ? null : new Date().toISOString()
         place = message.id
-        lines.forEach(tellLine)
+        for (const line of lines) tellLine(line, arrivedAt)
         lines = []
       }
     } catch (error) {
@@ -50,20 +59,23 @@ async function follow ({ api, tell }, query, show) {
     await wait(RECONNECT_EVERY_MS)
   }
 
-  function tellLine (/** @type {{ event: string, data: any }} */ { event, data }) {
+  /** @param {{ event: string, data: any }} message @param {string | null} arrivedAt */
+  function tellLine ({ event, data }, arrivedAt) {
     if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, left out: output is faster than the reader`)
-    else if (event === 'message') show(data)
+    else if (event === 'message') show(data, arrivedAt)
   }
 }
 
-/** @param {import('./commands.js').Context} context @returns {(entry: Entry) => void} */
+/** @param {import('./commands.js').Context} context @returns {Show} */
 function printer ({ options, print, isTerminal }) {
-  if (options.json) return (entry) => print(JSON.stringify(entry))
+  const { json, timestamps } = options
+  if (json) return (entry, arrivedAt) => print(JSON.stringify(timestamps ? { arrivedAt, ...entry } : entry))
   const isOne = options.slot !== undefined && options.stream !== undefined
-  return ({ slot, stream, text }) => {
+  return ({ slot, stream, text }, arrivedAt) => {
     // What is no terminal gets what the app has written.
     const shown = isTerminal ? oneLine(text) : text
-    print(isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`)
+    const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
+    print(timestamps ? `${arrivedAt ?? NO_TIME} ${line}` : line)
   }
 }
 

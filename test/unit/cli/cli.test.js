@@ -527,3 +527,39 @@ test('logs says what is wrong with its options', async (t) => {
   assert.deepEqual(await cli('logs --slot 9'), { code: 1, stdout: '', stderr: 'clusterdeck: Slot 9 has no logs\n' })
   assert.deepEqual(await cli('logs -f --slot 9'), { code: 1, stdout: '', stderr: 'clusterdeck: Slot 9 has no logs\n' })
 })
+
+/**
+ * A master that tells two lines that were there, one that comes, and then asks for a token.
+ * @param {import('node:test').TestContext} t
+ */
+function serveLines (t) {
+  const line = (/** @type {string} */ text) => `data: ${JSON.stringify({ slot: 1, stream: 'stdout', text })}\n`
+  return serve(t, (req, res) => {
+    if (req.headers['last-event-id'] === '1o3') return json(res, 401, { code: 'unauthenticated', detail: 'enough' }, 'application/problem+json')
+    res.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' }).end(`retry: 3000\n\n${line('one')}\nid: 1o2\n${line('two')}\nid: 1o3\n${line('three')}\n`)
+  })
+}
+
+test('logs --follow --timestamps says when each line has arrived, and of those that were there before nothing', async (t) => {
+  const cli = dataFolder(t, { adminUrl: await serveLines(t) })
+  const before = new Date().toISOString()
+  const { code, stdout } = await cli('logs --follow --timestamps')
+  assert.equal(code, 3)
+  const lines = stdout.split('\n')
+  assert.deepEqual(lines.slice(0, 2), ['one', 'two'].map((text) => `-                        1 stdout | ${text}`))
+  const [, time] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) 1 stdout \| three$/.exec(lines[2]) ?? []
+  assert.ok(before <= time && time <= new Date().toISOString(), time)
+
+  const entries = (await cli('logs -f --timestamps --json')).stdout.trim().split('\n').map((each) => JSON.parse(each))
+  assert.deepEqual(entries.map(({ arrivedAt, ...entry }) => [arrivedAt === null, entry]), ['one', 'two', 'three'].map((text) => [text !== 'three', { slot: 1, stream: 'stdout', text }]))
+  assert.deepEqual(Object.keys(JSON.parse((await cli('logs -f --json')).stdout.split('\n')[0])), ['slot', 'stream', 'text'])
+})
+
+test('logs --timestamps is refused without --follow, since no line says when it was written', async (t) => {
+  const asked = /** @type {unknown[]} */ ([])
+  const url = await serve(t, (req) => asked.push(req.url))
+  assert.deepEqual(await dataFolder(t, { adminUrl: url })('logs --timestamps'), {
+    code: 2, stdout: '', stderr: 'clusterdeck: --timestamps: expected with --follow, received without: a line does not say when it was written, only when it arrives\n'
+  })
+  assert.deepEqual(asked, [])
+})
