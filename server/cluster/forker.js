@@ -10,7 +10,7 @@ import { createWorkerHandle } from './worker-handle.js'
 
 /** What is the master's own business: its secret, and what systemd told it. */
 const NOT_FOR_APPS = Object.freeze(Object.fromEntries([
-  'CLUSTERDECK_TOKEN', 'NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'
+  'CLUSTERDECK_TOKEN', 'CLUSTERDECK_TOKEN_FILE', 'NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'
 ].map((name) => [name, undefined])))
 
 /** Of workers that are started with `--inspect`. */

@@ -12,7 +12,7 @@ import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 
 const ENV_PREFIX = 'CLUSTERDECK_'
 // Set for workers, or read by the commands that talk to a running master.
-const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TIMEOUT', 'CONFIG', 'KEEPER', 'KEPT'].map((name) => ENV_PREFIX + name)
+const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'KEEPER', 'KEPT'].map((name) => ENV_PREFIX + name)
 
 /**
  * What a master runs with: flags over environment over config file over defaults.

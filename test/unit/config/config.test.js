@@ -202,7 +202,7 @@ for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?
 }
 
 test('variables of workers, of the commands and of others are no mistake', async (t) => {
-  await workingFolder(t).load({}, { CLUSTERDECK_SLOT: '1', CLUSTERDECK_RELEASE: 'r1', CLUSTERDECK_TOKEN: 'x', CLUSTERDECK_URL: 'x', CLUSTERDECK_SOMETHING_ELSE: '1' })
+  await workingFolder(t).load({}, { CLUSTERDECK_SLOT: '1', CLUSTERDECK_RELEASE: 'r1', CLUSTERDECK_TOKEN: 'x', CLUSTERDECK_TOKEN_FILE: 'x', CLUSTERDECK_URL: 'x', CLUSTERDECK_SOMETHING_ELSE: '1' })
 })
 
 test('a config file that does not load says why, without a stack', async (t) => {
