@@ -30,6 +30,7 @@ export const PROBLEMS = Object.freeze({
   'payload-too-large': { status: 413, exitCode: 1, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, exitCode: 1, title: 'Unsupported media type' },
   'invalid-body': { status: 422, exitCode: 2, title: 'Invalid body' },
+  'invalid-argument': { status: 422, exitCode: 2, title: 'Invalid argument' },
   'rate-limited': { status: 429, exitCode: 1, title: 'Too many requests' },
   internal: { status: 500, exitCode: 1, title: 'Internal error' },
   'history-unavailable': { status: 503, exitCode: 1, title: 'The history database is unavailable' },

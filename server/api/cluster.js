@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MAX_WORKERS } from '../config/options.js'
+import { SCALE_ORDER } from '../config/orders.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
@@ -39,10 +39,6 @@ export const STATUS = z.strictObject({
   history: z.strictObject({ problem: z.string().nullable().describe('why it cannot be written at the moment') }),
   lastEventId: COUNT
 }).meta({ id: 'Status' })
-
-const SCALE_BODY = z.strictObject({
-  workers: z.int().min(1).max(MAX_WORKERS).describe(`an integer from 1 to ${MAX_WORKERS}`)
-}).meta({ examples: [{ workers: 4 }] })
 
 const UPGRADE_BODY = z.strictObject({
   execPath: z.string().startsWith('/').max(4096).optional().describe('the absolute path of a node binary'),
@@ -127,7 +123,7 @@ export function clusterResources ({ deck }) {
         summary: 'Sets how many workers should run',
         role: 'operator',
         cli: 'clusterdeck scale 4',
-        body: SCALE_BODY,
+        body: SCALE_ORDER,
         problems: [...ROLLOUT_PROBLEMS],
         answer: z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' }),
         handle: ({ body, auth }) => ({ body: deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor }) })

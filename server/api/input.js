@@ -69,10 +69,26 @@ function checkedQuery (schema, query) {
  * @throws {DeckError} `invalid-body`
  */
 export function parseBody (schema, body) {
-  const result = schema.safeParse(body)
+  return parse(schema, body, { code: 'invalid-body', name: 'body' })
+}
+
+/**
+ * @param {z.ZodObject} schema  described, as what is expected of the whole
+ * @param {unknown} argument  of a call that a program makes
+ * @param {string} name
+ * @returns {Record<string, any>}
+ * @throws {DeckError} `invalid-argument`
+ */
+export function parseArgument (schema, argument, name) {
+  return parse(schema, argument, { code: 'invalid-argument', name })
+}
+
+/** @param {z.ZodObject} schema @param {unknown} input @param {{ code: 'invalid-body' | 'invalid-argument', name: string }} what @returns {Record<string, any>} */
+function parse (schema, input, { code, name }) {
+  const result = schema.safeParse(input)
   if (result.success) return result.data
-  const errors = flawsOf(schema, body, result.error)
-  throw new DeckError('invalid-body', sentence(errors), { details: { errors } })
+  const errors = flawsOf(schema, input, result.error)
+  throw new DeckError(code, sentence(errors, name), { details: { errors } })
 }
 
 /**
@@ -142,7 +158,7 @@ function flawsOf (schema, input, { issues }) {
 
 /** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: any }} issue `params.expected`: what a check across fields expects */
 function expectation (schema, { path, message, params }) {
-  if (path.length === 0) return 'a JSON object'
+  if (path.length === 0) return schema.description ?? 'a JSON object'
   const field = fieldAt(schema, path, { isBare: false })
   return params?.expected ?? field?.meta()?.expected ?? field?.description ?? message
 }
@@ -176,15 +192,15 @@ function quote (/** @type {unknown} */ value) {
 /** @param {unknown} value */
 function textOf (value) {
   try {
-    return JSON.stringify(value)
+    return JSON.stringify(value) ?? `a ${typeof value}`
   } catch {
-    // RangeError: so deep that the stack does not reach.
-    return 'something nested too deep to be shown'
+    // RangeError: so deep that the stack does not reach. TypeError: what only a program can say.
+    return 'something that cannot be shown'
   }
 }
 
-function sentence (/** @type {Flaw[]} */ flaws) {
-  return flaws.map(({ path, expected, received }) => `${path.slice(0, MAX_SHOWN_CHARS) || 'body'}: expected ${expected}, received ${received}`).join('; ')
+function sentence (/** @type {Flaw[]} */ flaws, whole = 'body') {
+  return flaws.map(({ path, expected, received }) => `${path.slice(0, MAX_SHOWN_CHARS) || whole}: expected ${expected}, received ${received}`).join('; ')
 }
 
 function invalidQuery (/** @type {Flaw[]} */ errors) {

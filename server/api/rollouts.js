@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { STRATEGY } from '../config/options.js'
-import { RELEASE_ID } from '../config/release-id.js'
+import { ROLLOUT_ORDER } from '../config/orders.js'
 import { STEERING } from '../config/steering.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
@@ -73,10 +72,7 @@ export const ROLLOUT_PROBLEMS = /** @type {const} */ (['rollout-running', 'upgra
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
-  release: z.string().regex(RELEASE_ID).optional().describe('a release such as r12'),
-  path: z.string().min(1).max(4096).optional().describe('a folder below releases.root'),
-  note: z.string().max(500).optional().describe('a text of at most 500 characters'),
-  strategy: STRATEGY.optional().describe('an object')
+  ...ROLLOUT_ORDER
 }).superRefine(({ kind, release, path, strategy }, context) => {
   const misplaced = { release: release !== undefined && kind !== 'rollback', path: path !== undefined && kind !== 'deploy', strategy: strategy !== undefined && kind === 'restart' }
   for (const [key, isMisplaced] of Object.entries(misplaced)) {

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { readConfigFile } from './file.js'
 import { cpuCount } from './cpu-count.js'
+import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
 import { didYouMean, nearest } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
@@ -28,11 +29,25 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIM
 export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
   const { config: named, ...flagValues } = flags
   const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
-  const given = new Map([
-    ...(file ? fromFile(file) : []),
-    ...fromEnvironment(env, cwd),
-    ...fromFlags(flagValues, cwd)
-  ])
+  return toConfig([...fromFile(file), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus })
+}
+
+/**
+ * What a master runs with that a program has started: its options, as a config file has them, over those of the file that
+ * it names, if it does. Nothing else is read.
+ * @param {Record<string, unknown>} options
+ * @param {{ configFile?: string, cwd?: string, countCpus?: () => number, isAgain?: boolean }} [sources] as of loadConfig
+ * @returns {Promise<Config>}
+ * @throws {DeckError} invalid-config, unknown-option, entry-not-found
+ */
+export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
+  const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain })
+  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd })], { cwd, countCpus })
+}
+
+/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number }} place @returns {Config} */
+function toConfig (sources, { cwd, countCpus }) {
+  const given = new Map(sources)
   const values = validate(given)
   if (values.watch && values.releases.mode === 'snapshot') {
     throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
@@ -78,20 +93,28 @@ function refuseMistyped (names) {
   }
 }
 
-/** @param {{ file: string, values: Record<string, unknown> }} file @returns {[string, Given][]} */
-function fromFile ({ file, values }) {
+/** @param {{ file: string, values: Record<string, unknown> } | null} file @returns {[string, Given][]} */
+function fromFile (file) {
+  return file ? fromValues(file.values, { where: ` in ${file.file}`, folder: path.dirname(file.file) }) : []
+}
+
+/**
+ * @param {Record<string, unknown>} values nested, as in a config file @param {{ where: string, folder: string }} source `where`: is said behind a name
+ * @returns {[string, Given][]}
+ */
+function fromValues (values, { where, folder }) {
   return flatten(values, [])
 
   /** @param {Record<string, unknown>} object @param {string[]} above @returns {[string, Given][]} */
   function flatten (object, above) {
     return Object.entries(object).flatMap(([key, value]) => {
       const name = [...above, key].join('.')
-      if (OPTIONS.some((option) => option.name === name)) {
-        return value === undefined ? [] : [[name, { value, source: `${name} in ${file}`, folder: path.dirname(file) }]]
-      }
-      if (!isGroup(name)) throw unknownKey(name, file)
+      const source = name + where
+      if (OPTIONS.some((option) => option.name === name)) return value === undefined ? [] : [[name, { value, source, folder }]]
+      if (!isGroup(name)) throw unknownKey(name, where)
+      if (value === undefined) return []
       if (typeof value === 'object' && value !== null && !Array.isArray(value)) return flatten(/** @type {any} */ (value), [...above, key])
-      throw new DeckError('invalid-config', `${name} in ${file}: expected an object, received ${shown(value)}`)
+      throw new DeckError('invalid-config', `${source}: expected an object, received ${shown(value)}`)
     })
   }
 }
@@ -101,10 +124,10 @@ function isGroup (name) {
   return OPTIONS.some((option) => option.name.startsWith(`${name}.`))
 }
 
-/** @param {string} name @param {string} file */
-function unknownKey (name, file) {
+/** @param {string} name @param {string} where */
+function unknownKey (name, where) {
   const groups = OPTIONS.map((option) => option.path.slice(0, -1).join('.')).filter(Boolean)
-  return new DeckError('unknown-option', `unknown option "${name}" in ${file}${didYouMean(name, new Set([...OPTIONS.map((option) => option.name), ...groups]))}`)
+  return new DeckError('unknown-option', `unknown option "${name}"${where}${didYouMean(name, new Set([...OPTIONS.map((option) => option.name), ...groups]))}`)
 }
 
 /**
@@ -187,12 +210,16 @@ function placeOf (issue) {
 
 /** @param {unknown} value */
 function shown (value) {
-  const text = typeof value === 'string' || typeof value === 'object' ? JSON.stringify(value) : String(value)
+  const text = typeof value === 'string' || typeof value === 'object' ? asJson(value) : typeof value === 'function' ? 'a function' : String(value)
   return text.length > 100 ? `${text.slice(0, 99)}…` : text
 }
 
-/** @template T @param {T} value @returns {Readonly<T>} */
-function deepFreeze (value) {
-  if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze)
-  return Object.freeze(value)
+/** @param {unknown} value */
+function asJson (value) {
+  try {
+    return String(JSON.stringify(value))
+  } catch {
+    // TypeError: with a circle or a BigInt in it, as only a program can say it.
+    return 'something that is no JSON'
+  }
 }
