@@ -3,6 +3,7 @@ import { openHistory } from '../db/history.js'
 import { roomWithin } from './admin/connections.js'
 import { createAdmin, loadSite } from './admin/listener.js'
 import { createForker } from './cluster/forker.js'
+import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { createCrashRecorder } from './crashes/recorder.js'
 import { createDeck } from './deck.js'
@@ -45,16 +46,20 @@ const UNKNOWN_EVENTS = 1000
 /** After which a start says what it is waiting for. */
 const WAITING_AFTER_MS = 5000
 
-/** @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config/config.js').Config> }} Surroundings */
+/**
+ * `reload`: reads the configuration anew, for a deploy; `isGuest`: the process is another program's, with its signals, its
+ * children and what its environment says.
+ * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config/config.js').Config>, isGuest?: boolean }} Surroundings
+ * @typedef {Awaited<ReturnType<typeof startMaster>>} Master
+ */
 
 /**
  * Makes and starts a whole master: the one place where its parts meet. It owns the signals of this process until
- * `stopped`.
+ * `stopped`, unless it is a guest there.
  * @param {import('./config/config.js').Config} config
- * @param {Surroundings} [surroundings] `reload`: reads the configuration anew, for a deploy
- * @returns {Promise<{ adminUrl: string, stopped: Promise<number> }>} `stopped`: the exit code
+ * @param {Surroundings} [surroundings]
  * @throws {import('./errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
- *   upgrade-failed; then nothing was started, or it has gone again
+ *   not-possible, upgrade-failed; then nothing was started, or it has gone again
  */
 export async function startMaster (config, surroundings = {}) {
   const closers = createClosers()
@@ -65,7 +70,15 @@ export async function startMaster (config, surroundings = {}) {
     const admin = await serve(tools, cluster)
     const ending = end(tools, past, cluster)
     run(tools, past, cluster, { admin, ending })
-    return { adminUrl: admin.url, stopped: ending.stopped }
+    return {
+      admin,
+      deck: cluster.deck,
+      running: cluster.supervisor.running,
+      startBlocked: cluster.supervisor.startBlocked,
+      waitingFor: cluster.supervisor.waitingFor,
+      /** The exit code, once nothing of this master is left. */
+      stopped: ending.stopped
+    }
   } catch (error) {
     // What has made the start fail says more than what follows from it.
     await closers.close().catch(() => {})
@@ -77,8 +90,9 @@ export async function startMaster (config, surroundings = {}) {
  * What needs no history and may be there twice, in two masters of an upgrade.
  * @param {import('./config/config.js').Config} config @param {Surroundings} surroundings @param {import('./system/closers.js').Closers} closers
  */
-async function open (config, { stdout = process.stdout, stderr = process.stderr, reload }, closers) {
-  const keeper = await connectKeeper()
+async function open (config, { stdout = process.stdout, stderr = process.stderr, reload, isGuest = false }, closers) {
+  closers.add(takePolicy(config.dispatch), ({ release }) => release())
+  const keeper = await connectKeeper(isGuest ? {} : process.env)
   const place = adminPlace(config, keeper)
   const dataDir = openDataDir(config.dataDir)
   const log = createLog(dataDir.logFile)
@@ -90,9 +104,10 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   const releases = createReleases({ config, reload, dataDir, isDrifted: drift.isDrifted, onError })
   const terminal = createTerminal({ stdout, stderr })
   vitals.start()
-  process.on('uncaughtExceptionMonitor', (error) => log.fatal({ err: error }, 'the master failed'))
+  const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
+  closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
   if (dataDir.away) terminal.fail(dataDir.away)
-  return { config, keeper, place, dataDir, memoryStore, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), closers }
+  return { config, keeper, place, dataDir, memoryStore, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), isGuest, closers }
 }
 
 /** @typedef {Awaited<ReturnType<typeof open>>} Tools */
@@ -176,15 +191,16 @@ function createCluster ({ config, keeper, dataDir, vitals, logs, drift, releases
   return createSupervisor(state, { fork, events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, drift })
 }
 
-/** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, signInLink: () => string }>} */
+/** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, token: string, signInLink: () => string }>} */
 async function serve ({ config, place, dataDir, logs, log, closers }, { deck }) {
-  const admin = createAdmin({ deck, history: deck.history, token: dataDir.token(), ...config.admin, ...place, maxConnections: roomWithin(descriptorLimit()), log })
+  const token = dataDir.token()
+  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, maxConnections: roomWithin(descriptorLimit()), log })
   const { url, socket } = await admin.listen()
   place.hold(socket)
   closers.add(logs, ({ close }, how) => close(how))
   closers.add(admin, ({ close }) => close())
   logs.start()
-  return { url, signInLink: admin.signInLink }
+  return { url, token, signInLink: admin.signInLink }
 }
 
 /**
@@ -248,11 +264,9 @@ function run (tools, past, cluster, { admin, ending }) {
   const since = memory.since ?? events.lastId + 1
   const startTime = performance.now()
   const left = takeStock(tools, past, cluster, { since, adminUrl: admin.url })
-  const operator = listenToSignals(tools, cluster, ending)
 
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...SOFTWARE, workers: memory.workers } })
-  tellServiceManager({ events, supervisor, config, keeper }, { sources: [process, keeper.signals], untilDeploying: operator.untilDeploying })
-  reapOrphans(tools, cluster)
+  if (!tools.isGuest) ownProcess(tools, past, cluster, ending)
   closers.add(rememberFor({ memory: tools.memoryStore, events, supervisor, config, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   releases.follow({ events, supervisor })
   if (next) {
@@ -275,7 +289,6 @@ function run (tools, past, cluster, { admin, ending }) {
     ending.stop(1)
   })
   supervisor.finished.then(() => ending.stop(0))
-  ending.stopped.then(operator.leave)
   setTimeout(() => tellWaiting(past, cluster), WAITING_AFTER_MS).unref()
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
@@ -319,6 +332,18 @@ function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, {
 function tellLost (events, { hang, ...exit }) {
   const how = hang ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`}` : 'ended without stopping its workers'
   events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message: `the master (pid ${exit.pid}) ${how}`, ...(hang?.stack && { detail: { stack: hang.stack } }) })
+}
+
+/**
+ * What concerns the process as a whole.
+ * @param {Tools} tools @param {Past} past @param {Cluster} cluster @param {ReturnType<typeof end>} ending
+ */
+function ownProcess (tools, { events }, cluster, ending) {
+  const { keeper, config } = tools
+  const { leave, untilDeploying } = listenToSignals(tools, cluster, ending)
+  tellServiceManager({ events, supervisor: cluster.supervisor, config, keeper }, { sources: [process, keeper.signals], untilDeploying })
+  reapOrphans(tools, cluster)
+  ending.stopped.then(leave)
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @param {ReturnType<typeof end>} ending */

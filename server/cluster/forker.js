@@ -32,7 +32,6 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
  * @param {() => number} [options.random]
  */
 export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch }, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), random = Math.random }) {
-  cluster.schedulingPolicy = dispatch === 'round-robin' ? cluster.SCHED_RR : cluster.SCHED_NONE
   let inspectors = 0
   // As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0.
   const inspectPort = () => FIRST_INSPECT_PORT + inspectors++ % INSPECT_PORTS
