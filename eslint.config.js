@@ -31,6 +31,7 @@ const ROOMS = {
   admin: { because: ADMIN, may: ['api/', 'dashboard/'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'events/kinds.js', 'vitals/columns.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'events/', 'health.js', 'manual.js', '../public/'], never: OF_THE_CLUSTER },
+  library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
   cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'config/', 'manual.js', 'systemd/', 'system/fallback-folder.js', 'system/one-line.js', 'system/process-identity.js', 'system/trust.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
@@ -70,7 +71,7 @@ const LAYERS = [
 ]
 
 export default [
-  ...neostandard({ ignores: ['coverage/', '.clusterdeck/', 'test/apps/.installed/'] }),
+  ...neostandard({ ignores: ['coverage/', 'types/', '.clusterdeck/', 'test/apps/.installed/'] }),
   ...neostandard({ env: ['browser'], files: ['public/**/*.js', 'test/browser/**/*.js', 'test/support/{browser,dashboard}.js'], noStyle: true, noJsx: true }),
   {
     rules: {

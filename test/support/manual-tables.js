@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { callsTable } from './calls-table.js'
 import { eventsTable } from './events-table.js'
+import { libraryTables } from './library-tables.js'
 import { optionsTable } from './options-table.js'
 
 /** The tables of the manual that are made from the code, each between two marks: `node test/support/manual-tables.js` puts them in. */
@@ -9,6 +10,9 @@ export const TABLES = Object.freeze([
   { page: 'options', mark: 'options', table: optionsTable() },
   { page: 'states', mark: 'events', table: eventsTable() }
 ])
+
+/** The types of the library that are made from the same code. */
+export const LIBRARY_TABLES = new URL('../../server/library/tables.js', import.meta.url)
 
 /** @param {string} text of a page @param {string} mark @param {string} table */
 export function withTable (text, mark, table) {
@@ -20,4 +24,5 @@ if (process.argv[1]?.endsWith('manual-tables.js')) {
     const file = new URL(`../../views/docs/${page}.md`, import.meta.url)
     writeFileSync(file, withTable(readFileSync(file, 'utf8'), mark, table))
   }
+  writeFileSync(LIBRARY_TABLES, libraryTables())
 }

@@ -37,6 +37,7 @@ for (const [file, specifier, because] of [
   ['server/keeper/keeper.js', 'commander', 'only starts masters'],
   ['server/cli/commands.js', '../cluster/supervisor.js', 'admin API alone'],
   ['server/cli/commands.js', '../../db/history.js', 'admin API alone'],
+  ['server/library/deck.js', '../cluster/supervisor.js', 'through the deck'],
   ['server/main.js', './cli.js', 'starts the command line']
 ]) {
   test(`${file} may not import ${specifier}`, async () => {

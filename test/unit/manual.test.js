@@ -5,7 +5,8 @@ import { marked } from 'marked'
 import { run } from '../../server/cli.js'
 import { OPTIONS } from '../../server/config/options.js'
 import { createSlugs, manualPages } from '../../server/manual.js'
-import { TABLES, withTable } from '../support/manual-tables.js'
+import { libraryTables } from '../support/library-tables.js'
+import { LIBRARY_TABLES, TABLES, withTable } from '../support/manual-tables.js'
 
 const root = new URL('../../', import.meta.url)
 const folder = new URL('views/docs/', root)
@@ -46,6 +47,10 @@ for (const { page, mark, table } of TABLES) {
     assert.equal(text, withTable(text, mark, table), 'node test/support/manual-tables.js puts it in')
   })
 }
+
+test('the types of the library are those of the options and events', () => {
+  assert.equal(textOf(LIBRARY_TABLES), libraryTables(), 'node test/support/manual-tables.js puts them in')
+})
 
 test('every command and every flag is on the page of the command line', async () => {
   const text = textOf(new URL('cli.md', folder))

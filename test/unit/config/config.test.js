@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
-import { loadConfig } from '../../../server/config/config.js'
+import { configFromOptions, loadConfig } from '../../../server/config/config.js'
 import { OPTIONS } from '../../../server/config/options.js'
 
 /**
@@ -68,6 +68,14 @@ test('flags come before the environment, that before the file, that before the d
   const { load } = workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ workers: 2, dispatch: 'round-robin', admin: { port: 1111, host: '::1' } }) })
   const config = await load({ workers: '4' }, { CLUSTERDECK_WORKERS: '3', CLUSTERDECK_ADMIN_PORT: '2222' })
   assert.deepEqual([config.workers, config.admin.port, config.admin.host, config.dispatch, config.ready.signal], [4, 2222, '::1', 'round-robin', 'listening'])
+})
+
+test('what a program says comes before the config file that it names; no other file counts', async (t) => {
+  const { cwd } = workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ workers: 9, orphanMs: 9 }), 'other/deck.json': JSON.stringify({ entry: '../app.js', workers: 2, admin: { port: 1111, host: '::1' } }) })
+  const alone = await configFromOptions({ entry: 'app.js', workers: undefined, admin: undefined }, { cwd, countCpus: () => 6 })
+  assert.deepEqual([alone.workers, alone.orphanMs], [6, 60_000])
+  const config = await configFromOptions({ workers: 3, admin: { port: 2222 } }, { configFile: 'other/deck.json', cwd })
+  assert.deepEqual([config.entry, config.workers, config.admin.port, config.admin.host], [join(cwd, 'app.js'), 3, 2222, '::1'])
 })
 
 test('every option can be set by flag, by environment and in the file', async (t) => {

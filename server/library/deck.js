@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { parseArgument } from '../api/input.js'
+import { deepFreeze } from '../config/deep-freeze.js'
+import { ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.js'
+import { DeckError } from '../errors.js'
+import { createDeckEvents } from './events.js'
+
+/** @typedef {import('./types.js').Deck} Deck */
+/** @typedef {import('./types.js').Rollout} Rollout */
+/** @typedef {import('./types.js').Status} Status */
+
+const { note, path, release, strategy } = ROLLOUT_ORDER
+const ORDERS = Object.freeze({
+  restart: z.strictObject({ note }).describe('an object'),
+  deploy: z.strictObject({ note, path, strategy }).describe('an object'),
+  rollback: z.strictObject({ note, release, strategy }).describe('an object')
+})
+
+const actor = 'program'
+
+/**
+ * A master, as the program sees it that has started it: each promise is of the end of what was asked for.
+ * @param {import('../main.js').Master} master
+ * @returns {Deck}
+ */
+export function createLibraryDeck ({ admin, deck, stopped }) {
+  /** @type {Promise<void> | undefined} */
+  let stopping
+
+  return Object.freeze({
+    adminUrl: admin.url,
+    // No log of the deck as a whole shows it.
+    get token () { return admin.token },
+    signInLink: admin.signInLink,
+    events: createDeckEvents(deck.events),
+    stopped: stopped.then(() => {}),
+
+    snapshot,
+
+    async restart (order = {}) {
+      const wanted = parseArgument(ORDERS.restart, order, 'restart')
+      return await untilDone(deck.dispatch({ ...wanted, type: 'rollout', kind: 'restart', actor }))
+    },
+
+    async deploy (order = {}) {
+      return await untilDone(await deck.deploy({ ...parseArgument(ORDERS.deploy, order, 'deploy'), actor }))
+    },
+
+    async rollback (order = {}) {
+      const wanted = parseArgument(ORDERS.rollback, order, 'rollback')
+      return await untilDone(deck.dispatch({ ...wanted, type: 'rollout', kind: 'rollback', actor }))
+    },
+
+    async scale (workers) {
+      parseArgument(SCALE_ORDER, { workers }, 'scale')
+      deck.dispatch({ type: 'scale', workers, actor })
+      return await untilScaled()
+    },
+
+    stop () {
+      stopping ??= stop()
+      return stopping
+    }
+  })
+
+  /** @returns {Status} */
+  function snapshot () {
+    return deepFreeze(structuredClone(deck.snapshot()))
+  }
+
+  /** @param {{ id: number }} rollout @returns {Promise<Rollout>} */
+  function untilDone ({ id }) {
+    return untilEvent(`rollout ${id} was done`, ({ rollout, detail }) => rollout === id && detail?.done === true ? deepFreeze(structuredClone(/** @type {Rollout} */ (detail))) : null)
+  }
+
+  /** @returns {Promise<Status>} */
+  async function untilScaled () {
+    return scaled() ?? await untilEvent('all workers were ready', scaled)
+  }
+
+  /** @returns {Status | null} null: not yet. What counts is what is wanted then, as somebody else may scale it too. */
+  function scaled () {
+    const status = snapshot()
+    const { desiredWorkers, readyWorkers, workers } = status
+    return readyWorkers === desiredWorkers && workers.length === desiredWorkers ? status : null
+  }
+
+  /**
+   * @template T
+   * @param {string} what @param {(event: import('../events/stream.js').DeckEvent) => T | null} look  null: not yet
+   * @returns {Promise<T>}
+   */
+  function untilEvent (what, look) {
+    return new Promise((resolve, reject) => {
+      const unsubscribe = deck.events.subscribe((event) => {
+        const found = look(event)
+        if (found === null && event.type !== 'master.stopped') return
+        unsubscribe()
+        if (found === null) reject(new DeckError('stopping', `the deck has stopped before ${what}`))
+        else resolve(found)
+      })
+    })
+  }
+
+  async function stop () {
+    if (deck.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor })
+    await stopped
+  }
+}

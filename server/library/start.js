@@ -1,0 +1,68 @@
+import { Writable } from 'node:stream'
+import { configFromOptions } from '../config/config.js'
+import { DeckError } from '../errors.js'
+
+/** @typedef {import('./types.js').StartOptions} StartOptions */
+
+/** What start() expects beside the options of a config file. @type {Readonly<Record<string, { expected: string, isFine: (value: any) => boolean }>>} */
+const SURROUNDINGS = Object.freeze({
+  configFile: { expected: 'a path', isFine: (value) => typeof value === 'string' && value !== '' },
+  stdout: { expected: 'a stream that can be written', isFine: isWritable },
+  stderr: { expected: 'a stream that can be written', isFine: isWritable },
+  signal: { expected: 'an AbortSignal', isFine: (value) => value instanceof AbortSignal }
+})
+
+/**
+ * What a program has said of the deck that it wants.
+ * @param {StartOptions} options
+ * @returns {Promise<{ config: import('../config/config.js').Config, surroundings: import('../main.js').Surroundings, signal: AbortSignal | undefined }>}
+ * @throws {DeckError} invalid-config, unknown-option, entry-not-found
+ */
+export async function readStart (options) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw new DeckError('invalid-config', `options: expected an object, received ${kindOf(options)}`)
+  for (const [name, { expected, isFine }] of Object.entries(SURROUNDINGS)) {
+    const value = /** @type {Record<string, unknown>} */ (options)[name]
+    if (value !== undefined && !isFine(value)) throw new DeckError('invalid-config', `${name}: expected ${expected}, received ${kindOf(value)}`)
+  }
+  const { configFile, stdout, stderr, signal, ...said } = options
+  const cwd = process.cwd()
+  const config = await configFromOptions(said, { configFile, cwd })
+  // For a deploy the file is read anew; what the program has said stays as it was.
+  const kept = structuredClone(said)
+  return {
+    config,
+    signal,
+    surroundings: {
+      isGuest: true,
+      stdout: passOn(stdout),
+      stderr: passOn(stderr),
+      reload: () => configFromOptions(kept, { configFile, cwd, isAgain: true })
+    }
+  }
+}
+
+/**
+ * Without the listeners and the buffer of a stream of the program's own, which outlives the deck.
+ * @param {(NodeJS.WritableStream & { isTTY?: boolean }) | undefined} stream
+ */
+function passOn (stream) {
+  const through = new Writable({
+    decodeStrings: false,
+    write (text, _encoding, done) {
+      stream?.write(text)
+      done()
+    }
+  })
+  return Object.assign(through, { isTTY: stream?.isTTY === true })
+}
+
+/** @param {any} value */
+function isWritable (value) {
+  return typeof value?.write === 'function'
+}
+
+/** @param {unknown} value */
+function kindOf (value) {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'a list' : value === '' ? 'an empty text' : value === undefined ? 'undefined' : `a ${typeof value}`
+}

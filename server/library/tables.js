@@ -1,0 +1,92 @@
+// Made from the tables of options and events by `node test/support/manual-tables.js`.
+
+/** @typedef {'master.started' | 'master.waiting' | 'master.stopped' | 'master.upgrading' | 'master.upgraded' | 'master.upgrade-failed' | 'keeper.lost' | 'worker.forked' | 'worker.online' | 'worker.listening' | 'worker.ready' | 'worker.no-server' | 'worker.warm-up-failed' | 'worker.draining' | 'worker.exited' | 'worker.unresponsive' | 'worker.responsive' | 'worker.killed' | 'worker.recycling' | 'worker.recycle-failed' | 'worker.orphaned' | 'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'slot.held' | 'slot.resumed' | 'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' | 'rollout.aborting' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'notify.failed' | 'scale.changed' | 'socket.unused' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType */
+
+/**
+ * What a config file can say.
+ * @typedef {object} DeckOptions
+ * @property {string} [entry]  the app's main file; default: "main" of the package.json in the working folder
+ * @property {string[]} [args]  arguments for the app
+ * @property {string[]} [execArgv]  options of node itself for every worker, such as --max-old-space-size=512
+ * @property {string} [cwd]  the folder that the app runs in; default: the working folder
+ * @property {Record<string, string | null>} [env]  variables for the workers, over those of the master; null unsets one. Read again at each deploy
+ * @property {string} [envFile]  a file of variables for the workers (NAME=value, a line each), below those of `env`; read again at each deploy
+ * @property {'max' | number} [workers]  workers to run; max: one for each CPU that this process may use; default: `max`
+ * @property {'shared' | 'round-robin'} [dispatch]  how connections reach workers; shared: each worker accepts by itself, round-robin: the master hands them out in turn; default: `shared`
+ * @property {string} [dataDir]  where the history, the admin token and the logs are kept; default: `.clusterdeck`
+ * @property {object} [admin]
+ * @property {string} [admin.host]  the address that the admin page listens on; default: `127.0.0.1`
+ * @property {number} [admin.port]  the admin page's port; 0: any free one; default: `9777`
+ * @property {string[]} [admin.allowedHosts]  more host names by which the admin page can be reached, as behind a proxy
+ * @property {number} [admin.sessionTtlMs]  how long a browser stays signed in; default: `43200000`
+ * @property {object} [ready]
+ * @property {'listening' | 'message' | 'online'} [ready.signal]  what says that a worker is ready: that it listens, that it sends "ready", or that it runs; default: `listening`
+ * @property {number} [ready.timeoutMs]  how long a worker may take to get ready; default: `30000`
+ * @property {'same' | 'any'} [ready.addresses]  where a new worker has to listen to be ready; same: wherever the worker before it did, so that an app which takes another port when its own is busy cannot leave the old one; any: anywhere; default: `same`
+ * @property {string} [ready.path]  a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first
+ * @property {number | string | (number | string)[]} [ready.status]  which answers say that it is ready; default: `200-399`
+ * @property {number} [ready.intervalMs]  how long after any other answer the app is asked again; then twice as long each time, up to a second; default: `100`
+ * @property {number} [ready.probeTimeoutMs]  how long one answer may take; default: `5000`
+ * @property {string[]} [ready.warmup]  paths that are then requested in this order, before any connection; a bad answer is reported and stops nothing
+ * @property {number} [ready.warmupRounds]  how many times all of them are requested; default: `1`
+ * @property {object} [drain]
+ * @property {number} [drain.idleGraceMs]  how long a draining worker leaves idle connections open; default: `5000`
+ * @property {number} [drain.deadlineMs]  how long a draining worker may take to answer what it has; default: `30000`
+ * @property {object} [stop]
+ * @property {number} [stop.termGraceMs]  how long a worker has after SIGTERM before it is killed; default: `5000`
+ * @property {'object' | 'text'} [stop.message]  what a worker is sent before that SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2 does; default: `object`
+ * @property {object} [crash]
+ * @property {number} [crash.graceMs]  how long a worker that ends by an exception may answer the requests it has; the rest gets a 500. 0: it ends at once; default: `1000`
+ * @property {number} [orphanMs]  how long a worker goes on without a master if no next one takes over; default: `60000`
+ * @property {object} [keeper]
+ * @property {number} [keeper.giveUpAfter]  the keeper ends once its master has died this often in a row; 0: never; default: `0`
+ * @property {number} [keeper.hungAfterMs]  how long the master may be silent before the keeper ends it and starts the next one; 0: no limit; default: `10000`
+ * @property {object} [restart]
+ * @property {number} [restart.minDelayMs]  the first delay before a worker that keeps dying is started again; default: `100`
+ * @property {number} [restart.maxDelayMs]  the longest such delay; default: `30000`
+ * @property {number} [restart.resetAfterMs]  how long a worker has to stay up for the delay to start anew; default: `60000`
+ * @property {object} [restart.intensity]
+ * @property {number} [restart.intensity.restarts]  a slot with more restarts than this within the window is shown as crash-looping; default: `5`
+ * @property {number} [restart.intensity.windowMs]  the window in which restarts are counted; default: `60000`
+ * @property {object} [rollout]
+ * @property {number | string} [rollout.surge]  how many workers a deploy replaces at the same time; default: `1`
+ * @property {number} [rollout.minReadyMs]  how long a new worker has to be ready, and not crash, before the old one drains; default: `0`
+ * @property {object} [rollout.canary]
+ * @property {number} [rollout.canary.workers]  new workers that first serve beside all old ones and are compared with them; 0: none; default: `0`
+ * @property {number} [rollout.canary.durationMs]  how long these serve before they are judged; default: `30000`
+ * @property {object} [rollout.limits]
+ * @property {number} [rollout.limits.crashes]  how many workers of the new release may crash before the deploy has failed; default: `0`
+ * @property {number} [rollout.limits.errorRate]  by how much the new workers' share of 5xx answers may exceed the old ones'; default: `0.05`
+ * @property {number} [rollout.limits.p99Ratio]  how many times the old workers' p99 latency the new ones' may be; default: `3`
+ * @property {number} [rollout.limits.minRequests]  with fewer answers the new workers are not judged; default: `50`
+ * @property {number} [rollout.limits.readyTimeoutMs]  how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs; default: `0`
+ * @property {number} [rollout.progressDeadlineMs]  a rollout without progress for this long, a soak aside, fails; the clock stands still while it is paused; default: `600000`
+ * @property {'rollback' | 'hold'} [rollout.onFailure]  what a failed deploy does: take back what it has replaced, or stop where it is and wait for an operator; default: `rollback`
+ * @property {number} [rollout.guardMs]  how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not at all; default: `300000`
+ * @property {object} [watchdog]
+ * @property {number} [watchdog.timeoutMs]  how long a worker's event loop may be silent before it is replaced and killed; 0: no limit; default: `10000`
+ * @property {'on' | 'off'} [watchdog.stack]  whether the stack of such a worker is read first; its inspector is open on the loopback address for that moment; default: `on`
+ * @property {object} [recycle]
+ * @property {number} [recycle.maxRssBytes]  a worker that holds more memory than this for 5 seconds is replaced; 0: no limit; default: `0`
+ * @property {number} [recycle.maxAgeMs]  a worker is replaced once it has served this long, or up to a tenth less; 0: never; default: `0`
+ * @property {number} [recycle.maxRequests]  a worker is replaced once it has begun this many requests, or up to a tenth fewer; 0: never; default: `0`
+ * @property {object} [releases]
+ * @property {'auto' | 'snapshot' | 'live'} [releases.mode]  what a deploy pins; auto: what the entry's symbolic link points to, or a plain folder as it is; snapshot: a copy of the app's package folder; live: nothing; default: `auto`
+ * @property {string} [releases.root]  the folder below which a deploy may name a path; without it, no deploy may
+ * @property {number} [releases.keep]  how many releases are kept; one that a worker runs always is; default: `10`
+ * @property {'mark' | 'hold'} [releases.onDrift]  where the files of a release have changed under its workers: mark a replacement as drifted, or let its slot wait until they are restored or something is deployed; default: `mark`
+ * @property {boolean} [watch]  for development: roll out when a file changes that the workers have loaded; default: `false`
+ * @property {object} [diagnostics]
+ * @property {number} [diagnostics.maxFiles]  how many files of diagnostics are kept; default: `20`
+ * @property {number} [diagnostics.maxBytes]  how large they may be together; the newest stays in any case; default: `1073741824`
+ * @property {{ url: string, events?: string[], secret: string }[]} [notify]  webhooks
+ * @property {object} [logs]
+ * @property {number} [logs.maxBytes]  how large a log file of a slot gets before its older lines are moved into another one; default: `10485760`
+ * @property {number} [logs.maxFiles]  how many such files are kept of each slot and stream; default: `5`
+ * @property {'auto' | 'on' | 'off'} [logs.mirror]  whether the master repeats the output of the workers; auto: if its own goes to a terminal; default: `auto`
+ * @property {object} [history]
+ * @property {number} [history.maxAgeMs]  how long events are kept; default: `2592000000`
+ * @property {number} [history.maxEvents]  how many events are kept; default: `1000000`
+ */
+
+export {}

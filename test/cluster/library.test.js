@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import net from 'node:net'
+import path from 'node:path'
+import { PassThrough } from 'node:stream'
+import { describe, test } from 'node:test'
+import { DeckError, start } from '../../server/index.js'
+import { get } from '../support/asking.js'
+import { FIXTURES } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+
+/** @typedef {import('../../server/index.js').StartOptions} StartOptions */
+
+const APP = path.join(FIXTURES, 'answers-with-pid.js')
+delete process.env.PORT
+
+/** @param {import('node:test').TestContext} t @param {StartOptions} [options] */
+async function startDeck (t, options = {}) {
+  const deck = await start({ entry: APP, workers: 2, admin: { port: 0 }, dataDir: tempFolder(), ...options })
+  t.after(deck.stop)
+  return deck
+}
+
+/** @param {import('../../server/index.js').Deck} deck @returns {Promise<number>} a pid */
+async function whoAnswers (deck) {
+  return JSON.parse(await get(deck.snapshot().app.addresses[0])).pid
+}
+
+/** What of this process a deck could have taken. */
+function ofTheProcess () {
+  const listeners = process.eventNames().filter((name) => !['internalMessage', 'exit'].includes(String(name))).map((name) => [name, process.listenerCount(name)])
+  return { listeners, settings: [process.cwd(), process.exitCode, process.title] }
+}
+
+describe('a deck of a program', { concurrency: 3 }, () => {
+  test('start gives a deck whose workers are all ready, and stop one that has none', async (t) => {
+    const deck = await startDeck(t)
+    const { state, readyWorkers, app, master } = deck.snapshot()
+    assert.deepEqual([state, readyWorkers, master.pid], ['running', 2, process.pid])
+    const pid = await whoAnswers(deck)
+    assert.ok(deck.snapshot().workers.some((worker) => worker.pid === pid))
+    await deck.stop()
+    await deck.stopped
+    await assert.rejects(get(app.addresses[0]), { code: 'ECONNREFUSED' })
+    await assert.rejects(get(deck.adminUrl), { code: 'ECONNREFUSED' })
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+    for (const ask of [deck.restart, deck.deploy, () => deck.scale(3)]) await assert.rejects(ask(), { code: 'stopping' })
+  })
+
+  test('restart, deploy and rollback give the finished rollout, also one that has failed', async (t) => {
+    const deck = await startDeck(t)
+    const before = deck.snapshot().workers.map(({ pid }) => pid)
+    const restart = await deck.restart({ note: 'to be sure' })
+    assert.deepEqual([restart.kind, restart.state, restart.done, restart.note, restart.actor], ['restart', 'succeeded', true, 'to be sure', 'program'])
+    assert.ok(deck.snapshot().workers.every(({ pid }) => !before.includes(pid)))
+    const deploy = await deck.deploy({ strategy: { surge: 2 } })
+    assert.deepEqual([deploy.kind, deploy.state, deploy.from, deploy.to], ['deploy', 'succeeded', 'r1', 'r2'])
+    assert.equal((await deck.rollback({ release: 'r1' })).state, 'succeeded')
+    assert.equal(deck.snapshot().release.id, 'r1')
+
+    const running = deck.restart()
+    await assert.rejects(deck.restart(), { code: 'rollout-running', details: { rollout: 4 } })
+    await deck.stop()
+    const { state, reason } = await running
+    assert.deepEqual([state, reason], ['failed', 'the master is stopping'])
+  })
+
+  test('scale ends once as many are ready as are wanted, and nobody else is left', async (t) => {
+    const deck = await startDeck(t)
+    assert.equal((await deck.scale(3)).readyWorkers, 3)
+    assert.equal((await deck.scale(1)).workers.length, 1)
+    const [first, second] = await Promise.all([deck.scale(3), deck.scale(2)])
+    assert.deepEqual([first.readyWorkers, second.readyWorkers, second.desiredWorkers], [2, 2, 2])
+    const unreached = deck.scale(4)
+    await deck.stop()
+    await assert.rejects(unreached, { code: 'stopping' })
+  })
+
+  test('an argument that is wrong is refused by name, and changes nothing', async (t) => {
+    const deck = await startDeck(t, { workers: 1 })
+    const { lastEventId } = deck.snapshot()
+    const any = /** @type {any} */ (deck)
+    for (const [ask, message] of /** @type {[() => Promise<unknown>, string][]} */ ([
+      [() => any.scale(0), 'workers: expected an integer from 1 to 256, received 0'],
+      [() => any.scale(), 'workers: expected an integer from 1 to 256, received nothing'],
+      [() => any.restart('now'), 'restart: expected an object, received "now"'],
+      [() => any.restart({ strategy: {} }), 'strategy: expected one of note, received {}'],
+      [() => any.deploy({ note: 10n }), 'note: expected a text of at most 500 characters, received something that cannot be shown'],
+      [() => any.deploy({ strategy: { surge: () => {} } }), 'strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received a function'],
+      [() => any.rollback({ release: 'latest' }), 'release: expected a release such as r12, received "latest"']
+    ])) {
+      await assert.rejects(ask(), (error) => error instanceof DeckError && error.code === 'invalid-argument' && error.message === message, message)
+    }
+    await assert.rejects(deck.deploy({ path: 'v2' }), { code: 'path-refused' })
+    assert.equal(deck.snapshot().lastEventId, lastEventId)
+  })
+
+  test('events come by their type and as "event", in their order, and nobody can change them', async (t) => {
+    const deck = await startDeck(t, { workers: 1 })
+    const all = /** @type {string[]} */ ([])
+    const ends = /** @type {string[]} */ ([])
+    deck.events.on('event', ({ type }) => all.push(type))
+    deck.events.on('rollout.succeeded', ({ type }) => ends.push(type))
+    const exited = once(deck.events, 'worker.exited')
+    deck.events.on('rollout.started', (event) => {
+      assert.throws(() => { /** @type {any} */ (event).type = 'other' }, TypeError)
+      assert.throws(() => event.detail?.steps.pop(), TypeError)
+      // In the middle of what the master does, this would be answered by chance.
+      assert.rejects(deck.restart(), { code: 'rollout-running' })
+    })
+    await deck.restart()
+    const [{ cause, actor }] = await exited
+    assert.deepEqual([cause, actor, ends], ['restart', 'program', ['rollout.succeeded']])
+    assert.ok(all.indexOf('rollout.started') < all.indexOf('worker.ready') && all.indexOf('worker.ready') < all.indexOf('rollout.succeeded'))
+    await deck.stop()
+    assert.equal(all.at(-1), 'master.stopped')
+  })
+
+  test('a snapshot is the caller\'s own, and cannot be changed', async (t) => {
+    const deck = await startDeck(t, { workers: 1 })
+    const snapshot = deck.snapshot()
+    assert.throws(() => { snapshot.workers[0].state = 'gone' }, TypeError)
+    assert.throws(() => { snapshot.app.addresses.pop() }, TypeError)
+    await deck.restart()
+    assert.notEqual(deck.snapshot().workers[0].pid, snapshot.workers[0].pid)
+  })
+
+  test('the token opens the API, and the link the admin page', async (t) => {
+    const deck = await startDeck(t, { workers: 1 })
+    const response = await fetch(`${deck.adminUrl}/api/v1/status`, { headers: { authorization: `Bearer ${deck.token}` } })
+    assert.equal(/** @type {any} */ (await response.json()).master.pid, process.pid)
+    assert.equal((await fetch(deck.signInLink(), { redirect: 'manual' })).headers.get('location'), '/')
+  })
+
+  test('says what happens only on the streams that it is given, and leaves no listener there', async (t) => {
+    const stdout = new PassThrough()
+    const before = stdout.eventNames()
+    const deck = await startDeck(t, { workers: 1, stdout })
+    assert.deepEqual(stdout.eventNames(), before)
+    assert.match(String(stdout.read()), /1 worker ready in \d+ ms/)
+    await deck.restart()
+    assert.match(String(stdout.read()), /rollout\.succeeded/)
+  })
+
+  test('a start that is given up says what it has waited for, and leaves nothing', async (t) => {
+    const dataDir = tempFolder()
+    const giveUp = new AbortController()
+    const stdout = new PassThrough()
+    stdout.on('data', (text) => { if (String(text).includes('worker.exited')) giveUp.abort(new Error('enough')) })
+    const never = start({ entry: path.join(FIXTURES, 'throws-at-load.js'), workers: 1, admin: { port: 0 }, dataDir, stdout, signal: giveUp.signal })
+    await assert.rejects(never, ({ code, message, cause }) => {
+      assert.deepEqual([code, cause.message], ['start-failed', 'enough'])
+      assert.match(message, /^the start was given up; .*no configuration at all/)
+      return true
+    })
+    await assert.rejects(start({ entry: APP, dataDir, signal: AbortSignal.abort() }), { code: 'start-failed', message: 'the start was given up' })
+    assert.equal((await startDeck(t, { dataDir })).snapshot().readyWorkers, 2)
+  })
+
+  test('an address that is taken fails the start, and leaves nothing', async (t) => {
+    const server = net.createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => { server.close() })
+    const { port } = /** @type {net.AddressInfo} */ (server.address())
+    const dataDir = tempFolder()
+    const taken = { entry: path.join(FIXTURES, 'takes-a-port-in-use.js'), workers: 1, admin: { port: 0 }, dataDir, env: { PORT: String(port) } }
+    await assert.rejects(start(taken), { code: 'start-failed', message: `127.0.0.1:${port} is in use (EADDRINUSE)` })
+    await assert.rejects(start({ ...taken, admin: { port } }), { code: 'port-in-use' })
+    await startDeck(t, { dataDir, workers: 1 })
+  })
+
+  test('two decks run side by side; not on one data folder', async (t) => {
+    const dataDir = tempFolder()
+    const [one, other] = await Promise.all([startDeck(t, { dataDir, workers: 1 }), startDeck(t, { workers: 1 })])
+    for (const deck of [one, other]) assert.equal(await whoAnswers(deck), deck.snapshot().workers[0].pid)
+    await assert.rejects(startDeck(t, { dataDir }), { code: 'master-running' })
+    await one.stop()
+    assert.equal((await other.restart()).state, 'succeeded')
+  })
+
+  test('a policy that node:cluster cannot have in this process is refused', async (t) => {
+    await startDeck(t, { workers: 1 })
+    await assert.rejects(startDeck(t, { dispatch: 'round-robin' }), { code: 'not-possible', message: /^dispatch: expected "shared", received "round-robin" \(node:cluster keeps the policy/ })
+  })
+
+  /** @type {[any, string, RegExp][]} */
+  const wrong = [
+    [null, 'invalid-config', /^options: expected an object, received null$/],
+    [{ wrokers: 2 }, 'unknown-option', /^unknown option "wrokers" \(did you mean "workers"\?\)$/],
+    [{ admin: { prot: 1 } }, 'unknown-option', /^unknown option "admin.prot" \(did you mean "admin.port"\?\)$/],
+    [{ admin: 9777 }, 'invalid-config', /^admin: expected an object, received 9777$/],
+    [{ workers: 'two' }, 'invalid-config', /^workers: expected an integer from 1 to 256 or "max", received "two"$/],
+    [{ drain: { deadlineMs: 5n } }, 'invalid-config', /^drain\.deadlineMs: expected an integer from 0 to \d+, received 5$/],
+    [{ workers: { n: 5n } }, 'invalid-config', /^workers: expected .* received something that is no JSON$/],
+    [{ entry: () => {} }, 'invalid-config', /^entry: expected a path, received a function$/],
+    [{ entry: 'no-such-app.js' }, 'entry-not-found', /^entry: expected a file, received .*no-such-app\.js, which does not exist$/],
+    [{ configFile: '' }, 'invalid-config', /^configFile: expected a path, received an empty text$/],
+    [{ configFile: 'no-such.json' }, 'invalid-config', /^config: expected a file, received .*no-such\.json/],
+    [{ stdout: 'stdout' }, 'invalid-config', /^stdout: expected a stream that can be written, received a string$/],
+    [{ signal: 'SIGTERM' }, 'invalid-config', /^signal: expected an AbortSignal, received a string$/]
+  ]
+  for (const [options, code, message] of wrong) {
+    test(`refuses what is wrong in its options: ${code}, ${message.source}`, async () => {
+      await assert.rejects(start(options && { entry: APP, dataDir: tempFolder(), ...options }), (error) => {
+        assert.ok(error instanceof DeckError)
+        assert.equal(error.code, code)
+        assert.match(error.message, message)
+        return true
+      })
+    })
+  }
+})
+
+test('takes nothing of the process: no signal, no listener, no exit code', async (t) => {
+  const warmUp = await startDeck(t, { workers: 1 })
+  await warmUp.stop()
+  const before = ofTheProcess()
+  const deck = await startDeck(t, { workers: 1 })
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR2', 'SIGCHLD']) assert.equal(process.listenerCount(signal), 0, signal)
+  await deck.stop()
+  assert.deepEqual(ofTheProcess(), before)
+})
