@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { DeckError, start } from '../../server/index.js'
+import { createMilestone } from '../../server/system/milestone.js'
 import { get } from '../support/asking.js'
 import { FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
@@ -12,6 +15,7 @@ import { tempFolder } from '../support/folder.js'
 /** @typedef {import('../../server/index.js').StartOptions} StartOptions */
 
 const APP = path.join(FIXTURES, 'answers-with-pid.js')
+const run = promisify(execFile)
 delete process.env.PORT
 
 /** @param {import('node:test').TestContext} t @param {StartOptions} [options] */
@@ -183,6 +187,17 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     await assert.rejects(startDeck(t, { dispatch: 'round-robin' }), { code: 'not-possible', message: /^dispatch: expected "shared", received "round-robin" \(node:cluster keeps the policy/ })
   })
 
+  test('one deck of a process at a time hands out connections in turn; a worker of node:cluster starts none', async () => {
+    const { stdout } = await run(process.execPath, [path.join(FIXTURES, 'hands-out-in-turn.js'), tempFolder()], { timeout: 60_000 })
+    assert.deepEqual(stdout.trimEnd().split('\n'), [
+      'first: round-robin, answered by its worker',
+      'second: not-possible',
+      'third: shared, answered by its worker',
+      'fourth: round-robin, answered by its worker',
+      'worker: not-possible'
+    ])
+  })
+
   /** @type {[any, string, RegExp][]} */
   const wrong = [
     [null, 'invalid-config', /^options: expected an object, received null$/],
@@ -209,6 +224,19 @@ describe('a deck of a program', { concurrency: 3 }, () => {
       })
     })
   }
+})
+
+test('what a listener throws is the program\'s to catch, and harms neither the deck nor other listeners', async (t) => {
+  const deck = await startDeck(t, { workers: 1 })
+  /** @type {ReturnType<typeof createMilestone<Error>>} */
+  const caught = createMilestone()
+  process.setUncaughtExceptionCaptureCallback(caught.reach)
+  t.after(() => process.setUncaughtExceptionCaptureCallback(null))
+  deck.events.once('rollout.started', () => { throw new Error('a fault of the program') })
+  const succeeded = once(deck.events, 'rollout.succeeded')
+  assert.equal((await deck.restart()).state, 'succeeded')
+  assert.equal((await caught.reached).message, 'a fault of the program')
+  await succeeded
 })
 
 test('takes nothing of the process: no signal, no listener, no exit code', async (t) => {
