@@ -21,6 +21,7 @@ const SIZES = { slowMs: 1000, bodyBytes: 2_000_000, events: 8 }
 /** The clients leave time for everything else: what is asked is spread over the faults. */
 const SLOWER = 4
 /** What a deck takes once nothing has happened for a while. */
+const QUIET_MS = 30_000
 const SETTLE_MS = 8000
 
 const { minutes, seed } = readOptions()
@@ -42,8 +43,7 @@ while (performance.now() - startedAt < minutes * MINUTE_MS && problems.length ==
   if (problems.length > 0) console.log(problems.join('\n'))
   console.log(`${Math.round((performance.now() - startedAt) / 1000)} s, step ${count}: ${describe(step)} (${((performance.now() - begunAt) / 1000).toFixed(1)} s)`)
 }
-await wait(SETTLE_MS)
-if (problems.length === 0) problems.push(...findGrowth(before, measureFootprint(site)))
+if (problems.length === 0) problems.push(...await findLastingGrowth())
 const tallies = await Promise.all(clients.map((each) => each.finish()))
 problems.push(...await site.close(), ...findFalseHistory(site.deck.folder, site.deeds))
 const ledger = site.ledger()
@@ -87,6 +87,16 @@ async function take (step) {
   await site.untilReady()
   // Who dies may have been on its way out.
   for (const death of site.deeds.lostWorkers.slice(earlier)) death.cause = null
+}
+
+/** What goes by itself once it is quiet, as connections that nobody uses, has not grown. */
+async function findLastingGrowth () {
+  const until = performance.now() + QUIET_MS
+  for (;;) {
+    await wait(SETTLE_MS)
+    const growth = findGrowth(before, measureFootprint(site))
+    if (growth.length === 0 || performance.now() > until) return growth
+  }
 }
 
 function readOptions () {
