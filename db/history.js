@@ -10,6 +10,7 @@ import { createReleaseRows } from './releases.js'
 import { createRetention } from './retention.js'
 import { createRollouts } from './rollouts.js'
 import { createSessions } from './sessions.js'
+import { createTokens } from './tokens.js'
 import { createVitalsStore } from './vitals.js'
 import { createWorkerLives } from './worker-lives.js'
 
@@ -120,6 +121,15 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       revokeAll: () => tables.sessions.revokeAll()
     },
 
+    /** @type {import('./tokens.js').Tokens} */
+    tokens: {
+      create: (token) => tables.tokens.create(token),
+      find: (hash) => tables.tokens.find(hash),
+      get: (id) => tables.tokens.get(id),
+      list: () => tables.tokens.list(),
+      remove: (id) => tables.tokens.remove(id)
+    },
+
     /** @type {import('./vitals.js').VitalsStore} */
     vitals: {
       write: (steps) => tables.vitals.write(steps),
@@ -218,6 +228,7 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
     page: createEventPages(db, { clock }).page,
     sessions: createSessions(db),
+    tokens: createTokens(db),
     workerLives: createWorkerLives(db),
     vitals: createVitalsStore(db),
     sweep: createRetention(db, { retention, now, clock, sweepCrashes: crashes.sweep }).sweep,

@@ -18,6 +18,7 @@ import { releaseResources } from '../api/releases.js'
 import { rolloutResources } from '../api/rollouts.js'
 import { signInRouter } from './sign-in.js'
 import { signInLinkResources } from '../api/sign-in-links.js'
+import { tokenResources } from '../api/tokens.js'
 import { vitalsResources } from '../api/vitals.js'
 
 /** What may be seen without signing in; everything else is denied, whether it exists or not. */
@@ -42,6 +43,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {import('../deck.js').Deck} deck
  * @property {import('../../db/history.js').History} history
  * @property {import('./sessions.js').Sessions} sessions
+ * @property {import('./tokens.js').Tokens} tokens
  * @property {import('./sign-in-links.js').Links} links
  * @property {import('../dashboard/views.js').Views} views
  * @property {AbortSignal} closing
@@ -100,7 +102,7 @@ export function operationsOf (parts, describe) {
         Vitals: { about: 'How the workers are.', resources: vitalsResources(parts) },
         Logs: { about: 'What the workers write to stdout and stderr.', resources: logResources(parts, stream) },
         Diagnostics: { about: 'A look into one worker.', resources: diagnosticsResources(parts) },
-        Access: { about: 'Who may come in.', resources: signInLinkResources(parts) },
+        Access: { about: 'Who may come in.', resources: { ...tokenResources(parts), ...signInLinkResources(parts) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }
     },
@@ -134,7 +136,7 @@ function limitRequests ({ windowMs, requests, strangerRequests }) {
   return rateLimit({
     windowMs,
     limit: (req) => req.auth ? requests : strangerRequests,
-    keyGenerator: (req) => req.auth ? req.auth.via : ipKeyGenerator(req.ip ?? ''),
+    keyGenerator: (req) => req.auth ? `${req.auth.via} ${req.auth.token}` : ipKeyGenerator(req.ip ?? ''),
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     validate: false,

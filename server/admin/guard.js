@@ -5,7 +5,8 @@ import { DeckError } from '../errors.js'
  * Stands before express and before engine.io, on every request and every upgrade: engine.io does not ask again
  * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
- * @typedef {{ actor: 'dashboard' | 'api' | 'cli', via: 'session' | 'token' }} Auth
+ * @typedef {{ name: string | null, role: import('../api/roles.js').Role, token: number | null }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold
+ * @typedef {Person & { actor: string, via: 'session' | 'token' }} Auth `actor`: as the history names them
  */
 
 /** Where socket.io answers; nothing below it is reached without being signed in. */

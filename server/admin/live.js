@@ -1,6 +1,7 @@
 import { Server } from 'socket.io'
 import { ASSETS_VERSION } from '../dashboard/assets.js'
 import { fragmentsOf } from '../dashboard/pages.js'
+import { powersOf } from '../dashboard/powers.js'
 import { withoutTicking } from '../dashboard/views.js'
 
 /**
@@ -8,7 +9,7 @@ import { withoutTicking } from '../dashboard/views.js'
  * @typedef {import('socket.io').Socket} Socket
  * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events'>} Deck
  * @typedef {import('../dashboard/pages.js').Fragment} Fragment
- * @typedef {{ url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody at one URL
+ * @typedef {{ key: string, url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody of one role at one URL
  */
 
 /** Vitals come without an event, so viewed pages are looked over in this rhythm. */
@@ -25,16 +26,16 @@ const MAX_URL_CHARS = 2000
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('../dashboard/views.js').Views} parts.views
  * @param {string} [parts.software]
- * @param {(req: import('node:http').IncomingMessage) => object | null} parts.authenticate
+ * @param {(req: import('node:http').IncomingMessage) => import('./guard.js').Auth | null} parts.authenticate
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {Pick<import('./app.js').Log, 'error'>} [parts.log]
- * @returns {{ close: () => void }}
+ * @returns {{ close: () => void, endOutsiders: () => void }}
  */
 export function attachLive ({ httpServer, deck, history, views, software = '', authenticate, now = Date.now, log = { error () {} } }) {
   const io = new Server(httpServer, {
     serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
   })
-  /** @type {Map<string, Room>} by URL; a room without viewers does not exist */
+  /** @type {Map<string, Room>} by role and URL; a room without viewers does not exist */
   const rooms = new Map()
   /** What each viewer wants to see next. @type {Map<Socket, { url: unknown, reply: unknown, timer: NodeJS.Timeout }>} */
   const asked = new Map()
@@ -60,6 +61,9 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   })
 
   return {
+    /** Signs out those who are signed in no longer, at once. */
+    endOutsiders,
+
     close () {
       unsubscribe()
       stopBeat()
@@ -71,12 +75,16 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   }
 
   function onBeat () {
+    endOutsiders()
+    scheduleUpdate()
+  }
+
+  function endOutsiders () {
     for (const socket of io.sockets.sockets.values()) {
       if (authenticate(socket.request)) continue
       socket.emit('signed-out')
       socket.disconnect(true)
     }
-    scheduleUpdate()
   }
 
   /** Nobody looks at two pages at once: of what one viewer asks for faster than we render, only the last counts. */
@@ -114,27 +122,29 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
 
   /** @returns {Room | null} null for a page on which nothing changes */
   function enter (/** @type {Socket} */ socket, /** @type {string} */ url) {
-    const room = rooms.get(url) ?? openRoom(url)
+    const can = powersOf(authenticate(socket.request))
+    const key = `${can.role} ${url}`
+    const room = rooms.get(key) ?? openRoom(key, url, can)
     if (!room) return null
-    rooms.set(url, room)
+    rooms.set(key, room)
     room.viewers.add(socket)
-    socket.join(url)
+    socket.join(key)
     return room
   }
 
   function leave (/** @type {Socket} */ socket) {
     for (const room of rooms.values()) {
       if (!room.viewers.delete(socket)) continue
-      socket.leave(room.url)
-      if (room.viewers.size === 0) rooms.delete(room.url)
+      socket.leave(room.key)
+      if (room.viewers.size === 0) rooms.delete(room.key)
     }
   }
 
   /** @returns {Room | null} */
-  function openRoom (/** @type {string} */ url) {
+  function openRoom (/** @type {string} */ key, /** @type {string} */ url, /** @type {import('../dashboard/powers.js').Powers} */ can) {
     if (!URL.canParse(url, 'http://localhost')) return null
-    const render = fragmentsOf({ deck, history, now, render: views.render }, new URL(url, 'http://localhost'))
-    return render && { url, viewers: new Set(), render, sent: new Map() }
+    const render = fragmentsOf({ deck, history, now, can, render: views.render }, new URL(url, 'http://localhost'))
+    return render && { key, url, viewers: new Set(), render, sent: new Map() }
   }
 
   /** Many events of one turn make one update. */
@@ -150,7 +160,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     for (const room of rooms.values()) {
       attempt(() => {
         const changed = room.render().filter((fragment) => isNews(room, fragment))
-        if (changed.length > 0) send(io.to(room.url), room, changed)
+        if (changed.length > 0) send(io.to(room.key), room, changed)
       })
     }
   }

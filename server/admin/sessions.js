@@ -7,7 +7,8 @@ import { schemeOf } from '../api/scheme.js'
  * stored is its hash, keyed by the token, so that a new token ends every session of the old one.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {import('./guard.js').Auth} Auth
- * @typedef {{ hash: string, createdAt: number, expiresAt: number }} Session  times in ms since the epoch
+ * @typedef {import('./guard.js').Person} Person
+ * @typedef {import('../../db/sessions.js').Session} Session
  * @typedef {object} SessionStore  see db/sessions.js
  * @property {(session: Session) => unknown} create
  * @property {(hash: string) => Session | null | undefined} find
@@ -21,18 +22,22 @@ const SECRET_SHAPE = /^[\w-]{43}$/
 // Pages of other ports can set cookies of our name for a longer path; those come first in the header.
 const MAX_CANDIDATES = 4
 const MAX_REMEMBERED = 1000
+/** Whoever holds the token of the data folder. @type {Readonly<Person>} */
+const ADMIN = Object.freeze({ name: null, role: 'admin', token: null })
+const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
 
 /**
  * @param {object} parts
  * @param {SessionStore} parts.store
  * @param {string} parts.token
+ * @param {Pick<import('./tokens.js').Tokens, 'find' | 'isValid'>} [parts.tokens] those with a name
  * @param {number} parts.ttlMs  fixed: a session does not get longer by being used
  * @param {string} parts.cookieName
  * @param {() => number} [parts.now]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Pick<import('./app.js').Log, 'warn'>} [parts.log]
  */
-export function createSessions ({ store, token, ttlMs, cookieName, now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
+export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cookieName, now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
   const tokenHash = sha256(token)
   // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
   /** @type {Map<string, Session>} */
@@ -51,18 +56,18 @@ export function createSessions ({ store, token, ttlMs, cookieName, now = Date.no
     authenticate (req) {
       // Whoever sends a token means it: a wrong one is not made good by a cookie.
       if (req.headers.authorization !== undefined) return byToken(req)
-      return findSession(req) ? { actor: 'dashboard', via: 'session' } : null
+      const session = findSession(req)
+      if (!session) return null
+      const { name, role, token } = session
+      return { actor: name ?? 'dashboard', via: 'session', name, role: /** @type {Person['role']} */ (role), token }
     },
 
-    /** @param {unknown} candidate @returns {boolean} in a time that does not depend on where they differ */
-    isToken (candidate) {
-      return typeof candidate === 'string' && timingSafeEqual(sha256(candidate), tokenHash)
-    },
+    whoHolds,
 
-    /** @param {IncomingMessage} req @returns {string} the Set-Cookie value of a new session */
-    open (req) {
+    /** @param {IncomingMessage} req @param {Person} [person] @returns {string} the Set-Cookie value of a new session */
+    open (req, { name, role, token } = ADMIN) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
-      const session = { hash: hashOf(secret), createdAt: now(), expiresAt: now() + ttlMs }
+      const session = { hash: hashOf(secret), createdAt: now(), expiresAt: now() + ttlMs, name, role, token }
       remember(session)
       tryStore('keep a new session', () => store.create(session))
       return setCookie(req, secret, Math.floor(ttlMs / 1000))
@@ -88,8 +93,16 @@ export function createSessions ({ store, token, ttlMs, cookieName, now = Date.no
   /** @param {IncomingMessage} req @returns {Auth | null} */
   function byToken (req) {
     const given = /^Bearer +([^\s]+) *$/i.exec(String(req.headers.authorization))?.[1] ?? ''
-    if (!timingSafeEqual(sha256(given), tokenHash)) return null
-    return { actor: req.headers['x-clusterdeck-client'] === 'cli' ? 'cli' : 'api', via: 'token' }
+    const person = whoHolds(given)
+    if (!person) return null
+    return { actor: person.name ?? (req.headers['x-clusterdeck-client'] === 'cli' ? 'cli' : 'api'), via: 'token', ...person }
+  }
+
+  /** @param {string} candidate @returns {Person | null} in a time that does not tell where it differs from the admin token */
+  function whoHolds (candidate) {
+    if (timingSafeEqual(sha256(candidate), tokenHash)) return ADMIN
+    const known = tokens.find(candidate)
+    return known && { name: known.name, role: known.role, token: known.id }
   }
 
   /** @param {IncomingMessage} req @returns {Session | null} */
@@ -97,7 +110,7 @@ export function createSessions ({ store, token, ttlMs, cookieName, now = Date.no
     for (const secret of cookieValues(req.headers.cookie, cookieName)) {
       const session = lookUp(hashOf(secret))
       if (!session) continue
-      if (session.expiresAt > now()) return session
+      if (session.expiresAt > now() && (session.token === null || tokens.isValid(session.token))) return session
       end(session.hash)
     }
     return null

@@ -15,15 +15,15 @@ const LINK_TTL_MS = 15 * 60_000
  */
 export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes } = {}) {
   // By hash: how long a lookup takes says nothing about the codes.
-  /** @type {Map<string, { expiresAt: number, isUsed: boolean }>} */
+  /** @type {Map<string, { expiresAt: number, isUsed: boolean, person: import('./guard.js').Person | undefined }>} */
   const links = new Map()
 
   return {
-    /** @returns {{ code: string, expiresAt: number }} */
-    create () {
+    /** @param {import('./guard.js').Person} [person] whom it signs in; default: whoever holds the admin token @returns {{ code: string, expiresAt: number }} */
+    create (person) {
       const code = randomBytes(32).toString('base64url')
       const expiresAt = now() + LINK_TTL_MS
-      links.set(hashOf(code), { expiresAt, isUsed: false })
+      links.set(hashOf(code), { expiresAt, isUsed: false, person })
       forgetSurplus()
       return { code, expiresAt }
     },
@@ -31,14 +31,14 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
     /**
      * Uses the link up. Once only.
      * @param {string} code
-     * @returns {'valid' | 'used' | 'unknown'} a link that has expired is as unknown as one that never was
+     * @returns {{ outcome: 'valid' | 'used' | 'unknown', person?: import('./guard.js').Person }} a link that has expired is as unknown as one that never was
      */
     redeem (code) {
       const link = links.get(hashOf(code))
-      if (!link || link.expiresAt <= now()) return 'unknown'
-      if (link.isUsed) return 'used'
+      if (!link || link.expiresAt <= now()) return { outcome: 'unknown' }
+      if (link.isUsed) return { outcome: 'used' }
       link.isUsed = true
-      return 'valid'
+      return { outcome: 'valid', person: link.person }
     }
   }
 

@@ -24,9 +24,10 @@ const NOTICES = Object.freeze({
  * @param {import('./sessions.js').Sessions} parts.sessions
  * @param {import('./sign-in-links.js').Links} parts.links
  * @param {{ render: (name: string, data: object) => string }} parts.views
+ * @param {Pick<import('../deck.js').Deck, 'events'>} parts.deck
  * @param {{ signInAttempts: number, windowMs: number }} parts.limits  wrong tokens that one address may try in that time
  */
-export function signInRouter ({ sessions, links, views, limits }) {
+export function signInRouter ({ sessions, links, views, deck, limits }) {
   const router = Router({ caseSensitive: true })
 
   // Comes after the same-origin check: no foreign page can use up the attempts of its visitor.
@@ -45,8 +46,8 @@ export function signInRouter ({ sessions, links, views, limits }) {
 
   router.get('/sign-in', (req, res) => {
     const { code, next, state } = queryOf(req)
-    const outcome = code === null ? null : redeem(req, code)
-    if (outcome === 'valid') return enter(req, res, next)
+    const { outcome, person } = code === null ? { outcome: null, person: undefined } : redeem(req, code)
+    if (outcome === 'valid') return enter(req, res, { next, person })
     if (req.auth) return res.redirect(303, safePath(next))
     if (outcome) return showPage(res, 401, NOTICES[outcome], next)
     return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : null, next)
@@ -55,7 +56,8 @@ export function signInRouter ({ sessions, links, views, limits }) {
   router.post('/sign-in', requireOwnPage, express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTES, inflate: false, parameterLimit: 10 }), limitAttempts, (req, res) => {
     const { token, next } = req.body ?? {}
     // A token that is pasted brings its line end along.
-    if (sessions.isToken(String(token ?? '').trim())) return enter(req, res, next)
+    const person = sessions.whoHolds(String(token ?? '').trim())
+    if (person) return enter(req, res, { next, person })
     return showPage(res, 401, NOTICES.wrongToken, next)
   })
 
@@ -67,14 +69,19 @@ export function signInRouter ({ sessions, links, views, limits }) {
 
   return router
 
+  /** @returns {ReturnType<typeof links.redeem>} */
   function redeem (/** @type {express.Request} */ req, /** @type {string} */ code) {
     // Browsers fetch ahead what may be clicked, and chat programs what was pasted: only a visit counts.
     if (isPrefetch(req)) throw new DeckError('forbidden', 'A sign-in link cannot be fetched in advance')
-    return CODE_SHAPE.test(code) ? links.redeem(code) : 'unknown'
+    return CODE_SHAPE.test(code) ? links.redeem(code) : { outcome: 'unknown' }
   }
 
-  function enter (/** @type {express.Request} */ req, /** @type {express.Response} */ res, /** @type {unknown} */ next) {
-    res.append('Set-Cookie', sessions.open(req))
+  /** @param {express.Request} req @param {express.Response} res @param {{ next: unknown, person?: import('./guard.js').Person }} how */
+  function enter (req, res, { next, person }) {
+    const actor = person?.name ?? 'dashboard'
+    const [role, address] = [person?.role ?? 'admin', req.socket.remoteAddress ?? 'unknown']
+    deck.events.publish({ type: 'access.signed-in', actor, message: `${actor} (${role}) from ${address}`, detail: { role, address, token: person?.token ?? null } })
+    res.append('Set-Cookie', sessions.open(req, person))
     return res.redirect(303, safePath(next))
   }
 

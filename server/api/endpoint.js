@@ -1,6 +1,7 @@
 import express, { Router } from 'express'
 import { DeckError } from '../errors.js'
 import { NO_BODY, NO_QUERY, parseBody, parseId, parseQuery } from './input.js'
+import { allows } from './roles.js'
 
 /**
  * One operation of the API, told as data: who may ask for it, what it takes, what it does and what it answers. Everything
@@ -31,7 +32,7 @@ import { NO_BODY, NO_QUERY, parseBody, parseId, parseQuery } from './input.js'
  * @property {string} name  of the method that a generated client has for it
  * @property {string} summary
  * @property {string} [description]  Markdown
- * @property {'viewer' | 'operator' | 'admin' | null} role  the least one that may ask for it; null: anybody
+ * @property {import('./roles.js').Role | null} role  the least one that may ask for it; null: anybody
  * @property {string | Record<string, string>} [cli]  the same on the command line
  * @property {Record<string, Schema>} [path]  its parameters other than `id`
  * @property {Record<string, Schema>} [headers]  that it reads
@@ -76,6 +77,7 @@ export function routeOperations (groups) {
 /** @param {Resource} resource @param {Request} req @param {Response} res */
 async function answer (resource, req, res) {
   const operation = operationFor(resource, req.method)
+  if (operation.role !== null) permit(req.auth, operation.role)
   const call = {
     req,
     res,
@@ -88,6 +90,16 @@ async function answer (resource, req, res) {
   const reply = await operation.handle(/** @type {Call} */ (call))
   if (!reply || res.destroyed) return
   res.status(operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
+}
+
+/**
+ * @param {import('../admin/guard.js').Auth | null | undefined} auth @param {import('./roles.js').Role} role
+ * @throws {DeckError} unauthenticated, forbidden
+ */
+export function permit (auth, role) {
+  if (!auth) throw new DeckError('unauthenticated', 'Sign in, or send a token')
+  if (allows(auth.role, role)) return
+  throw new DeckError('forbidden', `This needs the role ${role}, and ${auth.actor} is ${auth.role}`, { details: { role } })
 }
 
 /** @param {Resource} resource @param {string} method @returns {Operation} */

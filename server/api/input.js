@@ -139,7 +139,7 @@ function parseTime (text, now) {
 }
 
 /** @template T @param {(text: string) => T | null} parse */
-function readBy (parse) {
+export function readBy (parse) {
   return (/** @type {string} */ text, /** @type {z.RefinementCtx} */ context) => {
     const value = parse(text)
     if (value !== null) return value

@@ -1,8 +1,13 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
-import { TIME } from './fields.js'
+import { PERSON_NAME, ROLE, TIME } from './fields.js'
 import { schemeOf } from './scheme.js'
+
+const LINK_BODY = z.strictObject({
+  name: PERSON_NAME.optional(),
+  role: ROLE.optional()
+}).meta({ examples: [{ name: 'ada', role: 'viewer' }] })
 
 /**
  * One-time sign-in links for whoever holds the token (`clusterdeck open`). A session cannot make one: it would
@@ -18,11 +23,13 @@ export function signInLinkResources ({ links }) {
         summary: 'A one-time sign-in link',
         role: 'admin',
         cli: 'clusterdeck open',
+        body: LINK_BODY,
         status: 201,
         answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
-        handle ({ auth, req }) {
+        handle ({ auth, body: { name = null, role = 'admin' }, req }) {
           if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links require the token, not a session')
-          const { code, expiresAt } = links.create()
+          // Who has made it by a token of its own loses it with that one.
+          const { code, expiresAt } = links.create({ name, role, token: auth.token })
           // The name that the caller used is one that the caller can reach, and the guard has checked it.
           const url = `${schemeOf(req)}://${req.headers.host}/sign-in?code=${code}`
           return { body: { url, expiresAt: new Date(expiresAt).toISOString() } }

@@ -28,6 +28,8 @@ export function createApiClient ({ url, token }, { timeoutMs, signal = AbortSign
     post: (path, body) => call('POST', path, body),
     /** @param {string} path @param {unknown} body */
     put: (path, body) => call('PUT', path, body),
+    /** @param {string} path */
+    delete: (path) => call('DELETE', path),
     /** @param {string} path below /api/v1 @returns {Promise<Response>} its body is still to be read */
     download,
     /** A text as it comes. @param {string} path below /api/v1 @param {string} type */

@@ -9,6 +9,7 @@ import { history } from './history.js'
 import { logs } from './logs.js'
 import { releases } from './releases.js'
 import { rollout, steer } from './rollouts.js'
+import { tokens } from './tokens.js'
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {import('./program.js').Terminal} Terminal */
@@ -82,6 +83,11 @@ export function addClientCommands (program, terminal) {
     .option('--release <value>', 'only this release')
     .option('--since <value>', 'only crashes since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
   client('open', 'print a one-time sign-in link and open it', commands.open)
+    .option('--as <name>', 'for this person: the history will name them')
+    .option('--role <viewer|operator|admin>', 'what they may do (default: admin)')
+  client('tokens [action] [subject]', 'print the tokens; make one (create NAME), or end one (revoke ID)', tokens)
+    .option('--role <viewer|operator|admin>', 'with create: what its holder may do')
+    .option('--ttl <duration>', 'with create: how long it may be used (default: 90d)')
   client('stop', 'stop the master and its workers, and wait for their exit', commands.stop)
 }
 

@@ -89,7 +89,7 @@ export async function scale ({ api, options, print, tell, timeoutMs }, count) {
 
 /** @param {Context} context */
 export async function open ({ api, options, print, isInteractive }) {
-  const link = await api.post('/sign-in-links')
+  const link = await api.post('/sign-in-links', { ...(options.as !== undefined && { name: options.as }), ...(options.role !== undefined && { role: options.role }) })
   print(options.json ? json(link) : link.url)
   if (isInteractive && !options.json) openBrowser(link.url)
 }

@@ -94,7 +94,13 @@ export const EXAMPLES = Object.freeze({
   ],
   open: [
     ['in the browser of this machine', 'clusterdeck open'],
-    ['a link for a browser elsewhere', 'clusterdeck open --url https://deck.example.com --token-file /run/secrets/deck']
+    ['a link for a browser elsewhere', 'clusterdeck open --url https://deck.example.com --token-file /run/secrets/deck'],
+    ['for somebody who is to look, and no more', 'clusterdeck open --as ada --role viewer']
+  ],
+  tokens: [
+    ['which there are', 'clusterdeck tokens'],
+    ['one for a script that deploys', 'clusterdeck tokens create ci --role operator --ttl 30d'],
+    ['end one, and all that was opened by it', 'clusterdeck tokens revoke 3']
   ],
   stop: [
     ['end the app of this folder', 'clusterdeck stop'],

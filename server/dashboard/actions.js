@@ -1,5 +1,6 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
+import { permit } from '../api/endpoint.js'
 import { ID } from '../config/id.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { STEERING } from '../config/steering.js'
@@ -16,13 +17,11 @@ const MAX_NOTE_CHARS = 500
 const NUMBER = z.string().regex(ID).transform(Number)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
-const actor = 'dashboard'
-
-/** @type {Readonly<Record<string, (deck: Deck, body: Record<string, unknown>) => unknown>>} what a form may ask for */
-const ACTIONS = {
-  restart: (deck) => deck.dispatch({ type: 'rollout', kind: 'restart', actor }),
-  deploy: (deck, { note }) => deck.deploy({ ...optionalNote(note), actor }),
-  rollback: (deck, { release, note }) => deck.dispatch({
+/** @type {Readonly<Record<string, (deck: Deck, body: Record<string, unknown>, actor: string) => unknown>>} what a form may ask for */
+export const ACTIONS = {
+  restart: (deck, _body, actor) => deck.dispatch({ type: 'rollout', kind: 'restart', actor }),
+  deploy: (deck, { note }, actor) => deck.deploy({ ...optionalNote(note), actor }),
+  rollback: (deck, { release, note }, actor) => deck.dispatch({
     type: 'rollout',
     kind: 'rollback',
     release: checked(z.string().regex(RELEASE_ID), release, 'release: expected a release such as r12'),
@@ -30,10 +29,10 @@ const ACTIONS = {
     actor
   }),
   ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steering(type)])),
-  scale: (deck, { workers }) => deck.dispatch({
+  scale: (deck, { workers }, actor) => deck.dispatch({
     type: 'scale', workers: checked(WORKER_COUNT, workers, `workers: expected an integer from 1 to ${MAX_WORKERS}`), actor
   }),
-  'restart-worker': (deck, { worker }) => deck.dispatch({
+  'restart-worker': (deck, { worker }, actor) => deck.dispatch({
     type: 'restart-worker', worker: checked(NUMBER, worker, 'worker: expected the id of a worker'), actor
   })
 }
@@ -44,16 +43,17 @@ export function actionsRouter ({ deck }) {
   router.post('/actions/:name', onlyPeople, urlencoded({ extended: false, limit: '16kb' }), async (req, res, next) => {
     const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    await ACTIONS[name](deck, req.body ?? {})
+    permit(req.auth, 'operator')
+    await ACTIONS[name](deck, req.body ?? {}, String(req.auth?.actor))
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()
   })
   return router
 }
 
-/** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>) => unknown} */
+/** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>, actor: string) => unknown} */
 function steering (type) {
-  return (deck, { rollout }) => deck.dispatch({ type, rollout: checked(NUMBER, rollout, 'rollout: expected the id of a rollout'), actor })
+  return (deck, { rollout }, actor) => deck.dispatch({ type, rollout: checked(NUMBER, rollout, 'rollout: expected the id of a rollout'), actor })
 }
 
 /** Forms are for the browser's session; scripts have the API, which says what it does. */

@@ -30,6 +30,7 @@ const FILES = Object.freeze({
   'chart-marks.js': join(PUBLIC, 'chart-marks.js'),
   'charts.js': join(PUBLIC, 'charts.js'),
   'vitals-feed.js': join(PUBLIC, 'vitals-feed.js'),
+  'access.js': join(PUBLIC, 'access.js'),
   'copy.js': join(PUBLIC, 'copy.js'),
   'dialogs.js': join(PUBLIC, 'dialogs.js'),
   'format.js': join(PUBLIC, 'format.js'),

@@ -56,10 +56,10 @@ export function crashModel ({ crashes, history, id, params, now }) {
 
 /**
  * Renders the page again and again, and looks closely only when the group has changed.
- * @param {{ crashes: Crashes, history: History, id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string }} parts
+ * @param {{ crashes: Crashes, history: History, id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string, can?: import('./powers.js').Powers }} parts
  * @returns {() => { id: string, html: string }[]}
  */
-export function followCrash ({ crashes, history, id, params, now, render }) {
+export function followCrash ({ crashes, history, id, params, now, render, can }) {
   const names = params.get('crash') ? PINNED : FOLLOWING
   let seen = ''
   let fragments = /** @type {{ id: string, html: string }[]} */ ([])
@@ -68,7 +68,7 @@ export function followCrash ({ crashes, history, id, params, now, render }) {
       const group = JSON.stringify(crashes.group(Number(id)))
       if (group === seen) return fragments
       const model = crashModel({ crashes, history, id, params, now: now() })
-      fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, model) }))
+      fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
       seen = group
     } catch (error) {
       // Removed meanwhile, or the database is away: what is shown stays.

@@ -1,3 +1,4 @@
+import { accessModel } from './access-page.js'
 import { followCrash, crashModel } from './crash-page.js'
 import { CRASHES_FRAGMENTS, countOpen, crashesModel } from './crashes-page.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
@@ -10,8 +11,8 @@ import { releaseModel } from './release-page.js'
 /**
  * The pages of the dashboard: where each is, what it shows, and what of it changes while somebody looks.
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'logs' | 'crashes' | 'releases'>} Deck
- * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'] }} Sources
- * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI
+ * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources  `can`: what whoever looks may do
+ * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'> }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI
  * @typedef {{ id: string, html: string }} Fragment
  */
 /**
@@ -49,6 +50,7 @@ export const PAGES = Object.freeze([
     follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked })
   },
   { path: '/logs', view: 'logs', model: ({ deck, params }) => logsModel({ logs: deck.logs, params }), hasFilters: true },
+  { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens: /** @type {any} */ (tokens), can, now: now() }) },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])
 
@@ -71,7 +73,7 @@ export function fragmentsOf (sources, { pathname, searchParams: params }) {
   return null
 
   function renderAll (/** @type {readonly string[]} */ names, /** @type {object} */ shown) {
-    return names.map((name) => ({ id: name, html: sources.render(`partials/${name}`, shown) }))
+    return names.map((name) => ({ id: name, html: sources.render(`partials/${name}`, { can: sources.can, ...shown }) }))
   }
 }
 

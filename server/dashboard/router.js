@@ -7,6 +7,7 @@ import { countOpen } from './crashes-page.js'
 import { exportQuery } from './history-page.js'
 import { logsFile } from './logs-page.js'
 import { PAGES } from './pages.js'
+import { powersOf } from './powers.js'
 
 /**
  * The pages of the dashboard, what can be downloaded there, and its forms.
@@ -21,18 +22,19 @@ const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['
  * @param {Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('./views.js').Views} parts.views
+ * @param {import('../admin/tokens.js').Tokens} parts.tokens
  * @param {() => import('../api/openapi.js').Json} parts.describe the API, as OpenAPI
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {import('../admin/app.js').Log} [parts.log]
  */
-export function dashboardRouter ({ deck, history, views, describe, now = Date.now, log = SILENT_LOG }) {
+export function dashboardRouter ({ deck, history, views, tokens, describe, now = Date.now, log = SILENT_LOG }) {
   const router = Router()
 
   for (const { path, view, model, hasFilters } of PAGES) {
     router.get(path, async (req, res) => {
-      const shown = await model({ deck, history, now, describe, render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
+      const shown = await model({ deck, history, now, describe, tokens, can: powersOf(req.auth), render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
       if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
-      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), openCrashes: countOpen(deck.crashes), ...shown }))
+      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), openCrashes: countOpen(deck.crashes), can: powersOf(req.auth), ...shown }))
     })
   }
 
@@ -58,7 +60,7 @@ export function dashboardRouter ({ deck, history, views, describe, now = Date.no
     if (!isVisit(req) || res.headersSent) return next(error)
     const { status, title, message, code } = toDeckError(error)
     if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
-    res.status(status).type('html').send(views.render('pages/error', { now: now(), status, title, message }))
+    res.status(status).type('html').send(views.render('pages/error', { now: now(), can: powersOf(req.auth), status, title, message }))
   }
 }
 

@@ -4,6 +4,7 @@ import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLate
 import { count } from '../health.js'
 import { ASSETS_VERSION, assetUrl } from './assets.js'
 import { escapeHtml } from './html.js'
+import { powersOf } from './powers.js'
 import { readable } from './readable-text.js'
 
 /** @typedef {ReturnType<typeof createViews>} Views */
@@ -24,11 +25,11 @@ export function createViews ({ software = '' } = {}) {
   return {
     /**
      * @param {string} name  `pages/overview`, `partials/workers`, …
-     * @param {object} [data]
+     * @param {Record<string, any>} [data] `can`: what whoever looks may do; nothing, unless said otherwise
      * @returns {string} HTML
      */
     render (name, data = {}) {
-      return eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, ...data })
+      return eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, ...data, can: data.can ?? powersOf(null) })
     }
   }
 }

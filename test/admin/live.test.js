@@ -9,12 +9,15 @@ import { attachLive } from '../../server/admin/live.js'
 import { createViews } from '../../server/dashboard/views.js'
 import { createFakeDeck } from '../support/fake-deck.js'
 
+/** @type {import('../../server/admin/guard.js').Auth} */
+const ADMIN = { actor: 'dashboard', via: 'session', name: null, role: 'admin', token: null }
+
 /**
  * The live part alone, over HTTP without a guard.
  * @param {import('node:test').TestContext} t
- * @param {{ authenticate?: () => object | null, now?: () => number }} [options]
+ * @param {{ authenticate?: () => import('../../server/admin/guard.js').Auth | null, now?: () => number }} [options]
  */
-async function startLive (t, { authenticate = () => ({ via: 'session' }), now = Date.now } = {}) {
+async function startLive (t, { authenticate = () => ADMIN, now = Date.now } = {}) {
   const history = openHistory({ file: ':memory:' })
   const deck = createFakeDeck({ history })
   const views = createViews()
@@ -141,7 +144,7 @@ test('refuses whoever is not signed in', async (t) => {
 
 test('tells a viewer whose session has ended, and lets it go', async (t) => {
   let isSignedIn = true
-  const live = await startLive(t, { authenticate: () => isSignedIn ? {} : null })
+  const live = await startLive(t, { authenticate: () => isSignedIn ? ADMIN : null })
   const { socket } = await live.watch('/')
   const told = heard(socket, 'signed-out')
   const gone = heard(socket, 'disconnect')

@@ -28,7 +28,7 @@ async function busyDashboard (/** @type {import('node:test').TestContext} */ t) 
   return dashboard
 }
 
-const PAGES = ['/', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history/3', '/logs', '/logs?slot=9', '/docs', '/docs/options', '/docs/how-it-works', '/nowhere']
+const PAGES = ['/', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history/3', '/logs', '/logs?slot=9', '/access', '/docs', '/docs/options', '/docs/how-it-works', '/nowhere']
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   for (const width of [1440, 390]) {

@@ -25,7 +25,11 @@ test('every operation answers as the document says, when all goes well and when 
   for (const type of ['text/csv', 'application/x-ndjson']) await ask('GET', '/events', undefined, undefined, { accept: type })
   await ask('GET', '/logs', undefined, undefined, { accept: 'application/x-ndjson' })
   for (const path of ['/events/stream', '/logs/stream']) await ask('GET', path, undefined, undefined, { accept: 'text/event-stream' })
-  await ask('POST', '/sign-in-links')
+  await ask('POST', '/sign-in-links', { name: 'ada', role: 'viewer' })
+  const { id: token } = await ask('POST', '/tokens', { name: 'ada', role: 'operator', ttl: '1d' })
+  await ask('GET', '/tokens')
+  await ask('DELETE', `/tokens/${token}`)
+  await ask('DELETE', `/tokens/${token}`, undefined, 404)
 
   const diagnostics = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'heap-statistics' })
   await deck.untilEvent(({ type }) => type === 'diagnostics.finished', 'the diagnostics')

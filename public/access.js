@@ -1,0 +1,32 @@
+// Makes and revokes tokens. The secret of a new one is in this answer alone.
+import './copy.js'
+import { keepNotice, showKeptNotice, showToast } from './toasts.js'
+
+showKeptNotice()
+
+document.getElementById('new-token')?.addEventListener('submit', async (event) => {
+  event.preventDefault()
+  const fields = new FormData(/** @type {HTMLFormElement} */ (event.target))
+  const made = await ask('POST', '/api/v1/tokens', { name: fields.get('name'), role: fields.get('role'), ttl: `${fields.get('days')}d` })
+  if (!made) return
+  const place = /** @type {HTMLElement} */ (document.getElementById('made-token'))
+  const code = place.querySelector('code')
+  if (code) code.textContent = made.token
+  place.hidden = false
+})
+
+document.addEventListener('click', async ({ target }) => {
+  const id = /** @type {HTMLElement} */ (target).closest('[data-revoke]')?.getAttribute('data-revoke')
+  if (!id || !await ask('DELETE', `/api/v1/tokens/${id}`)) return
+  keepNotice(`Token ${id} has ended, and all that was opened by it.`)
+  location.reload()
+})
+
+/** @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} null: it was refused, and said */
+async function ask (method, path, body) {
+  const response = await fetch(path, { method, headers: { accept: 'application/json, application/problem+json', ...(body && { 'content-type': 'application/json' }) }, body: body && JSON.stringify(body) })
+  const answer = await response.json()
+  if (response.ok) return answer
+  showToast(answer.detail)
+  return null
+}

@@ -1,0 +1,83 @@
+import { schemeOf } from '../api/scheme.js'
+
+/**
+ * Who has changed something, from where, and who was refused, for the history.
+ * @typedef {import('node:http').IncomingMessage} IncomingMessage
+ * @typedef {import('node:http').ServerResponse} ServerResponse
+ */
+
+const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+const REFUSALS = new Set([401, 403])
+/** Of refusals: whoever is refused again and again is counted, so that nobody fills the history. */
+const MAX_TOLD = 10
+const WINDOW_MS = 60_000
+const MAX_PATH_CHARS = 200
+
+/**
+ * @param {object} parts
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
+ */
+export function createAudit ({ events, timers }) {
+  let told = 0
+  let untold = 0
+  /** @type {any} */
+  let window = null
+
+  return {
+    /** @param {IncomingMessage} req @param {ServerResponse} res */
+    watch (req, res) {
+      // Later it may be what a router has made of it.
+      const { method = '', url = '' } = req
+      res.once('finish', () => {
+        const { statusCode } = res
+        if (REFUSALS.has(statusCode) && isAttempt(req)) refused(req, { method, url, statusCode })
+        else if (!READS.has(method) && statusCode < 400 && req.auth) events.publish({ type: 'access.used', ...describe(req, { method, url, statusCode }) })
+      })
+    },
+
+    close () { timers.clearTimeout(window) }
+  }
+
+  /** @param {IncomingMessage} req @param {{ method: string, url: string, statusCode: number }} request */
+  function refused (req, request) {
+    window ??= timers.setTimeout(endWindow, WINDOW_MS)
+    if (told < MAX_TOLD) {
+      told++
+      events.publish({ type: 'access.refused', ...describe(req, request) })
+    } else {
+      untold++
+    }
+  }
+
+  function endWindow () {
+    if (untold > 0) events.publish({ type: 'access.refused', message: `${untold} more requests were refused within a minute`, detail: { count: untold } })
+    window = null
+    told = untold = 0
+  }
+}
+
+/** Somebody who has not signed in yet, and only looks, is sent to the sign-in page. @param {IncomingMessage} req */
+function isAttempt ({ auth, headers, method = '' }) {
+  return Boolean(auth) || headers.authorization !== undefined || !READS.has(method)
+}
+
+/** @param {IncomingMessage} req @param {{ method: string, url: string, statusCode: number }} request */
+function describe (req, { method, url, statusCode }) {
+  const { auth } = req
+  const path = url.split('?', 1)[0].slice(0, MAX_PATH_CHARS)
+  const address = req.socket.remoteAddress ?? 'unknown'
+  const way = auth ? wayOf(req) : 'nobody known'
+  const who = auth ? `${auth.actor} (${auth.role}, ${way})` : 'somebody unknown'
+  return {
+    actor: auth?.actor ?? null,
+    message: `${who} from ${address}: ${method} ${path}${statusCode < 400 ? '' : `, ${statusCode}`}`,
+    detail: { method, path, status: statusCode, address, scheme: schemeOf(req), role: auth?.role ?? null, via: auth?.via ?? null, token: auth?.token ?? null }
+  }
+}
+
+/** @param {IncomingMessage} req */
+function wayOf ({ auth, headers }) {
+  if (auth?.via === 'session') return 'dashboard'
+  return headers['x-clusterdeck-client'] === 'cli' ? 'command line' : 'API'
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { parseDuration } from '../config/duration.js'
+import { operation } from './endpoint.js'
+import { ACTOR, listOf, NUMBER, PERSON_NAME, ROLE, TIME } from './fields.js'
+import { readBy } from './input.js'
+
+const DAY_MS = 24 * 60 * 60_000
+const MIN_TTL_MS = 60_000
+const MAX_TTL_MS = 3650 * DAY_MS
+const DEFAULT_TTL_MS = 90 * DAY_MS
+
+const TOKEN = z.strictObject({
+  id: NUMBER,
+  name: z.string(),
+  role: ROLE,
+  createdAt: TIME,
+  createdBy: ACTOR,
+  expiresAt: TIME,
+  isExpired: z.boolean()
+}).meta({ id: 'Token' })
+
+const TOKEN_BODY = z.strictObject({
+  name: PERSON_NAME,
+  role: ROLE,
+  ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
+    .meta({ description: 'how long it may be used: a duration from 1m to 3650d, such as 90d (the default)', as: { type: 'string', pattern: '^[1-9]\\d{0,2}d$' } })
+}).meta({ examples: [{ name: 'ada', role: 'operator', ttl: '30d' }] })
+
+/**
+ * Tokens for people and scripts, each with a name and a role.
+ * @param {object} parts
+ * @param {import('../admin/tokens.js').Tokens} parts.tokens
+ * @param {Pick<import('../deck.js').Deck, 'events'>} parts.deck
+ * @param {() => number} parts.now
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function tokenResources ({ tokens, deck, now }) {
+  return {
+    '/tokens': {
+      GET: operation({
+        name: 'listTokens',
+        summary: 'Tokens, newest first; never what they are',
+        role: 'admin',
+        cli: 'clusterdeck tokens',
+        answer: listOf(TOKEN),
+        handle: () => ({ body: { items: tokens.list().map(shown) } })
+      }),
+      POST: operation({
+        name: 'createToken',
+        summary: 'Makes a token, which no other answer tells again',
+        role: 'admin',
+        cli: 'clusterdeck tokens create ada --role operator',
+        body: TOKEN_BODY,
+        status: 201,
+        problems: ['not-possible'],
+        answer: TOKEN.extend({ token: z.string().describe('what to send as a bearer') }).meta({ id: 'NewToken' }),
+        handle ({ body: { name, role, ttl = DEFAULT_TTL_MS }, auth }) {
+          const { token, secret } = tokens.create({ name, role, ttlMs: ttl, createdBy: auth.actor })
+          tell('token.created', auth.actor, token)
+          return { body: { ...shown(token), token: secret } }
+        }
+      })
+    },
+
+    '/tokens/:id': {
+      DELETE: operation({
+        name: 'revokeToken',
+        summary: 'Ends a token, and all that was opened by it, at once',
+        role: 'admin',
+        cli: 'clusterdeck tokens revoke 3',
+        problems: ['not-found'],
+        answer: TOKEN,
+        handle ({ id, auth }) {
+          const token = tokens.revoke(id)
+          tell('token.revoked', auth.actor, token)
+          return { body: shown(token) }
+        }
+      })
+    }
+  }
+
+  /** @param {string} type @param {string} actor @param {import('../admin/tokens.js').KnownToken} token */
+  function tell (type, actor, { id, name, role, expiresAt }) {
+    deck.events.publish({ type, actor, message: `token ${id} of ${name} (${role})`, detail: { token: id, name, role, expiresAt: iso(expiresAt) } })
+  }
+
+  /** @param {import('../admin/tokens.js').KnownToken} token */
+  function shown ({ id, name, role, createdAt, createdBy, expiresAt }) {
+    return { id, name, role, createdAt: iso(createdAt), createdBy, expiresAt: iso(expiresAt), isExpired: expiresAt <= now() }
+  }
+}
+
+/** @param {number} ms */
+function iso (ms) {
+  return new Date(ms).toISOString()
+}

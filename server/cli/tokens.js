@@ -1,0 +1,42 @@
+import { DeckError } from '../errors.js'
+import { table } from './output.js'
+
+/**
+ * Tokens with a name: list, make, revoke.
+ * @param {import('./commands.js').Context} context
+ * @param {string} [action] @param {string} [subject]
+ */
+export async function tokens (context, action, subject) {
+  const work = action === undefined ? list : ACTIONS[action]
+  if (!work) throw new DeckError('usage', `tokens: expected create or revoke, received ${JSON.stringify(action)}`)
+  await work(context, subject)
+}
+
+/** @type {Readonly<Record<string, (context: import('./commands.js').Context, subject?: string) => Promise<void>>>} */
+const ACTIONS = Object.freeze({ create, revoke })
+
+/** @param {import('./commands.js').Context} context */
+async function list ({ api, options, print }) {
+  const body = await api.get('/tokens')
+  if (options.json) return print(JSON.stringify(body, null, 2))
+  print(table(['ID', 'NAME', 'ROLE', 'MADE', 'BY', 'UNTIL'], body.items.map((/** @type {any} */ { id, name, role, createdAt, createdBy, expiresAt, isExpired }) => [
+    id, name, role, createdAt, createdBy, isExpired ? `${expiresAt} (ended)` : expiresAt
+  ])))
+}
+
+/** @param {import('./commands.js').Context} context @param {string} [name] */
+async function create ({ api, options, print, tell }, name) {
+  if (name === undefined) throw new DeckError('usage', 'tokens create: expected a name, received none')
+  if (options.role === undefined) throw new DeckError('usage', '--role: expected viewer, operator or admin, received none')
+  const made = await api.post('/tokens', { name, role: options.role, ...(options.ttl !== undefined && { ttl: options.ttl }) })
+  if (options.json) return print(JSON.stringify(made, null, 2))
+  tell(`token ${made.id} of ${made.name} (${made.role}), until ${made.expiresAt}; it is shown only now`)
+  print(made.token)
+}
+
+/** @param {import('./commands.js').Context} context @param {string} [id] */
+async function revoke ({ api, options, print }, id) {
+  if (!/^[1-9]\d{0,14}$/.test(id ?? '')) throw new DeckError('usage', `tokens revoke: expected the id of a token, received ${id === undefined ? 'none' : JSON.stringify(id)}`)
+  const ended = await api.delete(`/tokens/${id}`)
+  print(options.json ? JSON.stringify(ended, null, 2) : `token ${ended.id} of ${ended.name} has ended`)
+}

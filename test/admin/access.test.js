@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { io } from 'socket.io-client'
+import { allows } from '../../server/api/roles.js'
+import { ACTIONS } from '../../server/dashboard/actions.js'
+import { PAGES } from '../../server/dashboard/pages.js'
+import { rawRequest, startAdmin } from '../support/admin.js'
+
+/** @typedef {import('../../server/api/roles.js').Role} Role */
+/** @typedef {{ name: string, role: Role | null, headers: Record<string, string>, isSession?: boolean }} Caller `role`: null for a stranger */
+
+const PLACES = /** @type {const} */ (['own', 'foreign host', 'cross-site', 'same site, other port'])
+const FOREIGN = 403
+
+test('every operation, page and form, for everybody and from everywhere, answers who may and refuses who may not', async (t) => {
+  const { admin, callers } = await setUp(t)
+  const routes = await routesOf(admin)
+  assert.ok(routes.length > 60)
+  for (const route of routes) {
+    for (const caller of callers) {
+      for (const place of PLACES) {
+        const { status } = await rawRequest(admin, { method: route.method, path: route.path, headers: { ...caller.headers, ...comingFrom(place, admin.port), ...route.headers }, body: route.body })
+        const expected = place === 'own' ? expectedStatus(route, caller) : [FOREIGN]
+        const isRight = Array.isArray(expected) ? expected.includes(status) : ![401, 403].includes(status)
+        assert.ok(isRight, `${route.method} ${route.path}, ${caller.name}, ${place}: ${status}, expected ${expected ?? 'to be let in'}`)
+      }
+    }
+  }
+})
+
+test('a live page follows what its viewer may see, and shows a viewer nothing to click', async (t) => {
+  const { admin, callers } = await setUp(t)
+  for (const { name, headers, role, isSession } of callers.filter((caller) => !caller.isSession)) {
+    const socket = io(admin.url, { transports: ['websocket'], extraHeaders: { ...headers }, reconnection: false })
+    t.after(() => socket.close())
+    const outcome = await Promise.race([once(/** @type {any} */ (socket), 'connect').then(() => 'connected'), once(/** @type {any} */ (socket), 'connect_error').then(() => 'refused')])
+    assert.equal(outcome, role === null ? 'refused' : 'connected', `${name} ${isSession}`)
+    if (role === null) continue
+    socket.emit('watch', '/')
+    const [{ fragments }] = await once(/** @type {any} */ (socket), 'fragments')
+    const html = fragments.map((/** @type {any} */ fragment) => fragment.html).join('')
+    assert.equal(/<button/.test(html), allows(role, 'operator'), name)
+    socket.close()
+  }
+})
+
+test('revoking a token ends its session, its live page, its stream and its waiting call at once', async (t) => {
+  const { admin } = await setUp(t)
+  const { body: { token, id } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin' }).expect(201)
+  const own = { authorization: `Bearer ${token}` }
+  const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(own).send({ name: 'eve', role: 'viewer' }).expect(201)
+  const visit = await admin.stranger().get(url.slice(admin.url.length))
+  const cookie = String(visit.headers['set-cookie'][0]).split(';')[0]
+  await admin.stranger().get('/api/v1/status').set({ cookie }).expect(200)
+  await admin.api('post', '/api/v1/rollouts').send({ kind: 'restart' }).expect(202)
+  const socket = io(admin.url, { transports: ['websocket'], extraHeaders: own, reconnection: false })
+  await once(/** @type {any} */ (socket), 'connect')
+  const signedOut = once(/** @type {any} */ (socket), 'signed-out')
+  const stream = await fetch(`${admin.url}/api/v1/events/stream`, { headers: own })
+  const reading = stream.text()
+  const waiting = fetch(`${admin.url}/api/v1/rollouts/1?wait=5m`, { headers: own })
+  reading.catch(() => {})
+  waiting.catch(() => {})
+  await admin.api('delete', `/api/v1/tokens/${id}`).expect(200)
+  await assert.rejects(reading)
+  await assert.rejects(waiting)
+  await signedOut
+  await admin.stranger().get('/api/v1/status').set(own).expect(401)
+  await admin.stranger().get('/api/v1/status').set({ cookie }).expect(401)
+})
+
+test('the history names who did it and from where, and who was refused', async (t) => {
+  const { admin, callers } = await setUp(t)
+  const viewer = /** @type {Caller} */ (callers.find(({ name }) => name === 'viewer'))
+  const operator = /** @type {Caller} */ (callers.find(({ name }) => name === 'operator'))
+  await admin.stranger().put('/api/v1/scale').set(viewer.headers).send({ workers: 3 }).expect(403)
+  await admin.stranger().put('/api/v1/scale').set(operator.headers).send({ workers: 3 }).expect(200)
+  const events = admin.history.page({ limit: 5 }).items
+  const of = (/** @type {string} */ type) => events.find((/** @type {any} */ event) => event.type === type)
+  assert.equal(of('access.refused')?.actor, 'viewer-token')
+  assert.match(String(of('access.refused')?.message), /^viewer-token \(viewer, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale, 403$/)
+  assert.equal(of('scale.changed')?.actor, 'operator-token')
+  assert.match(String(of('access.used')?.message), /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale$/)
+})
+
+test('a flood of wrong tokens leaves a few lines in the history, and their number', async (t) => {
+  const { admin } = await setUp(t)
+  const before = admin.history.lastEventId()
+  for (let n = 0; n < 40; n++) await rawRequest(admin, { path: '/api/v1/status', headers: { authorization: `Bearer wrong-${n}` } })
+  admin.clock.advance(60_000)
+  const refused = admin.history.page({ type: ['access.refused'], limit: 100 }).items.filter((/** @type {any} */ { id }) => id > before)
+  assert.equal(refused.length, 11)
+  assert.equal(refused[0].detail?.count, 30)
+})
+
+test('a token has a name of its own, an end, and is stored as a hash', async (t) => {
+  const { admin } = await setUp(t)
+  for (const body of [{ name: 'system', role: 'viewer' }, { name: 'a b', role: 'viewer' }, { name: 'ada', role: 'root' }, { name: 'ada', role: 'viewer', ttl: '0d' }, { name: 'ada' }, {}]) {
+    await admin.api('post', '/api/v1/tokens').send(body).expect(422)
+  }
+  const { body } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer', ttl: '2m' }).expect(201)
+  const { body: { items } } = await admin.api('get', '/api/v1/tokens').expect(200)
+  assert.ok(!JSON.stringify(items).includes(body.token))
+  assert.ok(!JSON.stringify(admin.history.page({ limit: 100 })).includes(body.token))
+  await admin.stranger().get('/api/v1/status').set('authorization', `Bearer ${body.token}`).expect(200)
+  admin.clock.advance(120_000)
+  await admin.stranger().get('/api/v1/status').set('authorization', `Bearer ${body.token}`).expect(401)
+  await admin.api('delete', '/api/v1/tokens/999').expect(404)
+})
+
+/** @param {import('node:test').TestContext} t */
+async function setUp (t) {
+  const admin = await startAdmin(t, { limits: { requests: 1e6, strangerRequests: 1e6 } })
+  const bearer = (/** @type {string} */ token) => ({ authorization: `Bearer ${token}` })
+  const make = async (/** @type {string} */ name, /** @type {Role} */ role, ttl = '90d') => (await admin.api('post', '/api/v1/tokens').send({ name, role, ttl }).expect(201)).body
+  const signIn = async (/** @type {string} */ token) => {
+    const answer = await admin.stranger().post('/sign-in').set('Origin', admin.origin).type('form').send({ token }).expect(303)
+    return { cookie: String(answer.headers['set-cookie'][0]).split(';')[0] }
+  }
+  const tokens = { viewer: await make('viewer-token', 'viewer'), operator: await make('operator-token', 'operator'), admin: await make('admin-token', 'admin') }
+  const [revoked, expired] = [await make('revoked-token', 'admin'), await make('expired-token', 'admin', '1m')]
+  const revokedSession = await signIn(revoked.token)
+  await admin.api('delete', `/api/v1/tokens/${revoked.id}`).expect(200)
+  admin.clock.advance(60_000)
+  /** @type {Caller[]} */
+  const callers = [
+    { name: 'nobody', role: null, headers: {} },
+    { name: 'wrong token', role: null, headers: bearer('cdk_wrong') },
+    { name: 'revoked token', role: null, headers: bearer(revoked.token) },
+    { name: 'session of a revoked token', role: null, headers: revokedSession, isSession: true },
+    { name: 'expired token', role: null, headers: bearer(expired.token) },
+    ...await Promise.all(Object.entries(tokens).flatMap(([role, { token }]) => [
+      { name: role, role: /** @type {Role} */ (role), headers: bearer(token) },
+      signIn(token).then((headers) => ({ name: `session of ${role}`, role: /** @type {Role} */ (role), headers, isSession: true }))
+    ]))
+  ]
+  return { admin, callers }
+}
+
+/** @typedef {{ method: string, path: string, role: Role | null, body?: string, headers: Record<string, string>, isPage?: boolean, isForm?: boolean, isForToken?: boolean }} Route */
+
+/** @param {import('../support/admin.js').Admin} admin @returns {Promise<Route[]>} all that the document, the pages and the forms name */
+async function routesOf (admin) {
+  const { body: document } = await admin.api('get', '/api/v1/openapi.json')
+  const operations = Object.entries(document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({
+    method: method.toUpperCase(),
+    // What does not exist: whoever is let in changes nothing.
+    path: path.replace('{release}', 'r999').replace(/\{\w+\}/g, '999'),
+    role: operation['x-role'] === 'anyone' ? null : operation['x-role'],
+    headers: ['get', 'delete'].includes(method) ? {} : { 'content-type': 'application/json' },
+    body: ['get', 'delete'].includes(method) ? undefined : '{"nothing":"that it takes"}',
+    isForToken: ['upgradeMaster', 'createSignInLink'].includes(operation.operationId)
+  })))
+  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: path === '/access' ? 'admin' : 'viewer', headers: { accept: 'text/html' }, isPage: true }))
+  const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))
+  const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: 'operator', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true }))
+  return /** @type {Route[]} */ ([...operations.filter(({ path }) => !path.endsWith('/stream')), ...pages, ...files, ...forms])
+}
+
+/** @param {Route} route @param {Caller} caller @returns {number[] | null} null: anything but a refusal */
+function expectedStatus ({ role, isPage, isForm, isForToken }, caller) {
+  if (role === null) return null
+  if (caller.role === null) return isPage ? [303] : [401]
+  if (isForm && !caller.isSession) return [403]
+  if (isForToken && caller.isSession) return caller.role === 'admin' ? [403, 422] : [403]
+  return allows(caller.role, role) ? null : [403]
+}
+
+/** @param {typeof PLACES[number]} place @param {number} port @returns {Record<string, string>} */
+function comingFrom (place, port) {
+  if (place === 'foreign host') return { Host: 'evil.example' }
+  if (place === 'cross-site') return { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
+  if (place === 'same site, other port') return { Origin: `http://127.0.0.1:${port + 1}`, 'Sec-Fetch-Site': 'same-site' }
+  return { Origin: `http://127.0.0.1:${port}`, 'Sec-Fetch-Site': 'same-origin' }
+}
