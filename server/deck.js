@@ -37,10 +37,11 @@ import { whyProgramDistrusted } from './system/trust.js'
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list'>} parts.releases
+ * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  */
-export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, isKept, historyProblem = () => null }) {
+export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, isKept, historyProblem = () => null }) {
   return {
     events,
     history,
@@ -50,6 +51,7 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null } }} */ (
       { get: releases.get, list: releases.list }
     ),
+    webhooks: { list: webhooks.list, test: webhooks.test, retry: webhooks.retry },
     crashes: createCrashService({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
 
     snapshot () {

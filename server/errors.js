@@ -24,6 +24,7 @@ export const PROBLEMS = Object.freeze({
   'upgrade-running': { status: 409, exitCode: 4, title: 'An upgrade is running' },
   drifted: { status: 409, exitCode: 4, title: 'The files of the release have changed' },
   'diagnostics-running': { status: 409, exitCode: 4, title: 'Diagnostics of this worker are running' },
+  'delivery-not-failed': { status: 409, exitCode: 4, title: 'The delivery has not failed' },
   starting: { status: 409, exitCode: 4, title: 'The cluster is still starting' },
   'not-possible': { status: 409, exitCode: 1, title: 'Not possible as this master runs' },
   stopping: { status: 409, exitCode: 4, title: 'The master is stopping' },

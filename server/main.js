@@ -132,7 +132,7 @@ async function restore (tools) {
   })
   const recorder = closers.add(createRecorder({ history, events, spare }), (recorder) => recorder.close())
   closers.add(vitals, ({ stop }) => stop())
-  closers.add(createWebhooks({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log }), (webhooks) => webhooks.close())
+  const webhooks = closers.add(createWebhooks({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log }), (webhooks) => webhooks.close())
   releases.open(history.releases, history.lastReleaseNumber)
   const release = next?.release ?? await releases.resume(memory.release)
   crashRecorder.open({ store: history.crashes, events })
@@ -140,7 +140,7 @@ async function restore (tools) {
   events.subscribe(vitals.count)
   // What was stored while the database was away is not in it.
   events.subscribe(({ type }) => { if (type === 'history.recovered') releases.save() })
-  return { next, memory, history, events, recorder, release }
+  return { next, memory, history, events, recorder, webhooks, release }
 }
 
 /** @typedef {Awaited<ReturnType<typeof restore>>} Past */
@@ -154,7 +154,7 @@ async function becomeNext (tools) {
 }
 
 /** @param {Tools} tools @param {Past} past */
-async function supervise (tools, { next, memory, history, events, recorder, release }) {
+async function supervise (tools, { next, memory, history, events, recorder, webhooks, release }) {
   const { config, keeper, dataDir, vitals, logs, releases, terminal, closers } = tools
   const supervisor = next?.supervisor ?? createCluster(tools, {
     release,
@@ -167,7 +167,7 @@ async function supervise (tools, { next, memory, history, events, recorder, rele
   const startedAt = new Date().toISOString()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const deck = createDeck({ config, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, isKept: () => keeper.isKept, historyProblem: () => dataDir.away ?? recorder.degraded })
+  const deck = createDeck({ config, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, isKept: () => keeper.isKept, historyProblem: () => dataDir.away ?? recorder.degraded })
   // Only a developer's master needs what watches files.
   if (config.watch) {
     const { watchFor } = await import('./releases/watch.js')

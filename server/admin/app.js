@@ -20,6 +20,7 @@ import { signInRouter } from './sign-in.js'
 import { signInLinkResources } from '../api/sign-in-links.js'
 import { tokenResources } from '../api/tokens.js'
 import { vitalsResources } from '../api/vitals.js'
+import { webhookResources } from '../api/webhooks.js'
 
 /** What may be seen without signing in; everything else is denied, whether it exists or not. */
 const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
@@ -102,6 +103,7 @@ export function operationsOf (parts, describe) {
         Vitals: { about: 'How the workers are.', resources: vitalsResources(parts) },
         Logs: { about: 'What the workers write to stdout and stderr.', resources: logResources(parts, stream) },
         Diagnostics: { about: 'A look into one worker.', resources: diagnosticsResources(parts) },
+        Webhooks: { about: 'Who is told of events, and what became of it.', resources: webhookResources(parts) },
         Access: { about: 'Who may come in.', resources: { ...tokenResources(parts), ...signInLinkResources(parts) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }

@@ -69,6 +69,8 @@ const KINDS = Object.freeze({
   'access.refused': { icon: 'circle-alert', tone: 'warn', label: 'Access refused', weight: 'problem' },
   'token.created': { icon: 'info', tone: 'info', label: 'Token created' },
   'token.revoked': { icon: 'circle-x', tone: 'warn', label: 'Token revoked' },
+  'webhook.test': { icon: 'radio', tone: 'info', label: 'Webhook tested' },
+  'webhook.retried': { icon: 'repeat', tone: 'info', label: 'Webhook sent again' },
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed', inTerminal: true },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused', inTerminal: true },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },

@@ -1,7 +1,16 @@
 import { sign } from './signature.js'
 
 /** @typedef {ReturnType<typeof createHook>} Hook */
-/** @typedef {{ id: string, body: string, what: string }} Message */
+/** @typedef {{ id: string, body: string, event: { id: number, type: string } }} Message */
+/**
+ * What came of one try, or why there was none.
+ * @typedef {object} Outcome
+ * @property {'pending' | 'delivered' | 'failed'} state  `pending`: it is tried again
+ * @property {number | null} status  of the answer
+ * @property {number | null} durationMs
+ * @property {string | null} error
+ * @property {string | null} nextAttemptAt
+ */
 
 const MAX_TRIES = 8
 const FIRST_DELAY_MS = 1000
@@ -13,16 +22,17 @@ const MAX_QUEUED = 100
  * Delivers messages to one address, in order, one at a time. Nobody waits for it, and it never throws.
  * @param {{ url: string, secret: string }} target
  * @param {object} options
- * @param {(reason: string) => void} options.onFailed a message was given up
- * @param {() => void} [options.onDelivered]
+ * @param {(message: Message) => void} options.onTry
+ * @param {(message: Message, outcome: Outcome) => void} options.onOutcome of each try, and of what is dropped
  * @param {() => number} [options.time] wall, ms
  * @param {() => number} [options.random]
  * @param {typeof globalThis.fetch} [options.fetch]
  * @param {number} [options.firstDelayMs]
  * @param {number} [options.patienceMs] for one answer
+ * @param {number} [options.maxTries]
  * @param {number} [options.maxQueued]
  */
-export function createHook ({ url, secret }, { onFailed, onDelivered = () => {}, time = Date.now, random = Math.random, fetch = globalThis.fetch, firstDelayMs = FIRST_DELAY_MS, patienceMs = PATIENCE_MS, maxQueued = MAX_QUEUED }) {
+export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now, random = Math.random, fetch = globalThis.fetch, firstDelayMs = FIRST_DELAY_MS, patienceMs = PATIENCE_MS, maxTries = MAX_TRIES, maxQueued = MAX_QUEUED }) {
   /** @type {Message[]} oldest first; the first one is being delivered */
   const queue = []
   /** @type {Promise<void> | null} */
@@ -32,12 +42,15 @@ export function createHook ({ url, secret }, { onFailed, onDelivered = () => {},
   let wake = () => {}
 
   return {
+    /** How many are still to be delivered, the one that is under way included. */
+    get waiting () { return queue.length },
+
     /** @param {Message} message */
     push (message) {
       if (isClosing) return
       queue.push(message)
       // The one that is under way stays; what came right after it is the oldest that can go.
-      if (queue.length > maxQueued) onFailed(`${queue.splice(1, 1)[0].what}: dropped, ${maxQueued} others wait`)
+      if (queue.length > maxQueued) onOutcome(queue.splice(1, 1)[0], { ...FAILED, error: `dropped, ${maxQueued} others wait` })
       working ??= work()
     },
 
@@ -53,21 +66,24 @@ export function createHook ({ url, secret }, { onFailed, onDelivered = () => {},
 
   async function work () {
     while (queue.length > 0) {
-      const reason = await deliver(queue[0])
-      const [message] = queue.splice(0, 1)
-      if (reason === null) onDelivered()
-      else onFailed(`${message.what}: ${reason}`)
+      const [message] = queue
+      const outcome = await deliver(message)
+      queue.shift()
+      onOutcome(message, outcome)
     }
     working = null
   }
 
-  /** @param {Message} message @returns {Promise<string | null>} why it was given up */
+  /** @param {Message} message @returns {Promise<Outcome>} the last one */
   async function deliver (message) {
     for (let tries = 1; ; tries++) {
-      const failure = await attempt(message)
-      if (failure === null) return null
-      if (!failure.canRetry || tries === MAX_TRIES || isClosing) return `${failure.reason}, given up after ${tries} ${tries === 1 ? 'try' : 'tries'}`
-      await pause(delayOf(tries))
+      onTry(message)
+      const { canRetry, ...tried } = await attempt(message)
+      if (tried.error === null) return { ...tried, state: 'delivered', nextAttemptAt: null }
+      if (!canRetry || tries >= maxTries || isClosing) return { ...tried, state: 'failed', nextAttemptAt: null }
+      const delayMs = delayOf(tries)
+      onOutcome(message, { ...tried, state: 'pending', nextAttemptAt: new Date(time() + delayMs).toISOString() })
+      await pause(delayMs)
     }
   }
 
@@ -88,8 +104,15 @@ export function createHook ({ url, secret }, { onFailed, onDelivered = () => {},
     }))
   }
 
-  /** @param {Message} message @returns {Promise<{ reason: string, canRetry: boolean } | null>} */
-  async function attempt ({ id, body }) {
+  /** @param {Message} message @returns {Promise<Pick<Outcome, 'status' | 'durationMs' | 'error'> & { canRetry: boolean }>} */
+  async function attempt (message) {
+    const startTime = performance.now()
+    const answer = await post(message)
+    return { ...answer, durationMs: Math.round(performance.now() - startTime) }
+  }
+
+  /** @param {Message} message @returns {Promise<Pick<Outcome, 'status' | 'error'> & { canRetry: boolean }>} */
+  async function post ({ id, body }) {
     try {
       const response = await fetch(url, {
         method: 'POST',
@@ -101,10 +124,13 @@ export function createHook ({ url, secret }, { onFailed, onDelivered = () => {},
       })
       await response.body?.cancel()
       const { status, ok } = response
-      return ok ? null : { reason: `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
+      return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
     } catch (/** @type {any} */ error) {
       // Not the message: it may hold the address with what is secret in it.
-      return { reason: error.name === 'TimeoutError' ? `no answer within ${patienceMs} ms` : String(error.cause?.code ?? error.name), canRetry: true }
+      return { status: null, error: error.name === 'TimeoutError' ? `no answer within ${patienceMs} ms` : String(error.cause?.code ?? error.name), canRetry: true }
     }
   }
 }
+
+/** @type {Outcome} without a try */
+const FAILED = Object.freeze({ state: 'failed', status: null, durationMs: null, error: null, nextAttemptAt: null })

@@ -1,31 +1,26 @@
-import { randomUUID } from 'node:crypto'
-import os from 'node:os'
-import { ALERTS } from '../events/kinds.js'
-import { createHook } from './hook.js'
+import { DeckError } from '../errors.js'
+import { createWebhook } from './webhook.js'
 
-/** @typedef {import('../events/stream.js').DeckEvent} DeckEvent */
-/** @typedef {{ url: string, events?: string[], secret: string }} Target */
+/** @typedef {ReturnType<typeof createWebhooks>} Webhooks */
 
 const DRAIN_MS = 2000
-const MAX_TEXT = 16_384
 
 /**
  * Tells others of events by webhook, from a queue of its own: whoever publishes an event never waits for it.
  * @param {object} parts
- * @param {readonly Target[]} parts.targets
+ * @param {readonly import('./webhook.js').Target[]} parts.targets
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {Record<string, unknown>} parts.deck who tells: goes into every message
  * @param {{ warn: (fields: any, text: string) => void }} parts.log
- * @param {Partial<Parameters<typeof createHook>[1]>} [options]
+ * @param {Parameters<typeof createWebhook>[2]} [options]
  */
 export function createWebhooks ({ targets, events, deck, log }, options = {}) {
-  const hooks = targets.map((target) => {
-    const matches = matcher(target.events ?? ALERTS)
-    // The rest of the address is as good as a password with many services.
-    const to = new URL(target.url).origin
+  const webhooks = targets.map((target, index) => {
+    const to = originOf(target)
     let isFailing = false
-    const hook = createHook(target, {
-      ...options,
+    return createWebhook(target, {
+      id: index + 1,
+      deck,
       // Said once, until it works again.
       onDelivered () { isFailing = false },
       onFailed (reason) {
@@ -34,40 +29,53 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
         isFailing = true
         events.publish({ type: 'notify.failed', actor: 'system', message: `the webhook to ${to} was not delivered: ${reason}` })
       }
-    })
-    return {
-      close: hook.close,
-      /** @param {DeckEvent} event */
-      offer (event) {
-        if (!matches(event)) return
-        hook.push({ id: `msg_${randomUUID()}`, body: bodyOf(event, deck), what: event.type })
-      }
-    }
+    }, options)
   })
   const unsubscribe = events.subscribe((event) => {
-    // A failure told to the one that fails would go on for ever.
-    if (event.type.startsWith('notify.')) return
-    for (const hook of hooks) hook.offer(event)
+    // A failure told to the one that fails would go on for ever, and what an operator sends goes to one target alone.
+    if (/^(notify|webhook)\./.test(event.type)) return
+    for (const webhook of webhooks) webhook.offer(event)
   })
 
   return {
+    /** In the order of the configuration. */
+    list: () => webhooks.map(({ view }) => view()),
+
+    /**
+     * Sends an event that says that it is a test.
+     * @param {{ id: number, actor: string }} order
+     * @throws {DeckError} not-found, stopping
+     */
+    test: ({ id, actor }) => find(id).test(() => tell('webhook.test', { id, actor }, `test of webhook ${id} (${originOf(targets[id - 1])})`)),
+
+    /**
+     * Sends a message again that was given up.
+     * @param {{ id: number, delivery: number, actor: string }} order
+     * @throws {DeckError} not-found, delivery-not-failed, stopping
+     */
+    retry: ({ id, delivery, actor }) => find(id).retry(delivery, () => tell('webhook.retried', { id, actor, delivery }, `delivery ${delivery} of webhook ${id} (${originOf(targets[id - 1])}) is sent again`)),
+
     /** Nothing is told from now on; what waits is tried once more. */
     async close () {
       unsubscribe()
-      await Promise.all(hooks.map(({ close }) => close(DRAIN_MS)))
+      await Promise.all(webhooks.map(({ close }) => close(DRAIN_MS)))
     }
+  }
+
+  /** @param {number} id */
+  function find (id) {
+    const webhook = webhooks[id - 1]
+    if (!webhook) throw new DeckError('not-found', `Webhook ${id} does not exist: ${targets.length === 0 ? 'none is configured' : `there are ${targets.length}`}`)
+    return webhook
+  }
+
+  /** @param {'webhook.test' | 'webhook.retried'} type @param {{ id: number, actor: string, delivery?: number }} order @param {string} message */
+  function tell (type, { id, actor, ...detail }, message) {
+    return events.publish({ type, actor, message, detail: { webhook: id, ...detail } })
   }
 }
 
-/** @param {readonly string[]} patterns `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
-function matcher (patterns) {
-  const expressions = patterns.map((pattern) => new RegExp(`^${pattern.replace(/[.]/g, '\\.').replace(/\*/g, '.*')}$`))
-  return (/** @type {DeckEvent} */ { type, cause }) => expressions.some((one) => one.test(type) || (cause !== null && one.test(`${type}:${cause}`)))
-}
-
-/** @param {DeckEvent} event @param {Record<string, unknown>} deck */
-function bodyOf (event, deck) {
-  const whole = JSON.stringify({ event, deck: { host: os.hostname(), ...deck } })
-  // A rollout's detail can be long; who wants it all asks for the event by its id.
-  return whole.length <= MAX_TEXT ? whole : JSON.stringify({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck: { host: os.hostname(), ...deck } })
+/** The rest of the address is as good as a password with many services. @param {{ url: string }} target */
+function originOf ({ url }) {
+  return new URL(url).origin
 }

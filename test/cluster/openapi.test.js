@@ -1,13 +1,22 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import path from 'node:path'
 import { test } from 'node:test'
 import { EVENT_TYPES } from '../../server/events/kinds.js'
 import { PROBLEMS } from '../../server/errors.js'
 import { createContract } from '../support/api-contract.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { tempFolder } from '../support/folder.js'
+import { until } from '../support/until.js'
 
 test('every operation answers as the document says, when all goes well and when it does not', async (t) => {
-  const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2 })
+  const { url, statuses } = await startReceiver(t)
+  const config = path.join(tempFolder(), 'clusterdeck.config.json')
+  await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }] }))
+  const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2, flags: ['--config', config] })
   await deck.until({ ready: 2 })
   const { body: document } = await deck.api('/openapi.json')
   const contract = createContract(document)
@@ -37,6 +46,13 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', `/diagnostics/${diagnostics.id}/file`)
   await ask('DELETE', `/diagnostics/${diagnostics.id}`)
 
+  statuses.push(404)
+  const tested = await ask('POST', '/webhooks/1/test')
+  await untilDelivery('failed')
+  await ask('POST', `/webhooks/1/deliveries/${tested.id}/retry`)
+  await untilDelivery('delivered')
+  await ask('POST', `/webhooks/1/deliveries/${tested.id}/retry`, undefined, 409)
+
   const deploy = await ask('POST', '/rollouts', { kind: 'deploy', note: 'on trial', strategy: { canary: { workers: 1, durationMs: 60_000 }, limits: { minRequests: 1 } } })
   await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail.state === 'canary', 'the canary')
   await ask('POST', '/rollouts', { kind: 'restart' }, 409)
@@ -61,7 +77,8 @@ test('every operation answers as the document says, when all goes well and when 
 
   for (const path of ['/workers/999', '/rollouts/999', '/releases/r999', '/events/999999', '/crashes/999', '/diagnostics/999', '/diagnostics/999/file', '/logs?slot=9']) await ask('GET', path, undefined, 404)
   for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
-  for (const path of ['/workers/999/restart', '/workers/999/kill', '/crashes/999/mute']) await ask('POST', path, undefined, 404)
+  for (const path of ['/workers/999/restart', '/workers/999/kill', '/crashes/999/mute', '/webhooks/9/test', '/webhooks/1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
+  await ask('POST', '/webhooks/1/deliveries/x/retry', undefined, 400)
   await ask('POST', '/rollouts', { kind: 'explode' }, 422)
   await ask('PUT', '/scale', { workers: 'many' }, 422)
   await ask('GET', '/status', undefined, 401, { authorization: 'Bearer wrong' })
@@ -73,6 +90,11 @@ test('every operation answers as the document says, when all goes well and when 
   await deck.untilStatus(({ readyWorkers, upgrade }) => readyWorkers === 3 && upgrade === null, 'the next master')
   await ask('POST', '/stop')
   assert.deepEqual(contract.names.filter((name) => !contract.seen.has(name)), [])
+
+  /** @param {'delivered' | 'failed'} state of the one delivery that there is */
+  async function untilDelivery (state) {
+    await until(async () => (await ask('GET', '/webhooks')).items[0].deliveries[0].state === state, `a delivery that is ${state}`)
+  }
 
   /**
    * @param {string} method @param {string} path with a query, perhaps
@@ -108,3 +130,16 @@ test('every problem code and every type of event is in the document, and its exa
   const contract = createContract(document)
   for (const [name, { examples }] of Object.entries(components.schemas)) contract.checkShape(name, examples[0])
 })
+
+/** Answers 204, unless it is told otherwise. @param {import('node:test').TestContext} t */
+async function startReceiver (t) {
+  /** @type {number[]} in turn */
+  const statuses = []
+  const server = http.createServer((request, response) => { request.resume().on('end', () => response.writeHead(statuses.shift() ?? 204).end()) }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/hook`, statuses }
+}

@@ -4,12 +4,13 @@ import { DeckError } from '../../server/errors.js'
 import { createEventStream } from '../../server/events/stream.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createLogs } from '../../server/logs/logs.js'
+import { createWebhooks } from '../../server/webhooks/webhooks.js'
 import { tempFolder } from './folder.js'
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {import('../../server/deck.js').Deck & { dispatched: any[], set: (changes: any) => void, logs: { folder: string }, vitals: ReturnType<typeof createVitals> }}
+ * @returns {import('../../server/deck.js').Deck & { dispatched: any[], set: (changes: any) => void, logs: { folder: string }, webhooks: { status: number }, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -48,6 +49,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     history,
     vitals,
     logs,
+    webhooks: fakeWebhooks(events),
     releases: fakeReleases(release),
     crashes: createCrashService({ store: history.crashes, events, release: () => state.release.id }),
     dispatched,
@@ -117,6 +119,22 @@ function fakeLogs () {
   const logs = createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr } })
   for (const slot of [1, 2]) logs.open({ worker: slot, slot }).close()
   return Object.assign(logs, { folder })
+}
+
+/**
+ * Two, whose receivers answer with `status`; nothing is sent anywhere.
+ * @param {import('../../server/events/stream.js').EventStream} events
+ */
+function fakeWebhooks (events) {
+  const secret = 'known to the receiver alone'
+  const webhooks = createWebhooks({
+    targets: [{ url: 'https://example.com/hook?token=hidden', secret }, { url: 'https://example.com/T0A/B0B', events: ['scale.*'], secret }],
+    events,
+    deck: { app: '/srv/app/app.js', pid: 4000, version: '0.1.0' },
+    log: { warn () {} }
+  }, { fetch: async () => new Response(null, { status: fake.status }) })
+  const fake = Object.assign(webhooks, { status: 204 })
+  return fake
 }
 
 function fakeReleases (/** @type {any} */ release) {

@@ -4,16 +4,18 @@ import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { describe, test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
+import { shownUrl } from '../../../server/webhooks/shown-url.js'
 import { createWebhooks } from '../../../server/webhooks/webhooks.js'
+import { until } from '../../support/until.js'
 
 const SECRET = 'whsec_' + Buffer.from('the secret of this test').toString('base64')
 
 /**
  * A real receiver that answers as it is told, and a notifier that talks to it.
  * @param {import('node:test').TestContext} t
- * @param {{ answers?: (number | 'hang' | 'cut')[], target?: any, options?: any }} [how] `answers`: in turn; then 204
+ * @param {{ answers?: (number | 'hang' | 'cut')[], target?: any, others?: any[], options?: any }} [how] `answers`: in turn; then 204; `others`: targets besides
  */
-async function setUp (t, { answers = [], target = {}, options = {} } = {}) {
+async function setUp (t, { answers = [], target = {}, others = [], options = {} } = {}) {
   const arrivals = new EventEmitter()
   /** @type {{ url: string, headers: http.IncomingHttpHeaders, body: string }[]} */
   const received = []
@@ -35,7 +37,7 @@ async function setUp (t, { answers = [], target = {}, options = {} } = {}) {
   /** @type {any[]} */
   const logged = []
   const notifier = createWebhooks({
-    targets: [{ url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...target }],
+    targets: [target, ...others].map((one) => ({ url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one })),
     events,
     deck: { app: '/srv/app.js', pid: 1, version: '0.1.0' },
     log: { warn: (...args) => logged.push(args) }
@@ -53,6 +55,12 @@ async function setUp (t, { answers = [], target = {}, options = {} } = {}) {
     logged,
     /** @param {number} count */
     async until (count) { while (received.length < count) await once(arrivals, 'request') },
+    /** @param {(delivery: import('../../../server/webhooks/deliveries.js').Delivery) => boolean} isMeant the newest of the first target */
+    async untilDelivery (isMeant) {
+      const newest = () => notifier.list()[0].deliveries[0]
+      await until(() => notifier.list()[0].deliveries.length > 0 && isMeant(newest()), 'the delivery')
+      return newest()
+    },
     /** @param {string} type */
     async untilPublished (type) { while (!published.some((event) => event.type === type)) await new Promise((resolve) => setImmediate(resolve)) }
   }
@@ -138,3 +146,137 @@ describe('webhooks', () => {
     assert.ok(hook.received.length <= 2)
   })
 })
+
+describe('deliveries of webhooks', () => {
+  test('tell of each try, of its answer, and of when the next one comes', async (t) => {
+    const hook = await setUp(t, { answers: [503], options: { firstDelayMs: 60_000 } })
+    assert.deepEqual(hook.notifier.list()[0].deliveries, [])
+    hook.events.publish({ type: 'worker.exited' })
+    hook.events.publish({ type: 'worker.exited' })
+    const { at, durationMs, nextAttemptAt, ...tried } = await hook.untilDelivery(({ error }) => error !== null)
+    assert.deepEqual(tried, { id: 1, event: { id: 1, type: 'worker.exited' }, attempt: 1, state: 'pending', status: 503, error: 'answered 503' })
+    assert.ok(Number(durationMs) >= 0)
+    assert.ok(Math.abs(Date.parse(String(nextAttemptAt)) - Date.parse(at) - 60_000) < 5000)
+    assert.equal(hook.notifier.list()[0].waiting, 2)
+    await hook.notifier.close()
+    const [{ waiting, deliveries: [second, first] }] = hook.notifier.list()
+    assert.deepEqual([waiting, second.event.id, second.attempt], [0, 2, 1])
+    assert.deepEqual([first.state, first.attempt, first.status, first.error, first.nextAttemptAt], ['delivered', 2, 204, null, null])
+  })
+
+  test('are kept 20 of each target, newest first', async (t) => {
+    const hook = await setUp(t, { others: [{ events: ['master.*'] }] })
+    for (let slot = 1; slot <= 25; slot++) hook.events.publish({ type: 'worker.exited', slot })
+    await hook.untilDelivery(({ id, state }) => id === 25 && state === 'delivered')
+    const [first, second] = hook.notifier.list()
+    assert.deepEqual(first.deliveries.map(({ id }) => id), Array.from({ length: 20 }, (_, index) => 25 - index))
+    assert.deepEqual([second.id, second.events, second.deliveries], [2, ['master.*'], []])
+  })
+
+  test('of what was dropped say why', async (t) => {
+    const hook = await setUp(t, { answers: ['hang'], options: { maxQueued: 1 } })
+    hook.events.publish({ type: 'worker.exited' })
+    hook.events.publish({ type: 'worker.exited' })
+    const { state, attempt, error } = await hook.untilDelivery(({ id }) => id === 2)
+    assert.deepEqual([state, attempt, error], ['failed', 0, 'dropped, 1 others wait'])
+  })
+
+  test('are forgotten oldest first, but never one that is under way', async (t) => {
+    const hook = await setUp(t, { answers: ['hang', ...Array(25).fill(404)], options: { patienceMs: 60_000 } })
+    hook.events.publish({ type: 'worker.exited' })
+    await hook.until(1)
+    for (let n = 2; n <= 25; n++) {
+      hook.notifier.test({ id: 1, actor: 'cli' })
+      await hook.untilDelivery(({ id, state }) => id === n && state === 'failed')
+    }
+    const ids = hook.notifier.list()[0].deliveries.map(({ id }) => id)
+    assert.deepEqual([ids.length, ids.at(-1), ids.at(-2)], [20, 1, 7])
+    assert.throws(() => hook.notifier.retry({ id: 1, delivery: 2, actor: 'cli' }), { code: 'not-found' })
+  })
+})
+
+describe('a test of a webhook', () => {
+  test('goes to one target alone, whatever that wants, and says who has sent it', async (t) => {
+    const hook = await setUp(t, { others: [{ events: ['*'] }] })
+    const delivery = hook.notifier.test({ id: 1, actor: 'cli' })
+    assert.deepEqual([delivery.id, delivery.event, delivery.state], [1, { id: 1, type: 'webhook.test' }, 'pending'])
+    await hook.untilDelivery(({ state }) => state === 'delivered')
+    await hook.notifier.close()
+    assert.equal(hook.received.length, 1)
+    assert.deepEqual(JSON.parse(hook.received[0].body).event, hook.published[0])
+    assert.deepEqual([hook.published.length, hook.published[0].actor, hook.published[0].detail], [1, 'cli', { webhook: 1 }])
+  })
+
+  test('is tried once, beside what waits for a target that fails', async (t) => {
+    const hook = await setUp(t, { answers: [503, 503], options: { firstDelayMs: 60_000 } })
+    hook.events.publish({ type: 'worker.exited' })
+    await hook.untilDelivery(({ error }) => error !== null)
+    hook.notifier.test({ id: 1, actor: 'cli' })
+    const { attempt, error, nextAttemptAt } = await hook.untilDelivery(({ id, state }) => id === 2 && state === 'failed')
+    assert.deepEqual([attempt, error, nextAttemptAt], [1, 'answered 503', null])
+    assert.equal(hook.notifier.list()[0].deliveries[1].state, 'pending')
+  })
+
+  test('takes the place of no event, however many are sent', async (t) => {
+    const hook = await setUp(t, { answers: ['hang', 'hang'], options: { patienceMs: 300, maxTries: 1 } })
+    for (let slot = 1; slot <= 3; slot++) hook.events.publish({ type: 'worker.exited', slot })
+    for (let n = 1; n <= 13; n++) hook.notifier.test({ id: 1, actor: 'cli' })
+    const dropped = hook.notifier.list()[0].deliveries.filter(({ error }) => /dropped, 10 others wait/.test(String(error)))
+    assert.equal(dropped.length, 3)
+    await hook.notifier.close()
+    const slots = hook.received.map(({ body }) => JSON.parse(body).event).filter(({ type }) => type === 'worker.exited').map(({ slot }) => slot)
+    assert.deepEqual(slots, [1, 2, 3])
+  })
+
+  test('is refused for a webhook that is not there, and by a master that ends; then no event says otherwise', async (t) => {
+    const hook = await setUp(t)
+    assert.throws(() => hook.notifier.test({ id: 2, actor: 'cli' }), { code: 'not-found', message: 'Webhook 2 does not exist: there are 1' })
+    await hook.notifier.close()
+    assert.throws(() => hook.notifier.test({ id: 1, actor: 'cli' }), { code: 'stopping' })
+    assert.deepEqual(hook.published, [])
+  })
+})
+
+describe('a retry', () => {
+  test('sends the same message again, and is refused where nothing has failed', async (t) => {
+    const hook = await setUp(t, { answers: [404, 404] })
+    hook.events.publish({ type: 'worker.exited' })
+    await hook.untilDelivery(({ state }) => state === 'failed')
+    for (const state of ['failed', 'delivered']) {
+      const delivery = hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' })
+      assert.deepEqual([delivery.id, delivery.state], [1, 'pending'])
+      assert.throws(() => hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed', message: /expected one that has failed, received one that is pending/ })
+      await hook.untilDelivery((newest) => newest.state === state)
+    }
+    assert.throws(() => hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed' })
+    assert.throws(() => hook.notifier.retry({ id: 1, delivery: 2, actor: 'cli' }), { code: 'not-found' })
+    assert.equal(hook.received.length, 3)
+    assert.equal(new Set(hook.received.map(({ headers }) => headers['webhook-id'])).size, 1)
+    assert.equal(new Set(hook.received.map(({ body }) => body)).size, 1)
+    assert.equal(hook.notifier.list()[0].deliveries[0].attempt, 3)
+    const told = hook.published.filter(({ type }) => type === 'webhook.retried')
+    assert.deepEqual(told.map(({ actor, detail }) => [actor, detail]), Array(2).fill(['cli', { webhook: 1, delivery: 1 }]))
+  })
+})
+
+test('nothing that is shown, logged or told holds a secret', async (t) => {
+  const hook = await setUp(t, { answers: [404, 404] })
+  hook.notifier.test({ id: 1, actor: 'cli' })
+  await hook.untilDelivery(({ state }) => state === 'failed')
+  hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' })
+  await hook.untilDelivery(({ attempt, state }) => attempt === 2 && state === 'failed')
+  assert.doesNotMatch(JSON.stringify([hook.notifier.list(), hook.published, hook.logged]), /whsec_|hidden-in-the-address|the secret/)
+})
+
+for (const [url, shown] of [
+  ['https://example.com/hook', 'https://example.com/hook'],
+  ['http://10.0.0.1:8080/', 'http://10.0.0.1:8080/'],
+  ['https://admin:pass@example.com/hook', 'https://…@example.com/hook'],
+  ['https://example.com/hook?token=abc&room_id=7#part', 'https://example.com/hook?token=…&room_id=…#…'],
+  ['https://example.com/hook?abcdef', 'https://example.com/hook?…'],
+  ['https://example.com/hook?token=abc=def&=ghi', 'https://example.com/hook?token=…&…'],
+  ['https://hooks.slack.com/services/T0A/B0B/f4cAbc', 'https://hooks.slack.com/services/…/…/…'],
+  ['https://discord.com/api/v2/webhooks/1234/a-b_c', 'https://discord.com/api/v2/webhooks/…/…']
+]) {
+  test(`${url} is shown as ${shown}`, () => assert.equal(shownUrl(url), shown))
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { operation } from './endpoint.js'
+import { COUNT, listOf, NUMBER, TIME } from './fields.js'
+import { parseId } from './input.js'
+
+const DELIVERY = z.strictObject({
+  id: NUMBER.describe('of this webhook alone'),
+  at: TIME.describe('when it was tried first'),
+  event: z.strictObject({ id: NUMBER, type: z.string() }),
+  attempt: COUNT.describe('how many tries were begun'),
+  state: z.enum(['pending', 'delivered', 'failed']),
+  status: z.int().nullable().describe('of the last answer'),
+  durationMs: COUNT.nullable().describe('of the last try'),
+  error: z.string().nullable().describe('why the last try was not enough'),
+  nextAttemptAt: TIME.nullable()
+}).meta({ id: 'Delivery' })
+
+const WEBHOOK = z.strictObject({
+  id: NUMBER.describe('its place in the configuration'),
+  url: z.string().meta({ description: 'without what may be a secret', examples: ['https://example.com/hook?token=…'] }),
+  events: z.array(z.string()).describe('that it is told of'),
+  waiting: COUNT.describe('messages that are still to be delivered, the one that is under way included'),
+  deliveries: z.array(DELIVERY).describe('the last 20, newest first')
+}).meta({ id: 'Webhook' })
+
+/**
+ * Who is told of events, and what became of it.
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'webhooks'> }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function webhookResources ({ deck }) {
+  return {
+    '/webhooks': {
+      GET: operation({
+        name: 'listWebhooks',
+        summary: 'Webhooks, with their last deliveries',
+        description: 'What this master has sent since its start.',
+        role: 'viewer',
+        cli: 'clusterdeck webhooks',
+        answer: listOf(WEBHOOK),
+        handle: () => ({ body: { items: deck.webhooks.list() } })
+      })
+    },
+
+    '/webhooks/:id/test': {
+      POST: operation({
+        name: 'testWebhook',
+        summary: 'Sends a test to one webhook, once',
+        role: 'operator',
+        cli: 'clusterdeck webhooks test 1',
+        status: 202,
+        problems: ['not-found', 'stopping'],
+        answer: DELIVERY,
+        handle: ({ id, auth }) => ({ body: deck.webhooks.test({ id, actor: auth.actor }) })
+      })
+    },
+
+    '/webhooks/:id/deliveries/:n/retry': {
+      POST: operation({
+        name: 'retryDelivery',
+        summary: 'Sends again what was not delivered, once',
+        role: 'operator',
+        cli: 'clusterdeck webhooks retry 1 7',
+        path: { n: NUMBER.describe('the id of a delivery') },
+        status: 202,
+        problems: ['not-found', 'delivery-not-failed', 'stopping'],
+        answer: DELIVERY,
+        handle: ({ id, req, auth }) => ({ body: deck.webhooks.retry({ id, delivery: parseId(req.params.n), actor: auth.actor }) })
+      })
+    }
+  }
+}

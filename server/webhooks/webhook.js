@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import os from 'node:os'
+import { DeckError } from '../errors.js'
+import { ALERTS } from '../events/kinds.js'
+import { createDeliveries } from './deliveries.js'
+import { createHook } from './hook.js'
+import { shownUrl } from './shown-url.js'
+
+/** @typedef {import('../events/stream.js').DeckEvent} DeckEvent */
+/** @typedef {import('./deliveries.js').Delivery} Delivery */
+/** @typedef {{ url: string, events?: string[], secret: string }} Target */
+
+const MAX_TEXT = 16_384
+const MAX_ASKED = 10
+
+/**
+ * One target, with what it was sent. What an operator asks for has a queue of its own, in which it is tried once: it
+ * neither waits behind events that fail nor takes their place.
+ * @param {Target} target
+ * @param {object} parts
+ * @param {number} parts.id
+ * @param {Record<string, unknown>} parts.deck who tells: goes into every message
+ * @param {() => void} parts.onDelivered
+ * @param {(reason: string) => void} parts.onFailed a message was given up
+ * @param {Partial<Parameters<typeof createHook>[1]>} options
+ */
+export function createWebhook (target, { id, deck, onDelivered, onFailed }, options) {
+  const wanted = target.events ?? ALERTS
+  const matches = matcher(wanted)
+  const deliveries = createDeliveries({ time: options.time ?? Date.now })
+  const told = createHook(target, { ...options, onTry: deliveries.begin, onOutcome })
+  const asked = createHook(target, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_ASKED })
+  let isClosing = false
+
+  return {
+    view: () => ({ id, url: shownUrl(target.url), events: [...wanted], waiting: told.waiting + asked.waiting, deliveries: deliveries.list() }),
+
+    /** @param {DeckEvent} event */
+    offer (event) {
+      if (matches(event)) told.push(messageOf(event, deck))
+    },
+
+    /** @param {() => DeckEvent} publish the event, which is sent whatever this target wants @returns {Delivery} @throws {DeckError} stopping */
+    test (publish) {
+      checkOpen()
+      return ask(messageOf(publish(), deck))
+    },
+
+    /** @param {number} n @param {() => void} publish that it is sent again @returns {Delivery} @throws {DeckError} stopping, not-found, delivery-not-failed */
+    retry (n, publish) {
+      checkOpen()
+      const known = deliveries.find(n)
+      if (!known) throw new DeckError('not-found', `Delivery ${n} of webhook ${id} is not known, or not any more`)
+      const { message, delivery: { state } } = known
+      if (state !== 'failed') throw new DeckError('delivery-not-failed', `delivery ${n} of webhook ${id}: expected one that has failed, received one that is ${state}`)
+      publish()
+      return ask(message)
+    },
+
+    /** @param {number} ms */
+    async close (ms) {
+      isClosing = true
+      await Promise.all([told.close(ms), asked.close(ms)])
+    }
+  }
+
+  function checkOpen () {
+    if (isClosing) throw new DeckError('stopping', 'the master is stopping: it sends no more webhooks')
+  }
+
+  /** @param {import('./hook.js').Message} message */
+  function ask (message) {
+    const delivery = deliveries.open(message)
+    asked.push(message)
+    return delivery
+  }
+
+  /** @param {import('./hook.js').Message} message @param {import('./hook.js').Outcome} outcome */
+  function onOutcome (message, outcome) {
+    const { state, error, attempt } = deliveries.end(message, outcome)
+    if (state === 'delivered') onDelivered()
+    if (state === 'failed') onFailed(`${message.event.type}: ${error}${attempt === 0 ? '' : `, given up after ${attempt} ${attempt === 1 ? 'try' : 'tries'}`}`)
+  }
+}
+
+/** @param {readonly string[]} patterns `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
+function matcher (patterns) {
+  const expressions = patterns.map((pattern) => new RegExp(`^${pattern.replace(/[.]/g, '\\.').replace(/\*/g, '.*')}$`))
+  return (/** @type {DeckEvent} */ { type, cause }) => expressions.some((one) => one.test(type) || (cause !== null && one.test(`${type}:${cause}`)))
+}
+
+/** @param {DeckEvent} event @param {Record<string, unknown>} deck */
+function messageOf (event, deck) {
+  return { id: `msg_${randomUUID()}`, body: bodyOf(event, deck), event: { id: event.id, type: event.type } }
+}
+
+/** @param {DeckEvent} event @param {Record<string, unknown>} deck */
+function bodyOf (event, deck) {
+  const whole = JSON.stringify({ event, deck: { host: os.hostname(), ...deck } })
+  // A rollout's detail can be long; who wants it all asks for the event by its id.
+  return whole.length <= MAX_TEXT ? whole : JSON.stringify({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck: { host: os.hostname(), ...deck } })
+}
