@@ -10,6 +10,7 @@ import { logs } from './logs.js'
 import { releases } from './releases.js'
 import { rollout, steer } from './rollouts.js'
 import { tokens } from './tokens.js'
+import { webhooks } from './webhooks.js'
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {import('./program.js').Terminal} Terminal */
@@ -82,6 +83,7 @@ export function addClientCommands (program, terminal) {
     .option('--q <words>', 'only with these words in message or stack')
     .option('--release <value>', 'only this release')
     .option('--since <value>', 'only crashes since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
+  client('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test one or all, or send a failed delivery again', webhooks)
   client('open', 'print a one-time sign-in link and open it', commands.open)
     .option('--as <name>', 'for this person: the history will name them')
     .option('--role <viewer|operator|admin>', 'what they may do (default: admin)')

@@ -92,6 +92,11 @@ export const EXAMPLES = Object.freeze({
     ['one group, with its newest crash', 'clusterdeck crashes 12'],
     ['what is still to be looked at', 'clusterdeck crashes --state open']
   ],
+  webhooks: [
+    ['what was delivered, and what was not', 'clusterdeck webhooks'],
+    ['send a test to all of them, or to one, and fail if that fails', 'clusterdeck webhooks test'],
+    ['send delivery 7 of webhook 1 again', 'clusterdeck webhooks retry 1 7']
+  ],
   open: [
     ['in the browser of this machine', 'clusterdeck open'],
     ['a link for a browser elsewhere', 'clusterdeck open --url https://deck.example.com --token-file /run/secrets/deck'],

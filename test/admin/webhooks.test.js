@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startAdmin } from '../support/admin.js'
+import { startAdmin, TOKEN } from '../support/admin.js'
+import { runCliHere } from '../support/cli-here.js'
 import { until } from '../support/until.js'
 
 test('webhooks are listed without what is secret in their addresses', async (t) => {
@@ -44,3 +45,47 @@ test('nothing but a test can be sent: a body is refused', async (t) => {
   await api('post', '/api/v1/webhooks/1/test').send({ url: 'http://127.0.0.1:1', type: 'rollout.failed' }).expect(422)
   assert.equal(deck.events.lastId, 0)
 })
+
+/** A command line for this admin port. @param {import('../support/admin.js').Admin} admin */
+function cliOf ({ url }) {
+  return (/** @type {string[]} */ ...words) => runCliHere(['webhooks', ...words, '--url', url, '--token', TOKEN])
+}
+
+test('the command line tests one webhook or all, and fails where one fails', async (t) => {
+  const admin = await startAdmin(t)
+  const cli = cliOf(admin)
+  assert.match((await cli()).stdout, /^WEBHOOK {2}WAITING {2}URL .*\n {6}1 {8}0 {2}https:\/\/example\.com\/hook\?token=… .*\n.*\n\nno deliveries yet\n$/)
+  const one = await cli('test', '2')
+  assert.deepEqual([one.code, one.stderr], [0, ''])
+  assert.match(one.stdout, /^webhook 2: webhook\.test delivered in \d+ ms \(204\)\n$/)
+  assert.deepEqual(admin.deck.webhooks.list().map(({ deliveries }) => deliveries.length), [0, 1])
+
+  admin.deck.webhooks.status = 404
+  assert.deepEqual(await cli('test'), { code: 1, stdout: '', stderr: 'clusterdeck: webhook 1 failed: answered 404; webhook 2 failed: answered 404\n' })
+  const { code, stdout } = await cli('test', '1', '--json')
+  assert.deepEqual([code, JSON.parse(stdout).items.map((/** @type {any} */ { webhook, delivery }) => [webhook, delivery.state])], [1, [[1, 'failed']]])
+  assert.match((await cli()).stdout, / {6}2 {9}2 {2}\S+Z {2}webhook\.test {2}failed {9}1 {5}404 .* answered 404\n/)
+})
+
+test('the command line sends a failed delivery again, and says so where it has not failed', async (t) => {
+  const admin = await startAdmin(t)
+  const cli = cliOf(admin)
+  admin.deck.webhooks.status = 404
+  await cli('test', '1')
+  assert.equal((await cli('retry', '1', '1')).code, 1)
+  admin.deck.webhooks.status = 204
+  const { code, stdout } = await cli('retry', '1', '1', '--json')
+  assert.deepEqual([code, JSON.parse(stdout).state, JSON.parse(stdout).attempt], [0, 'delivered', 3])
+  const again = await cli('retry', '1', '1')
+  assert.deepEqual([again.code, again.stdout], [4, ''])
+  assert.match(again.stderr, /expected one that has failed, received one that is delivered/)
+  assert.equal((await cli('retry', '1', '2')).code, 1)
+})
+
+for (const words of ['tset', 'test 0', 'test 1 2', 'test x', 'retry', 'retry 1', 'retry 1 x', 'retry 1 2 3']) {
+  test(`"webhooks ${words}" is a usage error, and sends nothing`, async (t) => {
+    const admin = await startAdmin(t)
+    assert.equal((await cliOf(admin)(...words.split(' '))).code, 2)
+    assert.equal(admin.deck.events.lastId, 0)
+  })
+}
