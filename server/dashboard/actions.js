@@ -8,12 +8,13 @@ import { DeckError } from '../errors.js'
 
 /**
  * What the forms of the dashboard ask for.
- * @typedef {Pick<import('../deck.js').Deck, 'dispatch' | 'deploy'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'dispatch' | 'deploy' | 'webhooks'>} Deck
  */
 
 const MAX_WORKERS = 256
 const MAX_NOTE_CHARS = 500
 
+const WEBHOOK_EXPECTED = 'webhook: expected the id of a webhook'
 const NUMBER = z.string().regex(ID).transform(Number)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
@@ -34,6 +35,10 @@ export const ACTIONS = {
   }),
   'restart-worker': (deck, { worker }, actor) => deck.dispatch({
     type: 'restart-worker', worker: checked(NUMBER, worker, 'worker: expected the id of a worker'), actor
+  }),
+  'test-webhook': (deck, { webhook }, actor) => deck.webhooks.test({ id: checked(NUMBER, webhook, WEBHOOK_EXPECTED), actor }),
+  'retry-delivery': (deck, { webhook, delivery }, actor) => deck.webhooks.retry({
+    id: checked(NUMBER, webhook, WEBHOOK_EXPECTED), delivery: checked(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor
   })
 }
 

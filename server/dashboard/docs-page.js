@@ -7,6 +7,8 @@ const INDEX_TITLE = 'Manual'
 /** The one that goes on with all operations. */
 const API_PAGE = 'api'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
+/** The page of the dashboard that shows what a page of the manual is about. @type {Readonly<Record<string, { url: string, about: string }>>} */
+const LIVE_PAGES = Object.freeze({ webhooks: { url: '/webhooks', about: 'The webhooks of this cluster' } })
 /** A flag or a name is read in one piece. */
 const SHORT_CODE = /<code>([^<\n]{1,40})<\/code>/g
 
@@ -29,6 +31,7 @@ export async function docsModel ({ name, now, describe }) {
     pages,
     title: pages[place]?.title ?? INDEX_TITLE,
     html: await render(name ?? '', markdown),
+    live: LIVE_PAGES[name ?? ''] ?? null,
     api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,
     previous: pages[place - 1] ?? null,
     next: pages[place + 1] ?? null

@@ -7,10 +7,11 @@ import { eventModel, HISTORY_FRAGMENTS, historyModel } from './history-page.js'
 import { logsModel } from './logs-page.js'
 import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
 import { releaseModel } from './release-page.js'
+import { WEBHOOKS_FRAGMENTS, webhooksModel } from './webhooks-page.js'
 
 /**
  * The pages of the dashboard: where each is, what it shows, and what of it changes while somebody looks.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'logs' | 'crashes' | 'releases'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'logs' | 'crashes' | 'releases' | 'webhooks'>} Deck
  * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources  `can`: what whoever looks may do
  * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'> }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI
  * @typedef {{ id: string, html: string }} Fragment
@@ -51,6 +52,7 @@ export const PAGES = Object.freeze([
   },
   { path: '/logs', view: 'logs', model: ({ deck, params }) => logsModel({ logs: deck.logs, params }), hasFilters: true },
   { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens: /** @type {any} */ (tokens), can, now: now() }) },
+  { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])
 

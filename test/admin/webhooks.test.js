@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startAdmin, TOKEN } from '../support/admin.js'
+import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 import { runCliHere } from '../support/cli-here.js'
 import { until } from '../support/until.js'
 
@@ -89,3 +89,18 @@ for (const words of ['tset', 'test 0', 'test 1 2', 'test x', 'retry', 'retry 1',
     assert.equal(admin.deck.events.lastId, 0)
   })
 }
+
+test('the forms of the page send to what is there alone, and say what they expected', async (t) => {
+  const admin = await startAdmin(t)
+  const Cookie = await admin.signIn()
+  for (const [action, body, status, detail] of /** @type {[string, string, number, string][]} */ ([
+    ['test-webhook', 'webhook=x', 422, 'webhook: expected the id of a webhook, received "x"'],
+    ['test-webhook', 'webhook=3', 404, 'Webhook 3 does not exist: there are 2'],
+    ['retry-delivery', 'webhook=1', 422, 'delivery: expected the id of a delivery, received "undefined"'],
+    ['retry-delivery', 'webhook=1&delivery=1', 404, 'Delivery 1 of webhook 1 is not known, or not any more']
+  ])) {
+    const answer = await rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { Cookie, 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) }, body })
+    assert.deepEqual([answer.status, answer.json().detail], [status, detail])
+  }
+  assert.equal(admin.deck.events.lastId, 0)
+})

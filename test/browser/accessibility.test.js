@@ -24,11 +24,15 @@ async function busyDashboard (/** @type {import('node:test').TestContext} */ t) 
       { ...worker, id: null, pid: null, slot: 6, state: 'backoff', crashLooping: true, restarts: 12, vitals: null, retryAt: new Date(Date.now() + 30_000).toISOString() }
     ]
   })
+  deck.webhooks.status = 404
+  deck.webhooks.test({ id: 1, actor: 'cli' })
+  deck.webhooks.status = 503
+  deck.events.publish({ type: 'scale.changed', detail: { to: 6 } })
   deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'y'.repeat(400), detail: { stack: 'z'.repeat(400), more: 1 } })
   return dashboard
 }
 
-const PAGES = ['/', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history/3', '/logs', '/logs?slot=9', '/access', '/docs', '/docs/options', '/docs/how-it-works', '/nowhere']
+const PAGES = ['/', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history/3', '/logs', '/logs?slot=9', '/webhooks', '/access', '/docs', '/docs/webhooks', '/docs/options', '/docs/how-it-works', '/nowhere']
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   for (const width of [1440, 390]) {
