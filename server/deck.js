@@ -65,6 +65,9 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
       }
     },
 
+    /** What an operator has to say to the app. */
+    send: supervisor.send,
+
     /**
      * @template {DeckCommand['type']} T
      * @param {Extract<DeckCommand, { type: T }>} command

@@ -10,6 +10,7 @@ import { diagnosticsResources } from '../api/diagnostics.js'
 import { eventFeedResources } from '../api/event-feed.js'
 import { eventResources } from '../api/events.js'
 import { logResources } from '../api/logs.js'
+import { messageResources } from '../api/messages.js'
 import { metricsResources } from './metrics.js'
 import { probeResources } from './probes.js'
 import { dashboardRouter } from '../dashboard/router.js'
@@ -100,6 +101,7 @@ export function operationsOf (parts, describe) {
         Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
         History: { about: 'What happened, and what happens now.', resources: { ...eventFeedResources(parts, stream), ...eventResources(parts) } },
         Crashes: { about: 'What workers have died of.', resources: crashResources(parts) },
+        Messages: { about: 'What operators say to the app.', resources: messageResources(parts) },
         Vitals: { about: 'How the workers are.', resources: vitalsResources(parts) },
         Logs: { about: 'What the workers write to stdout and stderr.', resources: logResources(parts, stream) },
         Diagnostics: { about: 'A look into one worker.', resources: diagnosticsResources(parts) },

@@ -4,6 +4,7 @@ import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { releasesInUse, snapshot } from '../lifecycle/snapshot.js'
 import { createMilestone } from '../system/milestone.js'
 import { createAdoption } from './adoption.js'
+import { createAppMessages } from './app-messages.js'
 import { createAutopsy } from './autopsy.js'
 import { createDeadlines } from './deadlines.js'
 import { createEffects } from './effects.js'
@@ -11,6 +12,7 @@ import { createInbox } from './inbox.js'
 import { toMemory } from './memory.js'
 import { createMessages } from './messages.js'
 import { createNonsense } from './nonsense.js'
+import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
 import { createSockets } from './sockets.js'
 import { createWatchdog } from './watchdog.js'
@@ -70,6 +72,7 @@ export function createSupervisor (initialState, {
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
   const nonsense = createNonsense({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
+  const appMessages = createAppMessages({ state: () => state, events })
   const hear = createMessages({
     state: () => state,
     handles,
@@ -107,6 +110,9 @@ export function createSupervisor (initialState, {
 
     /** @param {number} worker @param {import('../../workers/protocol.js').ToWorker} message */
     tell (worker, message) { handles.get(worker)?.tell(message) },
+
+    /** What an operator has to say to the app. */
+    send: createOperatorMessages({ state: () => state, handles, events }),
 
     /** @param {number} worker @param {boolean} isExcused it is known why it does not answer: the watchdog lets it be */
     excuse (worker, isExcused) { watchdog.excuse(worker, isExcused) },
@@ -242,7 +248,8 @@ export function createSupervisor (initialState, {
 
   /** @param {number} worker @param {unknown} message */
   function heardFromApp (worker, message) {
-    if (message !== 'ready' || ready.signal !== 'message') return
+    if (message !== 'ready') return appMessages.hear(worker, message)
+    if (ready.signal !== 'message') return
     if (isAsked(ready)) handles.get(worker)?.tell({ type: 'probe' })
     else receive({ type: 'worker-ready', worker })
   }
@@ -256,6 +263,7 @@ export function createSupervisor (initialState, {
     vitals.left(worker)
     sockets.forget(worker)
     nonsense.left(worker)
+    appMessages.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
   }
 

@@ -9,6 +9,8 @@ import { refuseUntilReady } from './refuse-until-ready.js'
 
 /** How long the channel of a process that has ended is read on, where a child of it keeps that open. */
 const LAST_WORDS_MS = 200
+/** Messages of operators that wait in this process, for a worker that does not read its channel. */
+const MAX_UNSENT = 100
 
 /**
  * The master's view of one worker process: what can be told to it, and what is heard from it.
@@ -29,6 +31,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
   const accept = isRefusedUntilReady ? refuseUntilReady(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false
+  let unsent = 0
   /** @type {unknown} */
   let crashNote
   /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */
@@ -62,6 +65,17 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
       const deliver = () => send(envelope(message), handle)
       if (unheard) unheard.push(deliver)
       else deliver()
+    },
+
+    /**
+     * @param {import('./operator-messages.js').OperatorMessage} message for the app's own listeners
+     * @returns {boolean} whether it is on its way
+     */
+    pass (message) {
+      if (unheard || !child.connected || unsent === MAX_UNSENT) return false
+      unsent++
+      child.send(message, undefined, undefined, () => { unsent-- })
+      return true
     },
 
     /** The app hears that its time has come, by message and by signal. */

@@ -2,6 +2,11 @@ import { z } from 'zod'
 import { MAX_WORKERS, STRATEGY } from './options.js'
 import { RELEASE_ID } from './release-id.js'
 
+const MAX_DATA_BYTES = 64 * 1024
+/** The app hears `shutdown` when its time has come, and `NODE_` is Node's own. */
+// eslint-disable-next-line no-control-regex
+const MESSAGE_TYPE = /^(?!shutdown$|NODE_)[^\u0000-\u001f\u007f-\u009f\u2028\u2029]{1,100}$/
+
 /** What can be said of a rollout, each of its kinds taking some of it. */
 export const ROLLOUT_ORDER = Object.freeze({
   release: z.string().regex(RELEASE_ID).optional().describe('a release such as r12'),
@@ -13,3 +18,19 @@ export const ROLLOUT_ORDER = Object.freeze({
 export const SCALE_ORDER = z.strictObject({
   workers: z.int().min(1).max(MAX_WORKERS).describe(`an integer from 1 to ${MAX_WORKERS}`)
 }).meta({ examples: [{ workers: 4 }] })
+
+/** A message to the app. */
+export const MESSAGE_ORDER = z.strictObject({
+  type: z.string().regex(MESSAGE_TYPE).describe('1 to 100 characters without control characters, and not what is reserved: shutdown, NODE_…'),
+  data: z.unknown().refine(isShortJson).optional().describe('any JSON of at most 64 KiB')
+}).meta({ examples: [{ type: 'reload', data: { caches: ['prices'] } }] })
+
+/** @param {unknown} data */
+function isShortJson (data) {
+  try {
+    return data === undefined || Buffer.byteLength(JSON.stringify(data)) <= MAX_DATA_BYTES
+  } catch {
+    // TypeError: a function, say, or a circle. RangeError: so deep that the stack does not reach.
+    return false
+  }
+}

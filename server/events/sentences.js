@@ -18,6 +18,7 @@ const SENTENCES = Object.freeze({
   'worker.draining': (event) => `${who(event)} is draining${because(event.message)}`,
   'worker.exited': (event) => event.message ?? `${who(event)} ${manner(event)}${after(event.uptimeMs)}`,
   'worker.killed': (event) => `${who(event)} killed by an operator`,
+  'worker.message': (event) => event.detail?.leftOut ? `${who(event)}: ${event.message}` : `${who(event)} says "${event.message}"`,
   'worker.recycling': (event) => `${who(event)} recycled${because(event.message)}`,
   'diagnostics.started': (event) => `Diagnostics started${because(event.message)}`,
   'diagnostics.finished': (event) => `Diagnostics finished${because(event.message)}`,

@@ -39,6 +39,8 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', '/tokens')
   await ask('DELETE', `/tokens/${token}`)
   await ask('DELETE', `/tokens/${token}`, undefined, 404)
+  await ask('POST', '/messages', { type: 'reload', data: { caches: ['prices'] } })
+  await ask('POST', `/workers/${worker}/messages`, { type: 'reload' })
 
   const diagnostics = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'heap-statistics' })
   await deck.untilEvent(({ type }) => type === 'diagnostics.finished', 'the diagnostics')
@@ -79,6 +81,8 @@ test('every operation answers as the document says, when all goes well and when 
   for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
   for (const path of ['/workers/999/restart', '/workers/999/kill', '/crashes/999/mute', '/webhooks/9/test', '/webhooks/1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
   await ask('POST', '/webhooks/1/deliveries/x/retry', undefined, 400)
+  await ask('POST', '/workers/999/messages', { type: 'reload' }, 404)
+  await ask('POST', '/messages', { type: 'shutdown' }, 422)
   await ask('POST', '/rollouts', { kind: 'explode' }, 422)
   await ask('PUT', '/scale', { workers: 'many' }, 422)
   await ask('GET', '/status', undefined, 401, { authorization: 'Bearer wrong' })

@@ -66,6 +66,12 @@ export function createFakeDeck ({ history, now = Date.now }) {
       dispatched.push(command)
       return effects[command.type](command)
     },
+    /** @param {any} order */
+    send (order) {
+      if (order.worker > 2) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
+      dispatched.push({ type: 'message', order })
+      return { workers: order.worker ? [order.worker] : [1, 2] }
+    },
     /** @param {any} command */
     async deploy (command) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) }
   })

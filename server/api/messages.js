@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { MESSAGE_ORDER } from '../config/orders.js'
+import { operation } from './endpoint.js'
+import { NUMBER } from './fields.js'
+
+const SENT = z.strictObject({ workers: z.array(NUMBER).describe('those to which it is on its way') })
+
+/**
+ * What operators say to the app.
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'send'> }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function messageResources ({ deck }) {
+  return {
+    '/messages': {
+      POST: operation({
+        name: 'sendMessage',
+        summary: 'Sends a message to the app in every worker that is ready',
+        description: 'The app hears `{ type, from: \'admin\', data }` by `process.on(\'message\')`.',
+        role: 'operator',
+        body: MESSAGE_ORDER,
+        status: 202,
+        answer: SENT,
+        handle: ({ body, auth }) => ({ body: deck.send({ ...body, actor: auth.actor }) })
+      })
+    },
+
+    '/workers/:id/messages': {
+      POST: operation({
+        name: 'sendMessageToWorker',
+        summary: 'Sends a message to the app in one worker',
+        role: 'operator',
+        body: MESSAGE_ORDER,
+        status: 202,
+        problems: ['not-found', 'not-possible'],
+        answer: SENT,
+        handle: ({ id, body, auth }) => ({ body: deck.send({ ...body, worker: id, actor: auth.actor }) })
+      })
+    }
+  }
+}

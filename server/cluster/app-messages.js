@@ -1,0 +1,85 @@
+import { oneLine } from '../system/one-line.js'
+import { excerpt } from './excerpt.js'
+
+const MAX_TOLD = 10
+const WINDOW_MS = 1000
+/** A flood without an end is told of from time to time. */
+const MAX_WINDOWS = 60
+const MAX_TYPE_CHARS = 100
+
+/**
+ * The messages of one worker since it was last quiet.
+ * @typedef {{ told: number, leftOut: number, leftOutBefore: number, windows: number, timer: NodeJS.Timeout | undefined }} Flow
+ *   `told`: in this window; `leftOutBefore`: until this window began
+ */
+
+/**
+ * What the app says by `process.send({ type, data })`: an event each, up to some a second and worker. The others are
+ * counted, which costs no more than to ignore them, and told in one event when the flood is over. A message of another
+ * shape is the app's own business.
+ * @param {object} parts
+ * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
+ */
+export function createAppMessages ({ state, events }) {
+  /** @type {Map<number, Flow>} by worker */
+  const flows = new Map()
+
+  return {
+    /** @param {number} worker @param {any} message whatever it is */
+    hear (worker, message) {
+      if (typeof message?.type !== 'string') return
+      const flow = flows.get(worker) ?? begin(worker)
+      if (flow.told === MAX_TOLD) {
+        flow.leftOut++
+        return
+      }
+      flow.told++
+      const type = message.type.slice(0, MAX_TYPE_CHARS)
+      tell(worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
+    },
+
+    /** @param {number} worker has ended */
+    left (worker) {
+      const flow = flows.get(worker)
+      if (flow) end(worker, flow)
+    }
+  }
+
+  /** @param {number} worker */
+  function begin (worker) {
+    /** @type {Flow} */
+    const flow = { told: 0, leftOut: 0, leftOutBefore: 0, windows: 0, timer: undefined }
+    flows.set(worker, flow)
+    openWindow(worker, flow)
+    return flow
+  }
+
+  /** @param {number} worker @param {Flow} flow */
+  function openWindow (worker, flow) {
+    flow.told = 0
+    flow.windows++
+    flow.leftOutBefore = flow.leftOut
+    flow.timer = setTimeout(closeWindow, WINDOW_MS, worker, flow)
+    flow.timer.unref()
+  }
+
+  /** @param {number} worker @param {Flow} flow */
+  function closeWindow (worker, flow) {
+    if (flow.leftOut > flow.leftOutBefore && flow.windows < MAX_WINDOWS) openWindow(worker, flow)
+    else end(worker, flow)
+  }
+
+  /** @param {number} worker @param {Flow} flow */
+  function end (worker, { leftOut, timer }) {
+    clearTimeout(timer)
+    flows.delete(worker)
+    if (leftOut > 0) tell(worker, `${leftOut.toLocaleString('en-US')} more ${leftOut === 1 ? 'message was' : 'messages were'} left out`, { leftOut })
+  }
+
+  /** @param {number} worker @param {string} message @param {Record<string, unknown>} detail */
+  function tell (worker, message, detail) {
+    const { slot = null, pid = null, release = null } = state().workers[worker] ?? {}
+    events.publish({ type: 'worker.message', worker, slot, pid, release, message, detail })
+  }
+}

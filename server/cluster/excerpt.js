@@ -1,0 +1,52 @@
+const MAX_CHARS = 2000
+/** Deeper than that JSON.stringify() would run out of stack some day, in whoever writes it down. */
+const MAX_DEPTH = 8
+/** What a number, a brace or a comma takes, roughly. */
+const CHARS_OF_OTHERS = 8
+
+/**
+ * As much of a value as is worth being kept; `…` stands for what is left out. No more of it is looked at than is kept.
+ * @param {unknown} value as JSON.parse() has made it
+ * @returns {any} a copy
+ */
+export function excerpt (value) {
+  let room = MAX_CHARS
+  return take(value, 0)
+
+  /** @param {unknown} value @param {number} depth @returns {any} */
+  function take (value, depth) {
+    if (typeof value === 'string') return takeText(value)
+    room -= CHARS_OF_OTHERS
+    if (typeof value !== 'object' || value === null) return value
+    if (depth === MAX_DEPTH) return '…'
+    return Array.isArray(value) ? takeList(value, depth + 1) : takeObject(value, depth + 1)
+  }
+
+  /** @param {string} text */
+  function takeText (text) {
+    const kept = text.slice(0, Math.max(0, room))
+    room -= kept.length + CHARS_OF_OTHERS
+    return kept.length < text.length ? `${kept}…` : text
+  }
+
+  /** @param {unknown[]} list @param {number} depth */
+  function takeList (list, depth) {
+    const kept = []
+    for (const item of list) {
+      if (room <= 0) return [...kept, '…']
+      kept.push(take(item, depth))
+    }
+    return kept
+  }
+
+  /** @param {object} object @param {number} depth */
+  function takeObject (object, depth) {
+    /** @type {[string, unknown][]} */
+    const kept = []
+    for (const name in object) {
+      if (room <= 0) return Object.fromEntries([...kept, ['…', '…']])
+      kept.push([takeText(name), take(/** @type {any} */ (object)[name], depth)])
+    }
+    return Object.fromEntries(kept)
+  }
+}

@@ -1,0 +1,65 @@
+import { DeckError } from '../errors.js'
+
+/**
+ * What an app hears of an operator, as any message of its primary.
+ * @typedef {{ type: string, from: 'admin', data: unknown }} OperatorMessage
+ */
+
+/** Why a worker gets no message, by its state; in the others it hears them. @type {Readonly<Record<string, string>>} */
+const DEAF = Object.freeze({ starting: 'is still starting', stopping: 'is stopping', unresponsive: 'is unresponsive' })
+
+/**
+ * What operators say to the app.
+ * @param {object} parts
+ * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
+ * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
+ */
+export function createOperatorMessages ({ state, handles, events }) {
+  /**
+   * @param {{ type: string, data?: unknown, worker?: number, actor: string }} order `worker`: that one alone, else all that are ready
+   * @returns {{ workers: number[] }} those to which it is on its way
+   * @throws {DeckError} not-found, not-possible; then nobody gets it
+   */
+  return function send ({ type, data, worker, actor }) {
+    const message = { type, from: /** @type {const} */ ('admin'), data }
+    const workers = worker === undefined ? sendToAll(message) : sendToOne(worker, message)
+    tell({ type, workers, actor })
+    return { workers }
+  }
+
+  /** @param {OperatorMessage} message */
+  function sendToAll (message) {
+    const ready = Object.values(state().workers).filter((worker) => worker.state === 'ready')
+    return ready.map(({ id }) => id).filter((id) => pass(id, message))
+  }
+
+  /** @param {number} id @param {OperatorMessage} message */
+  function sendToOne (id, message) {
+    const worker = state().workers[id]
+    if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
+    if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
+    if (DEAF[worker.state]) throw new DeckError('not-possible', `worker ${id} ${DEAF[worker.state]}`)
+    if (!pass(id, message)) throw new DeckError('not-possible', `worker ${id} does not read its messages`)
+    return [id]
+  }
+
+  /** @param {number} id @param {OperatorMessage} message */
+  function pass (id, message) {
+    const handle = handles.get(id)
+    return handle !== undefined && 'pass' in handle && handle.pass(message)
+  }
+
+  /** Its data may be secret. @param {{ type: string, workers: number[], actor: string }} sent */
+  function tell ({ type, workers, actor }) {
+    const one = workers.length === 1 ? state().workers[workers[0]] : null
+    const to = one ? `worker ${one.id} (slot ${one.slot})` : `${workers.length} workers`
+    events.publish({
+      type: 'message.sent',
+      ...(one && { worker: one.id, slot: one.slot, pid: one.pid, release: one.release }),
+      actor,
+      message: `message ${JSON.stringify(type)} sent to ${to}`,
+      detail: { type, workers }
+    })
+  }
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createAppMessages } from '../../../server/cluster/app-messages.js'
+
+/** The messages of two workers, and a clock. @param {import('node:test').TestContext} t */
+function setUp (t) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const worker = (/** @type {number} */ id) => ({ id, slot: id + 10, pid: id + 100, release: 'r1' })
+  /** @type {any} */
+  const workers = { 1: worker(1), 2: worker(2) }
+  /** @type {any[]} */
+  const events = []
+  const messages = createAppMessages({ state: () => ({ workers }), events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } } })
+  return {
+    ...messages,
+    workers,
+    /** What was told since it was last asked. */
+    taken: () => events.splice(0),
+    second: () => t.mock.timers.tick(1000),
+    say (/** @type {number} */ id, /** @type {number} */ count) {
+      for (let n = 0; n < count; n++) messages.hear(id, { type: 'tick', data: n })
+    }
+  }
+}
+
+test('a message with a type is an event of its worker, without what would move a cursor', (t) => {
+  const { hear, taken } = setUp(t)
+  hear(1, { type: 'cache\u001b[2Jcleared', data: { keys: 3 }, more: 'nobody asks' })
+  hear(2, { type: 'x'.repeat(101) })
+  assert.deepEqual(taken(), [
+    { type: 'worker.message', worker: 1, slot: 11, pid: 101, release: 'r1', message: 'cachecleared', detail: { type: 'cache\u001b[2Jcleared', data: { keys: 3 } } },
+    { type: 'worker.message', worker: 2, slot: 12, pid: 102, release: 'r1', message: 'x'.repeat(100), detail: { type: 'x'.repeat(100), data: null } }
+  ])
+})
+
+test('a message of any other shape is nobody\'s business', (t) => {
+  const { hear, taken } = setUp(t)
+  for (const message of ['type', 7, null, true, [], [{ type: 'x' }], {}, { type: 7 }, { type: null }, { data: 1 }]) hear(1, message)
+  assert.deepEqual(taken(), [])
+})
+
+test('of each worker ten are told in a second, and the others in one event once a second without has passed', (t) => {
+  const { say, second, taken } = setUp(t)
+  say(1, 5000)
+  say(2, 10)
+  assert.deepEqual(taken().map(({ worker }) => worker), Array(10).fill(1).concat(Array(10).fill(2)))
+  second()
+  say(1, 12)
+  assert.equal(taken().length, 10)
+  second()
+  assert.deepEqual(taken(), [])
+  second()
+  assert.deepEqual(taken().map(({ worker, message, detail }) => [worker, message, detail]), [[1, '4,992 more messages were left out', { leftOut: 4992 }]])
+  say(1, 11)
+  second()
+  second()
+  assert.equal(taken().at(-1).message, '1 more message was left out')
+  second()
+  assert.deepEqual(taken(), [])
+})
+
+test('a flood without an end is told of once a minute', (t) => {
+  const { say, second, taken } = setUp(t)
+  for (let n = 0; n < 150; n++) {
+    say(1, 11)
+    second()
+  }
+  assert.deepEqual(taken().filter(({ detail }) => detail.leftOut).map(({ detail }) => detail.leftOut), [60, 60])
+})
+
+test('what a worker has left untold when it ends is told then, once', (t) => {
+  const { say, left, second, taken } = setUp(t)
+  say(1, 12)
+  taken()
+  left(1)
+  left(2)
+  second()
+  second()
+  assert.deepEqual(taken().map(({ slot, detail }) => [slot, detail]), [[11, { leftOut: 2 }]])
+})
