@@ -11,6 +11,7 @@ import { releases } from './releases.js'
 import { rollout, steer } from './rollouts.js'
 import { tokens } from './tokens.js'
 import { webhooks } from './webhooks.js'
+import { send } from './send.js'
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {import('./program.js').Terminal} Terminal */
@@ -59,6 +60,8 @@ export function addClientCommands (program, terminal) {
   client('releases [id]', 'print the releases, or one of them', releases)
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')
+  client('send <type> [json]', 'send a message to the app: in all workers that are ready, or in one', send)
+    .option('--worker <id>', 'only to this worker')
   client('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', kill)
   client('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnose)
     .requiredOption('--kind <cpu-profile|heap-snapshot|heap-statistics|report>', 'what to take')

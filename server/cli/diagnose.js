@@ -2,10 +2,10 @@ import { createWriteStream } from 'node:fs'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
-import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
 import { checkedDuration } from './duration.js'
+import { checkedId } from './id.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 
@@ -46,10 +46,4 @@ export async function diagnose ({ api, options, cwd, print, tell, timeoutMs }, w
 function nameIn (response) {
   const [, name] = /filename="([\w.-]+)"/.exec(response.headers['content-disposition'] ?? '') ?? []
   return path.basename(name ?? 'diagnostics')
-}
-
-/** @param {string} command @param {string} text */
-function checkedId (command, text) {
-  if (ID.test(text)) return Number(text)
-  throw new DeckError('usage', `${command}: expected the id of a worker, received ${JSON.stringify(text)}`)
 }

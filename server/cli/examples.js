@@ -65,6 +65,10 @@ export const EXAMPLES = Object.freeze({
     ['eight workers', 'clusterdeck scale 8'],
     ['two, once the others have drained', 'clusterdeck scale 2 --wait']
   ],
+  send: [
+    ['to every worker that is ready', 'clusterdeck send reload'],
+    ['with data, to one of those that "clusterdeck status" lists', "clusterdeck send log-level '{\"level\": \"debug\"}' --worker 5"]
+  ],
   kill: [
     ['one of those that "clusterdeck status" lists', 'clusterdeck kill 5'],
     ['for a script', 'clusterdeck kill 5 --json']

@@ -77,6 +77,34 @@ test('status shows a slot that waits out a backoff', async (t) => {
   assert.match(stdout, /^ {3}2 {7}- +- {2}backoff \(crash-looping\) {2}r1 +- /m)
 })
 
+test('send hands a message to all workers or to one, and names those that get it', async (t) => {
+  const { cli, deck } = await setUp(t)
+  assert.deepEqual(await cli('send reload'), { code: 0, stdout: 'sent to workers 1, 2\n', stderr: '' })
+  assert.deepEqual(await cli('send reload {"keys":["a",null]} --worker 2'), { code: 0, stdout: 'sent to worker 2\n', stderr: '' })
+  assert.deepEqual(JSON.parse((await cli('send reload null --json')).stdout), { workers: [1, 2] })
+  assert.deepEqual(deck.dispatched.map(({ order }) => order), [{ type: 'reload', actor: 'cli' }, { type: 'reload', data: { keys: ['a', null] }, worker: 2, actor: 'cli' }, { type: 'reload', data: null, actor: 'cli' }])
+  deck.send = () => ({ workers: [] })
+  assert.deepEqual(await cli('send reload'), { code: 1, stdout: '', stderr: 'clusterdeck: send: no worker is ready to get a message\n' })
+})
+
+test('send refuses what is no JSON and shows where, a reserved type, and a worker that is none', async (t) => {
+  const { cli, deck } = await setUp(t)
+  for (const [line, message] of /** @type {[string, RegExp][]} */ ([
+    ['send reload {"keys":[1,],"more":"and-more-and-more-and-more"}', /^clusterdeck: send: expected JSON, received .*Unexpected token '?\]/],
+    ['send reload {now:true}', /^clusterdeck: send: expected JSON, received "now:true}" at position 1: /],
+    ['send reload {"now":', /^clusterdeck: send: expected JSON, received "{\\"now\\":": Unexpected end of JSON input/],
+    ['send reload word', /^clusterdeck: send: expected JSON, received "word": .*"word" is not valid JSON/],
+    ['send shutdown', /^clusterdeck: type: expected .* not what is reserved: shutdown, NODE_…, received "shutdown"/],
+    ['send reload --worker first', /^clusterdeck: --worker: expected the id of a worker, received "first"/]
+  ])) {
+    const { code, stdout, stderr } = await cli(line)
+    assert.deepEqual([code, stdout], [2, ''], line)
+    assert.match(stderr, message)
+  }
+  assert.deepEqual(deck.dispatched, [])
+  assert.deepEqual(await cli('send reload --worker 9'), { code: 1, stdout: '', stderr: 'clusterdeck: No worker 9 is alive\n' })
+})
+
 test('--json prints what the API says, and nothing else', async (t) => {
   const { cli, deck } = await setUp(t)
   const { stdout } = await cli('status --json')

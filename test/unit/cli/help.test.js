@@ -80,5 +80,5 @@ async function commandThatTakes (line) {
 /** What the shell hands to clusterdeck. @param {string} line */
 function wordsOf (line) {
   const [, own] = /(?:^|\()clusterdeck (.+?)(?:\)| [|>] .*)?$/.exec(line) ?? []
-  return [...own.matchAll(/"([^"]*)"|(\S+)/g)].map(([, inQuotes, plain]) => inQuotes ?? plain)
+  return [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, plain]) => single ?? double ?? plain)
 }
