@@ -21,6 +21,7 @@ export function messageResources ({ deck }) {
         cli: 'clusterdeck send reload',
         body: MESSAGE_ORDER,
         status: 202,
+        problems: ['stopping'],
         answer: SENT,
         handle: ({ body, auth }) => ({ body: deck.send({ ...body, actor: auth.actor }) })
       })
@@ -34,7 +35,7 @@ export function messageResources ({ deck }) {
         cli: 'clusterdeck send reload --worker 3',
         body: MESSAGE_ORDER,
         status: 202,
-        problems: ['not-found', 'not-possible'],
+        problems: ['not-found', 'not-possible', 'stopping'],
         answer: SENT,
         handle: ({ id, body, auth }) => ({ body: deck.send({ ...body, worker: id, actor: auth.actor }) })
       })

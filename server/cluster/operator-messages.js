@@ -11,7 +11,7 @@ const DEAF = Object.freeze({ starting: 'is still starting', stopping: 'is stoppi
 /**
  * What operators say to the app.
  * @param {object} parts
- * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
+ * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'phase' | 'workers'>} parts.state
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  */
@@ -19,9 +19,10 @@ export function createOperatorMessages ({ state, handles, events }) {
   /**
    * @param {{ type: string, data?: unknown, worker?: number, actor: string }} order `worker`: that one alone, else all that are ready
    * @returns {{ workers: number[] }} those to which it is on its way
-   * @throws {DeckError} not-found, not-possible; then nobody gets it
+   * @throws {DeckError} stopping, not-found, not-possible; then nobody gets it
    */
   return function send ({ type, data, worker, actor }) {
+    if (['stopping', 'stopped'].includes(state().phase)) throw new DeckError('stopping', 'the master is stopping')
     const message = { type, from: /** @type {const} */ ('admin'), data }
     const workers = worker === undefined ? sendToAll(message) : sendToOne(worker, message)
     tell({ type, workers, actor })

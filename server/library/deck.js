@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseArgument } from '../api/input.js'
 import { deepFreeze } from '../config/deep-freeze.js'
-import { ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.js'
+import { MESSAGE_ORDER, ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.js'
 import { DeckError } from '../errors.js'
 import { createDeckEvents } from './events.js'
 
@@ -13,7 +13,8 @@ const { note, path, release, strategy } = ROLLOUT_ORDER
 const ORDERS = Object.freeze({
   restart: z.strictObject({ note }).describe('an object'),
   deploy: z.strictObject({ note, path, strategy }).describe('an object'),
-  rollback: z.strictObject({ note, release, strategy }).describe('an object')
+  rollback: z.strictObject({ note, release, strategy }).describe('an object'),
+  send: z.strictObject({ worker: z.int().min(1).optional().describe('the id of a worker') }).describe('an object')
 })
 
 const actor = 'program'
@@ -55,6 +56,12 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
       parseArgument(SCALE_ORDER, { workers }, 'scale')
       deck.dispatch({ type: 'scale', workers, actor })
       return await untilScaled()
+    },
+
+    async send (type, data, order = {}) {
+      parseArgument(MESSAGE_ORDER, { type, data }, 'send')
+      const { worker } = parseArgument(ORDERS.send, order, 'send')
+      return deck.send({ type, data, worker, actor })
     },
 
     stop () {

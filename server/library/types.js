@@ -24,6 +24,7 @@
  * @property {(order?: { note?: string, path?: string, strategy?: Strategy }) => Promise<Rollout>} deploy  rolls out what is on the disk; resolves with the finished rollout, however it ended
  * @property {(order?: { note?: string, release?: string, strategy?: Strategy }) => Promise<Rollout>} rollback  goes back to the release before, or to the one that is named; resolves with the finished rollout, however it ended
  * @property {(workers: number) => Promise<Status>} scale  resolves once as many are ready as are wanted, and no others are left
+ * @property {(type: string, data?: unknown, order?: { worker?: number }) => Promise<{ workers: number[] }>} send  sends the app `{ type, from: 'admin', data }`, in one worker or in all that are ready; resolves with the ids of those to which it is on its way
  * @property {() => Promise<void>} stop  drains and ends all workers; resolves once nothing of the deck is left
  * @property {Promise<void>} stopped  resolves once nothing of the deck is left, whoever has stopped it
  */

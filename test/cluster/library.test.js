@@ -15,6 +15,7 @@ import { tempFolder } from '../support/folder.js'
 /** @typedef {import('../../server/index.js').StartOptions} StartOptions */
 
 const APP = path.join(FIXTURES, 'answers-with-pid.js')
+const MESSAGE_TYPE = '1 to 100 characters without control characters, and not what is reserved: shutdown, NODE_…'
 const run = promisify(execFile)
 delete process.env.PORT
 
@@ -48,7 +49,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     await assert.rejects(get(app.addresses[0]), { code: 'ECONNREFUSED' })
     await assert.rejects(get(deck.adminUrl), { code: 'ECONNREFUSED' })
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
-    for (const ask of [deck.restart, deck.deploy, () => deck.scale(3)]) await assert.rejects(ask(), { code: 'stopping' })
+    for (const ask of [deck.restart, deck.deploy, () => deck.scale(3), () => deck.send('reload')]) await assert.rejects(ask(), { code: 'stopping' })
   })
 
   test('restart, deploy and rollback give the finished rollout, also one that has failed', async (t) => {
@@ -91,7 +92,13 @@ describe('a deck of a program', { concurrency: 3 }, () => {
       [() => any.restart({ strategy: {} }), 'strategy: expected one of note, received {}'],
       [() => any.deploy({ note: 10n }), 'note: expected a text of at most 500 characters, received something that cannot be shown'],
       [() => any.deploy({ strategy: { surge: () => {} } }), 'strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received a function'],
-      [() => any.rollback({ release: 'latest' }), 'release: expected a release such as r12, received "latest"']
+      [() => any.rollback({ release: 'latest' }), 'release: expected a release such as r12, received "latest"'],
+      [() => any.send(), `type: expected ${MESSAGE_TYPE}, received nothing`],
+      [() => any.send('shutdown'), `type: expected ${MESSAGE_TYPE}, received "shutdown"`],
+      [() => any.send('reload', 10n), 'data: expected any JSON of at most 64 KiB, received something that cannot be shown'],
+      [() => any.send('reload', () => {}), 'data: expected any JSON of at most 64 KiB, received a function'],
+      [() => any.send('reload', Array(65_537)), `data: expected any JSON of at most 64 KiB, received [${'null,'.repeat(15)}null…`],
+      [() => any.send('reload', null, { worker: '1' }), 'worker: expected the id of a worker, received "1"']
     ])) {
       await assert.rejects(ask(), (error) => error instanceof DeckError && error.code === 'invalid-argument' && error.message === message, message)
     }
@@ -118,6 +125,17 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.ok(all.indexOf('rollout.started') < all.indexOf('worker.ready') && all.indexOf('worker.ready') < all.indexOf('rollout.succeeded'))
     await deck.stop()
     assert.equal(all.at(-1), 'master.stopped')
+  })
+
+  test('a message reaches the app, and what the app says is an event', async (t) => {
+    const deck = await startDeck(t, { entry: path.join(FIXTURES, 'repeats-what-it-hears.js') })
+    const [, { id }] = deck.snapshot().workers
+    const heard = once(deck.events, 'worker.message')
+    assert.deepEqual(await deck.send('reload', ['prices'], { worker: Number(id) }), { workers: [id] })
+    const [{ worker, detail }] = await heard
+    assert.deepEqual([worker, detail.data], [id, { type: 'reload', from: 'admin', data: ['prices'] }])
+    assert.equal((await deck.send('reload')).workers.length, 2)
+    await assert.rejects(deck.send('reload', null, { worker: 99 }), { code: 'not-found' })
   })
 
   test('a snapshot is the caller\'s own, and cannot be changed', async (t) => {

@@ -71,6 +71,13 @@ await deck.scale('4')
 // @ts-expect-error
 await deck.scale()
 
+const reached: number[] = (await deck.send('reload')).workers
+await deck.send('reload', { caches: ['prices'] }, { worker: reached[0] ?? 1 })
+// @ts-expect-error
+await deck.send()
+// @ts-expect-error
+await deck.send('reload', null, { slot: 1 })
+
 const events: DeckEvents = deck.events
 const type: EventType = 'worker.exited'
 events.on(type, (event: DeckEvent) => console.log(event.id, event.slot?.toFixed(), event.detail?.['crash'], ready))

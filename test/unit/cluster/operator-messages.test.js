@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createOperatorMessages } from '../../../server/cluster/operator-messages.js'
 
-/** @param {Record<string, any>} workers what is special about each, by id */
-function setUp (workers) {
+/** @param {Record<string, any>} workers what is special about each, by id @param {import('../../../server/lifecycle/state.js').PoolState['phase']} [phase] */
+function setUp (workers, phase = 'running') {
   /** @type {any[]} */
   const passed = []
   /** @type {any[]} */
@@ -12,7 +12,7 @@ function setUp (workers) {
   const handles = new Map(rows.map(([id, { orphan, isFull }]) => [Number(id), orphan
     ? {}
     : { pass: (/** @type {any} */ message) => !isFull && passed.push([Number(id), message]) > 0 }]))
-  const send = createOperatorMessages({ state: () => ({ workers: Object.fromEntries(rows) }), handles: /** @type {any} */ (handles), events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } } })
+  const send = createOperatorMessages({ state: () => ({ phase, workers: Object.fromEntries(rows) }), handles: /** @type {any} */ (handles), events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } } })
   return { send, passed, events }
 }
 
@@ -47,3 +47,11 @@ for (const [worker, code, message] of /** @type {[number, string, string][]} */ 
     assert.deepEqual([passed, events], [[], []])
   })
 }
+
+test('a master that is stopping sends nothing', () => {
+  for (const phase of /** @type {const} */ (['stopping', 'stopped'])) {
+    const { send, passed, events } = setUp(WORKERS, phase)
+    for (const order of [{}, { worker: 1 }]) assert.throws(() => send({ type: 'reload', ...order, actor: 'api' }), { code: 'stopping' })
+    assert.deepEqual([passed, events], [[], []])
+  }
+})
