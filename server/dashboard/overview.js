@@ -103,6 +103,7 @@ function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ ind
     key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
     isSecondOfSlot: all[index - 1]?.slot === worker.slot,
     badge: worker.crashLooping ? { label: 'Crash-looping', tone: 'bad' } : state,
+    canHear: worker.id !== null && !worker.orphan && (worker.state === 'ready' || worker.state === 'draining'),
     canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive')
   }
 }

@@ -62,7 +62,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 test('every dialog passes axe', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
-  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1']) {
+  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '#open-message', '#message-1']) {
     await page.locator(opener).click()
     assert.deepEqual(await page.audit(), [], opener)
     await page.keyboard.press('Escape')

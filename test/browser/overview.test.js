@@ -155,6 +155,39 @@ test('restarts the one worker whose row was clicked', async (t) => {
   assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'dashboard' }])
 })
 
+test('sends a message to all workers, or to the one whose row was clicked', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.getByRole('button', { name: 'Send a message to worker 2 in slot 2' }).click()
+  await page.getByRole('dialog', { name: 'Send a message to worker 2 in slot 2' }).getByLabel('Type').fill('log-level')
+  await page.getByLabel('Data').fill('{"level": "debug"}')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  await page.locator('#open-message').click()
+  await page.getByRole('dialog', { name: 'Send a message to all workers' }).getByLabel('Type').fill('reload')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  assert.deepEqual(dashboard.deck.dispatched.map(({ order }) => order), [
+    { type: 'log-level', data: { level: 'debug' }, worker: 2, actor: 'dashboard' }, { type: 'reload', data: undefined, actor: 'dashboard' }
+  ])
+})
+
+test('a message that is refused stays in its dialog, to be mended', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.locator('#open-message').click()
+  await page.getByLabel('Type').fill('reload')
+  await page.getByLabel('Data').fill('{level: 1}')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('alert').getByText('data: expected JSON, received "{level: 1}"').waitFor()
+  assert.equal(await page.getByLabel('Data').inputValue(), '{level: 1}')
+  await page.getByLabel('Data').fill('')
+  await page.getByLabel('Type').fill('shutdown')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('alert').getByText('not what is reserved: shutdown').waitFor()
+  assert.deepEqual(dashboard.deck.dispatched, [])
+})
+
 test('an action that fails is told in the words of the problem', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()

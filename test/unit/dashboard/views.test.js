@@ -106,6 +106,19 @@ test('a row says that its worker runs changed files, or that its slot waits for 
   assert.doesNotMatch(plain, /Drifted|Blocked/)
 })
 
+test('a message can be sent from the row of a worker that hears it', () => {
+  const rows = [{}, { state: 'draining' }, { state: 'starting' }, { state: 'unresponsive' }, { state: 'stopping' }, { orphan: true }, { id: null, pid: null, state: 'backoff' }]
+  const snapshot = aSnapshot({ workers: rows.map((fields, index) => aWorker({ id: index + 1, slot: index + 1, ...fields })) })
+  const html = views.render('partials/workers', overviewModel({ deck: { snapshot: () => snapshot }, history: aHistory(), now: NOW }))
+  assert.deepEqual(html.match(/id="message-\w+"/g), ['id="message-1"', 'id="message-2"'])
+})
+
+test('what an app says is quoted, and what was left out of it is not', () => {
+  const type = 'worker.message'
+  assert.equal(sentenceOf(anEvent({ type, message: 'cache cleared', detail: { type: 'cache cleared', data: null } })), 'Worker 7 (slot 1) says "cache cleared"')
+  assert.equal(sentenceOf(anEvent({ type, message: '4,990 more messages were left out', detail: { leftOut: 4990 } })), 'Worker 7 (slot 1): 4,990 more messages were left out')
+})
+
 test('every event has a sentence, also one of a type that is not known here', () => {
   const say = (/** @type {any} */ fields) => sentenceOf(anEvent(fields))
   assert.equal(say({ signal: 'SIGKILL', uptimeMs: 4200 }), 'Worker 7 (slot 1) was ended by SIGKILL after 4.2 s')
@@ -156,7 +169,7 @@ test('no text from outside becomes markup', () => {
       views.render('pages/error', { status: 404, title: hostile, message: hostile }),
       views.render('pages/sign-in', { notice: { kind: 'error', text: hostile }, next: hostile })
     ]
-    for (const html of pages) assert.doesNotMatch(html, /<x-evil|" onload="|<\/textarea>/)
+    for (const html of pages) assert.doesNotMatch(html, /<x-evil|" onload="|<\/title><\/textarea>/)
   }))
 })
 
