@@ -50,7 +50,8 @@ function findFalseWorkers (forked, exited) {
 }
 
 /**
- * Those that were made to die did, as they were, and no others but the workers of a release that does not start.
+ * Those that were made to die did, as they were, and no others but the workers of a release that does not start. One that
+ * collects garbage until its heap is full is silent, and on a busy machine the watchdog may be first.
  * @param {import('./site.js').Deeds['lostWorkers']} lost @param {Row[]} exited
  */
 function findFalseDeaths (lost, exited) {
@@ -58,7 +59,8 @@ function findFalseDeaths (lost, exited) {
   return [
     ...lost.flatMap(({ pid, cause }) => {
       const [exit] = exited.filter((row) => row.pid === pid)
-      return exit && cause === null ? [] : differ(`the end of process ${pid}`, cause, exit?.cause)
+      const isWatchdogFirst = cause === 'out-of-memory' && exit?.cause === 'hung'
+      return exit && (cause === null || isWatchdogFirst) ? [] : differ(`the end of process ${pid}`, cause, exit?.cause)
     }),
     ...exited.filter(({ pid, cause }) => FAULTS.includes(String(cause)) && cause !== 'boot-failure' && !pids.has(Number(pid))).map(({ pid, cause }) => `process ${pid} ended by ${cause}, and nobody did that`)
   ]
