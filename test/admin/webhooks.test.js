@@ -93,6 +93,7 @@ for (const words of ['tset', 'test 0', 'test 1 2', 'test x', 'retry', 'retry 1',
 test('the forms of the page send to what is there alone, and say what they expected', async (t) => {
   const admin = await startAdmin(t)
   const Cookie = await admin.signIn()
+  const before = admin.deck.events.lastId
   for (const [action, body, status, detail] of /** @type {[string, string, number, string][]} */ ([
     ['test-webhook', 'webhook=x', 422, 'webhook: expected the id of a webhook, received "x"'],
     ['test-webhook', 'webhook=3', 404, 'Webhook 3 does not exist: there are 2'],
@@ -102,5 +103,5 @@ test('the forms of the page send to what is there alone, and say what they expec
     const answer = await rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { Cookie, 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) }, body })
     assert.deepEqual([answer.status, answer.json().detail], [status, detail])
   }
-  assert.equal(admin.deck.events.lastId, 0)
+  assert.equal(admin.deck.events.lastId, before)
 })

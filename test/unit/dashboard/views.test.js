@@ -12,6 +12,8 @@ import { overviewModel } from '../../../server/dashboard/overview.js'
 import { createViews, withoutTicking } from '../../../server/dashboard/views.js'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatTime } from '../../../public/format.js'
 
+/** @type {import('../../../server/dashboard/powers.js').Powers} */
+const OPERATOR = { operate: true, administer: false, name: null, role: 'operator' }
 const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 const views = createViews()
 
@@ -109,7 +111,7 @@ test('a row says that its worker runs changed files, or that its slot waits for 
 test('a message can be sent from the row of a worker that hears it', () => {
   const rows = [{}, { state: 'draining' }, { state: 'starting' }, { state: 'unresponsive' }, { state: 'stopping' }, { orphan: true }, { id: null, pid: null, state: 'backoff' }]
   const snapshot = aSnapshot({ workers: rows.map((fields, index) => aWorker({ id: index + 1, slot: index + 1, ...fields })) })
-  const html = views.render('partials/workers', overviewModel({ deck: { snapshot: () => snapshot }, history: aHistory(), now: NOW }))
+  const html = views.render('partials/workers', { ...overviewModel({ deck: { snapshot: () => snapshot }, history: aHistory(), now: NOW }), can: OPERATOR })
   assert.deepEqual(html.match(/id="message-\w+"/g), ['id="message-1"', 'id="message-2"'])
 })
 
@@ -161,7 +163,7 @@ test('no text from outside becomes markup', () => {
     const history = aHistory([event], [rollout])
     const snapshot = aSnapshot({ app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] }, dispatch: hostile, release: { id: hostile, createdAt: hostile }, workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })] })
     const pages = [
-      views.render('pages/overview', overviewModel({ deck: { snapshot: () => snapshot }, history, now: NOW })),
+      views.render('pages/overview', { ...overviewModel({ deck: { snapshot: () => snapshot }, history, now: NOW }), can: OPERATOR }),
       views.render('pages/overview', overviewModel({ deck: { snapshot: () => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } }) }, history, now: NOW })),
       views.render('pages/history', historyModel({ history, params: new URLSearchParams({ q: hostile }), now: NOW })),
       views.render('pages/history', historyModel({ history, params: new URLSearchParams({ slot: hostile }), now: NOW })),

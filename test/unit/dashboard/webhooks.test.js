@@ -9,7 +9,7 @@ const DELIVERY = /** @type {const} */ ({ id: 7, at: '2026-01-01T00:00:00.000Z', 
 /** @param {Partial<import('../../../server/webhooks/deliveries.js').Delivery>[]} deliveries */
 function page (...deliveries) {
   const webhook = { id: 1, url: 'https://example.com/hook?<b>=…', events: ['worker.*'], waiting: 4, deliveries: deliveries.map((changes) => ({ ...DELIVERY, ...changes })) }
-  return createViews().render('partials/webhooks', webhooksModel({ webhooks: { list: () => [webhook] }, now: NOW }))
+  return createViews().render('partials/webhooks', { ...webhooksModel({ webhooks: { list: () => [webhook] }, now: NOW }), can: { operate: true } })
 }
 
 test('a delivery shows why it waits and for how long; only one that has failed can be tried again', () => {
