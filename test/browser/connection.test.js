@@ -55,8 +55,9 @@ test('a session that is revoked leads to the sign-in page, and back', async (t) 
   await page.getByText('No event matches these filters').waitFor()
 
   dashboard.admin.revokeSessions()
-  await page.getByLabel('Token').fill(TOKEN)
-  await page.getByLabel('Token').press('Enter')
+  const field = page.getByRole('textbox', { name: 'Token' })
+  await field.fill(TOKEN)
+  await field.press('Enter')
   await page.waitForURL('**/history?type=worker.exited')
 })
 
