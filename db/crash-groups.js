@@ -1,15 +1,24 @@
-import { decodeCursor, encodeCursor } from './cursor.js'
+import { checkKept, decodeRankCursor, encodeRankCursor } from './cursor.js'
+import { createCrashHours } from './crash-hours.js'
+import { createCrashNotes } from './crash-notes.js'
 import { createCrashes, toExpression } from './crashes.js'
 
-const CURSOR_KIND = 'c'
+/** What a list may be sorted by, the highest first. `rank`: a number of each group; `kind`: of its cursors. */
+const SORTS = Object.freeze({
+  last: { kind: 'c', rank: 'last_crash' },
+  count: { kind: 'n', rank: 'count' },
+  first: { kind: 'f', rank: 'id' }
+})
 const MAX_GROUPS = 1000
 const MAX_RELEASES = 50
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_MESSAGE_CHARS = 2000
 const COLUMNS = `id, fingerprint, state, kind, cause, error_name, message, culprit, first_ms, last_ms, count, first_release,
-  last_release, last_crash, state_ms, state_actor, returned_ms`
+  last_release, last_crash, state_ms, state_actor, returned_ms, assignee,
+  (SELECT max(CAST(substr(release, 2) AS INTEGER)) FROM crash_releases WHERE crash_group = crash_groups.id) AS highest_release`
 
 /** @typedef {'open' | 'resolved' | 'muted'} GroupState */
+/** @typedef {keyof typeof SORTS} GroupSort */
 
 /**
  * Crashes that are one and the same fault.
@@ -30,10 +39,12 @@ const COLUMNS = `id, fingerprint, state, kind, cause, error_name, message, culpr
  * @property {number} lastCrash  id of its newest crash
  * @property {string | null} stateChangedAt
  * @property {string | null} stateChangedBy
+ * @property {string | null} assignee  who takes care of it
+ * @property {number | null} highestRelease  the n of the highest release `r<n>` in which it came
  * @property {string | null} returnedAt  when it came back after it was resolved; null: it has not
  */
 
-/** @typedef {{ state?: GroupState, q?: string, release?: string, since?: number, limit?: number, cursor?: string | null }} GroupQuery */
+/** @typedef {{ state?: GroupState, q?: string, release?: string, since?: number, sort?: GroupSort, limit?: number, cursor?: string | null }} GroupQuery */
 
 /**
  * Counts every crash in its group and keeps a few samples, within bounds that hold for any storm.
@@ -42,6 +53,8 @@ const COLUMNS = `id, fingerprint, state, kind, cause, error_name, message, culpr
  */
 export function createCrashGroups (db, { random = Math.random, limits = { maxGroups: MAX_GROUPS, maxBytes: MAX_BYTES } } = {}) {
   const crashes = createCrashes(db, { random })
+  const hours = createCrashHours(db)
+  const notes = createCrashNotes(db)
   const byFingerprint = db.prepare(`SELECT ${COLUMNS} FROM crash_groups WHERE fingerprint = ?`)
   const byId = db.prepare(`SELECT ${COLUMNS} FROM crash_groups WHERE id = ?`)
   const insert = db.prepare(`
@@ -58,6 +71,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       (SELECT release FROM crash_releases WHERE crash_group = @id ORDER BY last_ms DESC LIMIT ${MAX_RELEASES})`)
   const releasesOf = db.prepare('SELECT release, count, first_ms, last_ms FROM crash_releases WHERE crash_group = ? ORDER BY last_ms DESC')
   const setState = db.prepare('UPDATE crash_groups SET state = @state, state_ms = @atMs, state_actor = @actor, returned_ms = NULL WHERE id = @id')
+  const setAssignee = db.prepare('UPDATE crash_groups SET assignee = @assignee WHERE id = @id')
   const countByState = db.prepare('SELECT state, count(*) AS count FROM crash_groups GROUP BY state')
   const groupCount = db.prepare('SELECT count(*) FROM crash_groups').pluck()
   const oldest = db.prepare('SELECT id FROM crash_groups ORDER BY last_crash LIMIT 1').pluck()
@@ -77,6 +91,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
     count.run({
       ...facts, id: before.id, crash, state: hasReturned ? 'open' : before.state, returnedMs: hasReturned ? atMs : before.returned_ms
     })
+    hours.count(before.id, atMs)
     if (record.release !== null) {
       countRelease.run({ ...facts, id: before.id })
       trimReleases.run({ id: before.id })
@@ -102,30 +117,37 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
     occurrences: crashes.list,
     occurrence: crashes.find,
     newest: crashes.newest,
+    hours: hours.list,
+    notes: notes.list,
+    addNote: notes.add,
+    removeNote: notes.remove,
 
     /**
-     * Those that crashed last come first.
-     * @param {GroupQuery} [query] `q`: words of a message or a stack; `release`: has crashed in it; `since`: has crashed since, ms
+     * @param {GroupQuery} [query] `q`: words of a message or a stack; `release`: has crashed in it; `since`: has crashed since, ms;
+     *   `sort`: those that crashed last come first, unless said otherwise
      * @returns {{ items: CrashGroup[], next: string | null }}
      * @throws {import('../server/errors.js').DeckError} invalid-query
      */
-    page ({ state, q, release, since, limit = 50, cursor } = {}) {
-      const before = Math.min(decodeCursor(CURSOR_KIND, cursor), Number.MAX_SAFE_INTEGER)
+    page ({ state, q, release, since, sort = 'last', limit = 50, cursor } = {}) {
+      const { kind, rank } = SORTS[sort]
+      const before = decodeRankCursor(kind, cursor)
+      const place = `(${rank} < @rank OR (${rank} = @rank AND id < @id))`
+      if (before) checkMore(place, before)
       const expression = q === undefined ? undefined : toExpression(q)
       if (expression === null) return { items: [], next: null }
       const conditions = [
-        'last_crash < @before',
+        ...(before === null ? [] : [place]),
         ...(state === undefined ? [] : ['state = @state']),
         ...(release === undefined ? [] : ['EXISTS (SELECT 1 FROM crash_releases WHERE crash_group = crash_groups.id AND release = @release)']),
         ...(since === undefined ? [] : ['last_ms >= @since']),
         ...(expression === undefined ? [] : ['id IN (SELECT value FROM json_each(@ids))'])
       ]
       const ids = expression === undefined ? undefined : JSON.stringify(crashes.search(expression))
-      const rows = statement(`SELECT ${COLUMNS} FROM crash_groups WHERE ${conditions.join(' AND ')} ORDER BY last_crash DESC LIMIT @limit`)
-        .all({ before, limit: limit + 1, ...given({ state, release, since, ids }) })
-      const items = /** @type {any[]} */ (rows).slice(0, limit).map(toGroup)
-      const last = items.at(-1)
-      return { items, next: rows.length > limit && last ? encodeCursor(CURSOR_KIND, last.lastCrash) : null }
+      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
+      const rows = /** @type {any[]} */ (statement(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY ${rank} DESC, id DESC LIMIT @limit`)
+        .all({ limit: limit + 1, ...before, ...given({ state, release, since, ids }) }))
+      const last = rows.length > limit ? rows[limit - 1] : null
+      return { items: rows.slice(0, limit).map(toGroup), next: last && encodeRankCursor(kind, { rank: last[rank], id: last.id }) }
     },
 
     /** @returns {Record<GroupState, number>} how many groups there are of each state */
@@ -133,6 +155,9 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
 
     /** @param {number} id @param {{ state: GroupState, atMs: number, actor: string }} change @returns {boolean} whether there is such a group */
     setState: (id, { state, atMs, actor }) => setState.run({ id, state, atMs, actor }).changes === 1,
+
+    /** @param {number} id @param {string | null} assignee @returns {boolean} whether there is such a group */
+    setAssignee: (id, assignee) => setAssignee.run({ id, assignee }).changes === 1,
 
     /** Forgets groups that have not crashed for too long. @param {{ before: number, rows: number }} what @returns {number} how many */
     sweep: db.transaction((/** @type {{ before: number, rows: number }} */ { before, rows }) => {
@@ -151,6 +176,11 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       else if (Number(groupCount.get()) > 1) forget(Number(oldest.get()))
       else return
     }
+  }
+
+  /** @param {string} place @param {{ rank: number, id: number }} before @throws {import('../server/errors.js').DeckError} cursor-expired */
+  function checkMore (place, before) {
+    checkKept(before.id, () => statement(`SELECT 1 FROM crash_groups WHERE ${place} LIMIT 1`).get(before))
   }
 
   function forget (/** @type {number} */ id) {
@@ -182,6 +212,8 @@ function toGroup (row) {
     firstRelease: row.first_release,
     lastRelease: row.last_release,
     lastCrash: row.last_crash,
+    assignee: row.assignee,
+    highestRelease: row.highest_release,
     stateChangedAt: iso(row.state_ms),
     stateChangedBy: row.state_actor,
     returnedAt: iso(row.returned_ms)

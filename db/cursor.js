@@ -7,7 +7,7 @@ import { DeckError } from '../server/errors.js'
  * @param {number} beforeId the next page begins below this id
  */
 export function encodeCursor (kind, beforeId) {
-  return Buffer.from(`${kind}${beforeId}`).toString('base64url')
+  return encode(kind, [beforeId])
 }
 
 /**
@@ -17,12 +17,48 @@ export function encodeCursor (kind, beforeId) {
  * @throws {DeckError} `invalid-query`
  */
 export function decodeCursor (kind, cursor) {
-  if (cursor === undefined || cursor === null || cursor === '') return Infinity
+  return decode(kind, cursor, 1)?.[0] ?? Infinity
+}
+
+/**
+ * A place in a list that is sorted by something that several items can share.
+ * @param {string} kind @param {{ rank: number, id: number }} before
+ */
+export function encodeRankCursor (kind, { rank, id }) {
+  return encode(kind, [rank, id])
+}
+
+/** @param {string} kind @param {string | null | undefined} cursor @returns {{ rank: number, id: number } | null} null without a cursor @throws {DeckError} `invalid-query` */
+export function decodeRankCursor (kind, cursor) {
+  const numbers = decode(kind, cursor, 2)
+  return numbers && { rank: numbers[0], id: numbers[1] }
+}
+
+/** @param {string} kind @param {number[]} numbers */
+function encode (kind, numbers) {
+  return Buffer.from(kind + numbers.join('.')).toString('base64url')
+}
+
+/** @param {string} kind @param {string | null | undefined} cursor @param {number} length @returns {number[] | null} null without a cursor */
+function decode (kind, cursor, length) {
+  if (cursor === undefined || cursor === null || cursor === '') return null
   const text = Buffer.from(String(cursor), 'base64url').toString('latin1')
-  const id = text.startsWith(kind) && /^\d{1,15}$/.test(text.slice(1)) ? Number(text.slice(1)) : NaN
+  const parts = text.startsWith(kind) ? text.slice(1).split('.') : []
+  const numbers = parts.every((part) => /^\d{1,15}$/.test(part)) ? parts.map(Number) : []
   // Decoding forgives stray characters; only what encodes back to itself came from here.
-  if (Number.isNaN(id) || encodeCursor(kind, id) !== cursor) {
+  if (numbers.length !== length || encode(kind, numbers) !== cursor) {
     throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(String(cursor).slice(0, 60))}`)
   }
-  return id
+  return numbers
+}
+
+/**
+ * A page has a `next` only where there is more. Where there is none any more, a caller who took that for the end would miss it.
+ * @param {number} before of decodeCursor
+ * @param {() => unknown} hasMore whether anything is below it, whatever it is
+ * @throws {DeckError} `cursor-expired`
+ */
+export function checkKept (before, hasMore) {
+  if (before === Infinity || hasMore()) return
+  throw new DeckError('cursor-expired', 'cursor: what came behind that page is no longer kept; begin again without a cursor')
 }

@@ -1,80 +1,33 @@
 import { DeckError } from '../server/errors.js'
 import { startBudget } from './budget.js'
-import { decodeCursor, encodeCursor } from './cursor.js'
-import { COLUMNS, SPAN_SIZE, toEvent } from './events.js'
+import { cursorAt, FIRST_CHUNK, resized } from './event-search.js'
+import { toEvent } from './events.js'
 
 /** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
+/** @typedef {import('./event-search.js').EventQuery} EventQuery */
 
-/**
- * All filters given must hold.
- * @typedef {object} EventQuery
- * @property {string | string[]} [type] a type, several of them, or a family such as `worker.*`
- * @property {string} [cause]
- * @property {number} [slot]
- * @property {number} [worker]
- * @property {string} [release]
- * @property {number} [rollout]
- * @property {string | number} [since] ISO 8601 or ms since the epoch; events at that time or later
- * @property {string | number} [until] events before that time
- * @property {string} [q] part of a message, type or cause; the case of ASCII letters does not matter
- * @property {number} [limit] 1…1000, default 100
- * @property {string | null} [cursor] the `next` of the page before
- */
-
-/** @typedef {{ values: (string | number)[], column: string, index: string }} Filter a column that equals one of the values */
-/** @typedef {{ newest: number, oldest: number }} IdRange both inclusive */
-
-const CURSOR_KIND = 'e'
 const MAX_LIMIT = 1000
-const MAX_TYPES = 64
-const MAX_Q_CHARS = 100
-const FILTER_COLUMNS = /** @type {const} */ (['rollout', 'worker', 'cause', 'release', 'slot', 'type'])
-
-// How many index entries one statement looks at: grown and shrunk by how long the last one took. The first is small,
-// because every row of it may be a page that has to come from the disk.
-const FIRST_CHUNK = 32
-const MIN_CHUNK = 16
-const MAX_CHUNK = 1024
-const MAX_STATEMENTS = 300
 // What any page may look at however long it takes, so that on a busy machine a short list does not come in pieces.
 const FREE_ROWS = 96
 
 /**
- * Reads the history newest first, page by page, within the time that one call may hold the loop.
- *
- * SQLite cannot be interrupted from its own thread, so a page is put together from chunks. Every chunk is led by the
- * one filter whose next few hundred matches reach furthest back; the other filters are checked on those rows alone.
- * A search that finds little ends when its time is spent, with fewer items than asked for and a cursor to go on.
- * @param {import('./open.js').Db} db
+ * Reads the history newest first, page by page, within the time that one call may hold the loop. A search that finds
+ * little ends when its time is spent, with fewer items than asked for and a cursor to go on.
+ * @param {import('./event-search.js').EventSearch} search
  * @param {{ clock: () => number }} parts `clock`: monotonic ms
  */
-export function createEventPages (db, { clock }) {
-  const prepare = statementCache(db)
-  // Two queries in one: SQLite looks up a lone max() or min() but scans the table for both together.
-  const bounds = db.prepare('SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest')
-  const newestSpan = db.prepare('SELECT max(span) FROM spans WHERE oldest_ms < ?').pluck()
-  const oldestSpan = db.prepare('SELECT min(span) FROM spans WHERE newest_ms >= ?').pluck()
-  // Steps from one type to the next through the index; there are far fewer types than events.
-  const knownTypes = db.prepare(`
-    WITH RECURSIVE known (type) AS (
-      SELECT min(type) FROM events
-      UNION ALL SELECT (SELECT min(type) FROM events WHERE type > known.type) FROM known WHERE known.type IS NOT NULL)
-    SELECT type FROM known WHERE type IS NOT NULL`).pluck()
-
+export function createEventPages (search, { clock }) {
   return { page }
 
   /** @param {EventQuery} [query] @returns {{ items: DeckEvent[], next: string | null }} */
   function page (query = {}) {
     const limit = checkedLimit(query.limit)
-    const times = { since: toMs('since', query.since), until: toMs('until', query.until) }
-    const filters = toFilters(query)
-    const range = idRange(decodeCursor(CURSOR_KIND, query.cursor), times)
-    if (range === null || filters === null) return { items: [], next: null }
-    return collect({ filters, range, limit, conditions: toConditions(query, filters, times) })
+    const found = search.begin(query)
+    return found === null ? { items: [], next: null } : collect(found, limit)
   }
 
-  /** @param {{ filters: Filter[], range: IdRange, limit: number, conditions: { sql: string, values: Record<string, any> } }} search */
-  function collect ({ filters, range, limit, conditions }) {
+  /** @param {import('./event-search.js').Search} found @param {number} limit */
+  function collect ({ filters, range, conditions }, limit) {
     const budget = startBudget(clock)
     /** @type {DeckEvent[]} */
     const items = []
@@ -84,10 +37,10 @@ export function createEventPages (db, { clock }) {
     const isSpent = () => examined >= FREE_ROWS && budget.isSpent()
     while (newest >= range.oldest) {
       const beganAt = budget.elapsedMs()
-      const lead = leadingFilter(filters, { newest, oldest: range.oldest }, chunk)
-      for (const row of rows(lead, { newest, oldest: lead.oldest }, conditions)) {
+      const lead = search.leadingFilter(filters, { newest, oldest: range.oldest }, chunk)
+      for (const row of search.rows(lead, { newest, oldest: lead.oldest }, conditions)) {
         const last = items.at(-1)
-        if (last && (items.length === limit || isSpent())) return { items, next: encodeCursor(CURSOR_KIND, last.id) }
+        if (last && (items.length === limit || isSpent())) return { items, next: cursorAt(last.id) }
         items.push(toEvent(row))
       }
       newest = lead.oldest - 1
@@ -95,154 +48,12 @@ export function createEventPages (db, { clock }) {
       if (isSpent()) break
       chunk = resized(chunk, budget.elapsedMs() - beganAt)
     }
-    return { items, next: newest >= range.oldest ? encodeCursor(CURSOR_KIND, newest + 1) : null }
+    return { items, next: newest >= range.oldest ? cursorAt(newest + 1) : null }
   }
-
-  /**
-   * @param {Filter[]} filters @param {IdRange} range @param {number} chunk
-   * @returns {{ filter: Filter | null, oldest: number }} `filter` has at most `chunk` matches from `oldest` to the newest
-   */
-  function leadingFilter (filters, { newest, oldest }, chunk) {
-    /** @type {{ filter: Filter | null, oldest: number }} */
-    let best = { filter: null, oldest: Math.max(oldest, newest - chunk + 1) }
-    for (const filter of filters) {
-      const sql = branches(filter, (condition) => `SELECT id FROM events INDEXED BY ${filter.index} WHERE ${condition} AND id BETWEEN @oldest AND @newest`)
-      const reached = prepare(`${sql} ORDER BY id DESC LIMIT 1 OFFSET @chunk`).pluck()
-        .get({ ...branchValues(filter), newest, oldest, chunk: chunk - 1 })
-      const candidate = { filter, oldest: reached === undefined ? oldest : Number(reached) }
-      if (best.filter === null || candidate.oldest < best.oldest) best = candidate
-    }
-    return best
-  }
-
-  /** @param {{ filter: Filter | null }} lead @param {IdRange} range @param {{ sql: string, values: Record<string, any> }} conditions */
-  function rows ({ filter }, range, conditions) {
-    const within = `id BETWEEN @oldest AND @newest${conditions.sql}`
-    const sql = filter === null
-      ? `SELECT ${COLUMNS} FROM events NOT INDEXED WHERE ${within}`
-      : branches(filter, (condition) => `SELECT ${COLUMNS} FROM events INDEXED BY ${filter.index} WHERE ${condition} AND ${within}`)
-    return prepare(`${sql} ORDER BY id DESC`).iterate({ ...conditions.values, ...(filter && branchValues(filter)), ...range })
-  }
-
-  /**
-   * @param {number} before @param {{ since: number | null, until: number | null }} times
-   * @returns {IdRange | null} null: nothing can match
-   */
-  function idRange (before, { since, until }) {
-    const stored = /** @type {{ newest: number | null, oldest: number | null }} */ (bounds.get())
-    if (stored.newest === null || stored.oldest === null) return null
-    const range = { newest: Math.min(stored.newest, before - 1), oldest: stored.oldest }
-    if (until !== null) {
-      const span = newestSpan.get(until)
-      if (span === null) return null
-      range.newest = Math.min(range.newest, (Number(span) + 1) * SPAN_SIZE - 1)
-    }
-    if (since !== null) {
-      const span = oldestSpan.get(since)
-      if (span === null) return null
-      range.oldest = Math.max(range.oldest, Number(span) * SPAN_SIZE)
-    }
-    return range
-  }
-
-  /** @param {EventQuery} query @returns {Filter[] | null} null: a family without any member matches nothing */
-  function toFilters (query) {
-    /** @type {Filter[]} */
-    const filters = []
-    for (const column of FILTER_COLUMNS) {
-      const given = query[column]
-      if (given === undefined || given === null || (Array.isArray(given) && given.length === 0)) continue
-      const values = column === 'type' ? expandTypes(/** @type {string | string[]} */ (given)) : /** @type {(string | number)[]} */ ([given])
-      if (values.length === 0) return null
-      filters.push({ column: `"${column}"`, index: `events_by_${column}`, values })
-    }
-    return filters
-  }
-
-  /** @param {string | string[]} given */
-  function expandTypes (given) {
-    const patterns = new Set(Array.isArray(given) ? given : [given])
-    if (patterns.size > MAX_TYPES) throw new DeckError('invalid-query', `type: expected at most ${MAX_TYPES} types, received ${patterns.size}`)
-    const families = [...patterns].filter((pattern) => pattern.endsWith('*'))
-    const exact = [...patterns].filter((pattern) => !pattern.endsWith('*'))
-    const members = families.length === 0
-      ? []
-      : /** @type {string[]} */ (knownTypes.all()).filter((type) => families.some((family) => type.startsWith(family.slice(0, -1))))
-    return [...new Set([...exact, ...members])]
-  }
-}
-
-/** One SELECT per value: each comes out of its index in order, and SQLite merges them without sorting. */
-function branches (/** @type {Filter} */ { column, values }, /** @type {(condition: string) => string} */ select) {
-  return values.map((_, index) => select(`${column} = @value${index}`)).join(' UNION ALL ')
-}
-
-/** @param {Filter} filter @returns {Record<string, string | number>} */
-function branchValues ({ values }) {
-  return Object.fromEntries(values.map((value, index) => [`value${index}`, value]))
-}
-
-/**
- * What is checked on every row. The leading filter is among it again, which costs little and keeps the statements few.
- * @param {EventQuery} query @param {Filter[]} filters @param {{ since: number | null, until: number | null }} times
- */
-function toConditions (query, filters, { since, until }) {
-  /** @type {Record<string, any>} */
-  const values = {}
-  const parts = filters.map(({ column, values: wanted }) => {
-    const names = wanted.map((value, index) => {
-      const name = `${column.slice(1, -1)}${index}`
-      values[name] = value
-      return `@${name}`
-    })
-    return `${column} IN (${names.join(', ')})`
-  })
-  if (since !== null) parts.push('at_ms >= @since')
-  if (until !== null) parts.push('at_ms < @until')
-  if (query.q) parts.push("(message LIKE @q ESCAPE '\\' OR type LIKE @q ESCAPE '\\' OR cause LIKE @q ESCAPE '\\')")
-  if (since !== null) values.since = since
-  if (until !== null) values.until = until
-  if (query.q) values.q = toPattern(query.q)
-  return { sql: parts.map((part) => ` AND ${part}`).join(''), values }
-}
-
-/** @param {string} q */
-function toPattern (q) {
-  if (q.length > MAX_Q_CHARS) throw new DeckError('invalid-query', `q: expected at most ${MAX_Q_CHARS} characters, received ${q.length}`)
-  return `%${q.replace(/[\\%_]/g, '\\$&')}%`
 }
 
 /** @param {number | undefined} limit */
 function checkedLimit (limit = 100) {
   if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit
   throw new DeckError('invalid-query', `limit: expected an integer from 1 to ${MAX_LIMIT}, received ${JSON.stringify(limit)}`)
-}
-
-/** @param {string} name @param {string | number | null | undefined} value @returns {number | null} */
-function toMs (name, value) {
-  if (value === undefined || value === null || value === '') return null
-  const ms = typeof value === 'number' ? value : Date.parse(value)
-  if (Number.isFinite(ms)) return ms
-  throw new DeckError('invalid-query', `${name}: expected an ISO 8601 time, received ${JSON.stringify(String(value).slice(0, 60))}`)
-}
-
-/** Aims at half a millisecond to one for a chunk: short enough to stop in time, long enough to be worth a statement. */
-function resized (/** @type {number} */ chunk, /** @type {number} */ tookMs) {
-  if (tookMs < 0.5) return Math.min(chunk * 2, MAX_CHUNK)
-  return tookMs > 1 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
-}
-
-/** @param {import('./open.js').Db} db */
-function statementCache (db) {
-  /** @type {Map<string, import('better-sqlite3').Statement>} */
-  const statements = new Map()
-  return (/** @type {string} */ sql) => {
-    let statement = statements.get(sql)
-    if (statement === undefined) {
-      if (statements.size >= MAX_STATEMENTS) statements.clear()
-      statement = db.prepare(sql)
-      statements.set(sql, statement)
-    }
-    return statement
-  }
 }

@@ -25,14 +25,19 @@ export function createEvents (db) {
   const widenSpan = db.prepare(`
     INSERT INTO spans (span, oldest_ms, newest_ms) VALUES (@span, @atMs, @atMs)
     ON CONFLICT (span) DO UPDATE SET oldest_ms = min(oldest_ms, @atMs), newest_ms = max(newest_ms, @atMs)`)
+  const countInSpan = db.prepare(`
+    INSERT INTO span_counts (span, type, cause, count) VALUES (@span, @type, @cause, 1)
+    ON CONFLICT (span, type, cause) DO UPDATE SET count = count + 1`)
   const byId = db.prepare(`SELECT ${COLUMNS} FROM events WHERE id = ?`)
 
   return {
     /** @param {DeckEvent} event */
     insert (event) {
       const row = toRow(event)
-      insert.run(row)
-      widenSpan.run({ span: Math.floor(row.id / SPAN_SIZE), atMs: row.atMs })
+      const span = Math.floor(row.id / SPAN_SIZE)
+      if (insert.run(row).changes === 0) return
+      widenSpan.run({ span, atMs: row.atMs })
+      countInSpan.run({ span, type: row.type, cause: row.cause ?? '' })
     },
 
     /** @param {number} id @returns {DeckEvent | null} */
@@ -82,18 +87,20 @@ function toRow (event) {
     signal: text(event.signal, MAX_NAME_CHARS),
     uptimeMs: integer(event.uptimeMs),
     message: text(event.message, MAX_MESSAGE_CHARS),
-    detail: json(withoutSteps(event))
+    detail: json(withoutStory(event))
   }
 }
 
 /**
- * A step event carries the whole rollout so that it can be shown; the steps are kept once, with the rollout itself,
- * instead of once per step, which would grow with the square of the cluster's size.
+ * A rollout's event carries the whole rollout so that it can be shown; what grows with it is kept once, with the rollout
+ * itself, instead of once per event, and the steps instead of once per step.
  * @param {DeckEvent} event
  */
-function withoutSteps ({ type, detail }) {
-  if (type !== 'rollout.step' || !detail) return detail
-  const { steps, ...rest } = detail
+function withoutStory ({ type, detail }) {
+  if (!type.startsWith('rollout.') || !detail) return detail
+  const { timeline, comparisons, ...told } = detail
+  if (type !== 'rollout.step') return told
+  const { steps, ...rest } = told
   return rest
 }
 

@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../server/errors.js'
+import { createAnswers } from './answers.js'
 import { createCrashGroups } from './crash-groups.js'
+import { createEventCounts } from './event-counts.js'
 import { createEventPages } from './event-pages.js'
+import { createEventSearch } from './event-search.js'
 import { createEvents } from './events.js'
 import { createHighWater } from './high-water.js'
 import { isOutOfReach, openCopy, openDatabase } from './open.js'
@@ -15,7 +18,7 @@ import { createVitalsStore } from './vitals.js'
 import { createWorkerLives } from './worker-lives.js'
 
 /** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
-/** @typedef {import('./event-pages.js').EventQuery} EventQuery */
+/** @typedef {import('./event-search.js').EventQuery} EventQuery */
 /** @typedef {ReturnType<typeof openHistory>} History */
 /** @typedef {ReturnType<typeof createCrashGroups>} CrashGroups */
 
@@ -67,11 +70,29 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
      */
     page: (query) => reading(() => tables.page(query)),
 
+    /**
+     * How many events each step of time has. Where it has a `next`, its time was spent: what comes with that is to be added.
+     * @param {EventQuery & { stepMs: number }} query
+     */
+    count: (query) => reading(() => tables.counts.count(query)),
+
+    /**
+     * The same, each with when the first and the last of them happened, and the id of the newest.
+     * @param {EventQuery & { stepMs: number }} query
+     */
+    countWithEnds: (query) => reading(() => tables.counts.countWithEnds(query)),
+
+    /** The first and the last time of what is kept; null: nothing is. */
+    times: () => reading(() => tables.counts.times()),
+
     /** @param {number} id */
     event: (id) => reading(() => tables.events.find(id)),
 
     /** The rollout as of its last event. @param {number} id */
     rollout: (id) => reading(() => tables.rollouts.find(id)),
+
+    /** How long the last rollouts took that have succeeded. @type {ReturnType<typeof createRollouts>['durations']} */
+    rolloutDurations: (which) => reading(() => tables.rollouts.durations(which)),
 
     /** Those whose master ended before they did, oldest first. */
     unfinishedRollouts: () => reading(() => tables.rollouts.unfinished()),
@@ -88,7 +109,7 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       replace: (rows) => tables.releases.replace(rows)
     },
 
-    /** What the workers died of. `record` and `setState` throw what SQLite says. */
+    /** What the workers died of. What writes throws what SQLite says. */
     crashes: {
       /** @type {CrashGroups['record']} */
       record (fingerprint, record, facts) {
@@ -98,6 +119,16 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       },
       /** @type {CrashGroups['setState']} */
       setState: (id, change) => tables.crashes.setState(id, change),
+      /** @type {CrashGroups['setAssignee']} */
+      setAssignee: (id, assignee) => tables.crashes.setAssignee(id, assignee),
+      /** @type {CrashGroups['addNote']} */
+      addNote: (group, note) => tables.crashes.addNote(group, note),
+      /** @type {CrashGroups['removeNote']} */
+      removeNote: (group, id) => tables.crashes.removeNote(group, id),
+      /** @type {CrashGroups['notes']} */
+      notes: (group) => reading(() => tables.crashes.notes(group)),
+      /** @type {CrashGroups['hours']} */
+      hours: (group, sinceMs) => reading(() => tables.crashes.hours(group, sinceMs)),
       /** @type {CrashGroups['page']} */
       page: (query) => reading(() => tables.crashes.page(query)),
       /** @type {CrashGroups['find']} */
@@ -128,6 +159,12 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       get: (id) => tables.tokens.get(id),
       list: () => tables.tokens.list(),
       remove: (id) => tables.tokens.remove(id)
+    },
+
+    /** Both throw what SQLite says. @type {import('./answers.js').Answers} */
+    answers: {
+      keep: (answer, options) => tables.answers.keep(answer, options),
+      find: (key) => tables.answers.find(key)
     },
 
     /** @type {import('./vitals.js').VitalsStore} */
@@ -196,6 +233,7 @@ function copyTables (options, before) {
  */
 function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
   const events = createEvents(db)
+  const search = createEventSearch(db)
   const rollouts = createRollouts(db, { clock })
   const crashes = createCrashGroups(db)
   const highWater = createHighWater(db)
@@ -226,9 +264,11 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
       }
     },
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
-    page: createEventPages(db, { clock }).page,
+    page: createEventPages(search, { clock }).page,
+    counts: createEventCounts(db, search, { clock }),
     sessions: createSessions(db),
     tokens: createTokens(db),
+    answers: createAnswers(db),
     workerLives: createWorkerLives(db),
     vitals: createVitalsStore(db),
     sweep: createRetention(db, { retention, now, clock, sweepCrashes: crashes.sweep }).sweep,

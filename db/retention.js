@@ -19,6 +19,7 @@ export function createRetention (db, { retention, now, clock, sweepCrashes }) {
   const deleteEvents = db.prepare(`
     DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT @rows) AND (at_ms < @before OR id <= @surplus)`)
   const deleteSpans = db.prepare('DELETE FROM spans WHERE span < ?')
+  const deleteSpanCounts = db.prepare('DELETE FROM span_counts WHERE span < ?')
   const deleteRollouts = db.prepare(`
     DELETE FROM rollouts WHERE id IN (SELECT id FROM rollouts ORDER BY id LIMIT @rows) AND at_ms < @before`)
   const deleteSessions = db.prepare(`
@@ -51,7 +52,9 @@ export function createRetention (db, { retention, now, clock, sweepCrashes }) {
           if (count < rows) break
         }
       }
-      deleteSpans.run(Math.floor(Number(oldestEvent.get() ?? 0) / SPAN_SIZE))
+      const oldestSpan = Math.floor(Number(oldestEvent.get() ?? 0) / SPAN_SIZE)
+      deleteSpans.run(oldestSpan)
+      deleteSpanCounts.run(oldestSpan)
       return { deleted, more: false }
     }
   }

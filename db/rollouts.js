@@ -1,8 +1,10 @@
-import { decodeCursor, encodeCursor } from './cursor.js'
+import { checkKept, decodeCursor, encodeCursor } from './cursor.js'
 import { startBudget } from './budget.js'
 
 const CURSOR_KIND = 'r'
 const MAX_LIMIT = 100
+const MAX_COMPARED = 20
+const MAX_SEARCHED = 100
 
 /**
  * The newest state of every rollout, steps included, as it came with the `rollout.*` events.
@@ -15,6 +17,10 @@ export function createRollouts (db, { clock }) {
     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, state = excluded.state, at_ms = excluded.at_ms, body = excluded.body`)
   const unfinished = db.prepare("SELECT body FROM rollouts WHERE state NOT IN ('succeeded', 'failed', 'rolled-back') ORDER BY id").pluck()
   const byId = db.prepare('SELECT body FROM rollouts WHERE id = ?').pluck()
+  const spans = db.prepare(`
+    SELECT json_extract(body, '$.startedAt') AS startedAt, json_extract(body, '$.finishedAt') AS finishedAt
+    FROM (SELECT body FROM rollouts WHERE kind = @kind AND state = 'succeeded' AND id < @before ORDER BY id DESC LIMIT ${MAX_SEARCHED})
+    WHERE (json_array_length(body, '$.steps') = 1) = @isOfOneSlot LIMIT ${MAX_COMPARED}`)
   const below = db.prepare('SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?')
 
   return {
@@ -29,6 +35,14 @@ export function createRollouts (db, { clock }) {
       return body === undefined ? null : JSON.parse(body)
     },
 
+    /**
+     * How long the last ones took that have succeeded.
+     * @param {{ kind: string, before: number, isOfOneSlot: boolean }} which `before`: a rollout's id; `isOfOneSlot`: one slot and all of them do not compare
+     * @returns {number[]} ms, newest first
+     */
+    durations: ({ kind, before, isOfOneSlot }) => /** @type {{ startedAt: string, finishedAt: string }[]} */ (spans.all({ kind, before, isOfOneSlot: Number(isOfOneSlot) }))
+      .map(({ startedAt, finishedAt }) => Date.parse(finishedAt) - Date.parse(startedAt)).filter((ms) => ms >= 0),
+
     /** @returns {Record<string, any>[]} those whose master ended before they did, oldest first; never more than a few */
     unfinished: () => unfinished.all().map((body) => JSON.parse(String(body))),
 
@@ -39,7 +53,9 @@ export function createRollouts (db, { clock }) {
      */
     page ({ limit = 50, cursor } = {}) {
       const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
-      const before = Math.min(decodeCursor(CURSOR_KIND, cursor), Number.MAX_SAFE_INTEGER)
+      const wantedBefore = decodeCursor(CURSOR_KIND, cursor)
+      checkKept(wantedBefore, () => below.get(wantedBefore, 1))
+      const before = Math.min(wantedBefore, Number.MAX_SAFE_INTEGER)
       const budget = startBudget(clock)
       const items = []
       let last = before

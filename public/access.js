@@ -1,4 +1,5 @@
 // Makes and revokes tokens. The secret of a new one is in this answer alone.
+import { BASE } from './base.js'
 import './copy.js'
 import { keepNotice, showKeptNotice, showToast } from './toasts.js'
 
@@ -24,7 +25,7 @@ document.addEventListener('click', async ({ target }) => {
 
 /** @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} null: it was refused, and said */
 async function ask (method, path, body) {
-  const response = await fetch(path, { method, headers: { accept: 'application/json, application/problem+json', ...(body && { 'content-type': 'application/json' }) }, body: body && JSON.stringify(body) })
+  const response = await fetch(BASE + path, { method, headers: { accept: 'application/json, application/problem+json', ...(body && { 'content-type': 'application/json' }) }, body: body && JSON.stringify(body) })
   const answer = await response.json()
   if (response.ok) return answer
   showToast(answer.detail)

@@ -1,61 +1,105 @@
-/**
- * What happened while the vitals were as they were: deploys, and workers that ended without being asked to.
- * @typedef {{ second: number, tone: 'info' | 'ok' | 'bad', text: string }} Mark
- */
-
-const DEPLOYS = 'rollout.started,rollout.succeeded,rollout.failed,rollout.rolled-back'
-const MAX_EVENTS = 200
-const WAIT_MS = 300
+import { BASE } from './base.js'
+import { isLive, liveRange, spanParams } from './chart-range.js'
+import { DEPLOY_TYPES, exitTypes } from './mark-clusters.js'
+import { serverTime } from './ticks.js'
 
 /**
- * Looks again whenever the page's list of recent events changes, which the server keeps up to date.
- * @param {{ recent: Element | null, faults: readonly string[], onChange: (marks: Mark[]) => void }} parts `faults`: causes of exits that nobody asked for
+ * What happened while the vitals were as they were: deploys, and workers that ended without being asked to. They are
+ * counted by the server, so that a storm is as long as it was.
+ * @typedef {import('./mark-clusters.js').Mark} Mark
  */
-export function createMarks ({ recent, faults, onChange }) {
-  let sinceMs = 0
+
+/** A storm tells of itself many times a second. */
+const PAUSE_MS = 3000
+const MAX_PARTS = 50
+
+/**
+ * @param {object} parts
+ * @param {HTMLElement} parts.news  whose `data-event` the server keeps up to date
+ * @param {readonly string[]} parts.faults  causes of exits that nobody asked for
+ * @param {number | null} [parts.slot]  whose exits alone are meant
+ * @param {(marks: Mark[]) => void} parts.onChange  ascending
+ */
+export function createMarks ({ news, faults, slot = null, onChange }) {
+  const exits = exitTypes(faults)
+  /** @type {Record<string, string>[]} */
+  const queries = slot === null ? [{ type: [...exits, ...DEPLOY_TYPES].join() }] : [{ type: exits.join(), slot: String(slot) }, { type: DEPLOY_TYPES.join() }]
+  /** @type {import('./chart-range.js').ChosenRange} */
+  let range = liveRange('')
+  /** @type {any[]} as the API has them */
+  let counts = []
+  /** Since when it has to be looked again. */
+  let staleMs = 0
+  let isStale = false
+  let lookedAt = -Infinity
+  let generation = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
-  if (recent) {
-    new MutationObserver(() => {
-      clearTimeout(timer)
-      timer = setTimeout(look, WAIT_MS)
-    }).observe(recent, { childList: true, subtree: true })
-  }
+  new MutationObserver(hear).observe(news, { attributeFilter: ['data-event'] })
+  document.addEventListener('visibilitychange', lookSoon)
 
   return {
-    /** @param {number} ms since the epoch */
-    since (ms) {
-      sinceMs = ms
-      look()
+    /** @param {import('./chart-range.js').ChosenRange} chosen */
+    show (chosen) {
+      range = chosen
+      counts = []
+      staleMs = isLive(range) ? serverTime() - range.ms : 0
+      lookedAt = -Infinity
+      generation++
+      hear()
     }
+  }
+
+  function hear () {
+    isStale = true
+    lookSoon()
+  }
+
+  function lookSoon () {
+    clearTimeout(timer)
+    if (isStale && !document.hidden) timer = setTimeout(look, Math.max(0, lookedAt + PAUSE_MS - performance.now()))
   }
 
   async function look () {
+    const mine = generation
+    isStale = false
+    lookedAt = performance.now()
     try {
-      const [rollouts, exits] = await Promise.all([read(DEPLOYS), read('worker.exited')])
-      onChange([...rollouts.map(ofRollout), ...exits.filter(({ cause }) => faults.includes(cause)).map(ofExit)].sort((a, b) => a.second - b.second))
+      const parts = await Promise.all(queries.map((query) => read({ ...query, ...(isLive(range) ? { since: new Date(staleMs).toISOString(), step: range.marksStep } : spanParams(range)) })))
+      if (mine !== generation) return
+      const stepMs = parts[0].stepMs
+      counts = [...counts.filter(({ at }) => Date.parse(at) < staleMs), ...parts.flatMap(({ items }) => items)]
+      // Of the step under way there is more to come, and what is written late is of the one before.
+      if (isLive(range)) staleMs = (Math.floor(serverTime() / stepMs) - 1) * stepMs
+      onChange(counts.map(toMark).sort((a, b) => a.firstS - b.firstS))
     } catch {
-      // The master is away: it is looked again when the page changes.
+      // The master is away: once it is back it tells of what has happened.
+      if (mine === generation) hear()
     }
   }
 
-  /** @returns {Promise<any[]>} newest first */
-  async function read (/** @type {string} */ type) {
-    const query = new URLSearchParams({ type, since: new Date(sinceMs).toISOString(), limit: String(MAX_EVENTS) })
-    const response = await fetch(`/api/v1/events?${query}`, { headers: { Accept: 'application/json' } })
-    if (!response.ok) throw new Error(String(response.status))
-    return (await response.json()).items
+  /** @param {Record<string, string>} query @returns {Promise<{ stepMs: number, items: any[] }>} several items may be of the same step */
+  async function read (query) {
+    const items = []
+    /** @type {string | null} */
+    let cursor = null
+    for (let part = 0; part < MAX_PARTS; part++) {
+      const response = await fetch(`${BASE}/api/v1/events/counts?${new URLSearchParams({ ...query, ...(cursor && { cursor }) })}`, { headers: { Accept: 'application/json' } })
+      if (!response.ok) throw new Error(String(response.status))
+      /** @type {any} */
+      const body = await response.json()
+      items.push(...body.items)
+      cursor = body.next
+      if (cursor === null) return { stepMs: body.stepMs, items }
+    }
+    throw new Error('too many events')
   }
 }
 
-/** @param {any} event @returns {Mark} */
-function ofRollout ({ at, type, cause, release, rollout }) {
+/** @param {any} count @returns {Mark} */
+function toMark ({ type, cause, count, firstAt, lastAt, lastId }) {
+  const times = { count, lastId, firstS: Date.parse(firstAt) / 1000, lastS: Date.parse(lastAt) / 1000 }
+  if (type === 'worker.exited') return { lane: 'exits', tone: 'bad', label: cause, ...times }
   const outcome = type.slice('rollout.'.length)
-  const tone = outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad'
-  return { second: Date.parse(at) / 1000, tone, text: `${cause} ${rollout}${release ? ` (${release})` : ''} ${outcome}` }
-}
-
-/** @param {any} event @returns {Mark} */
-function ofExit ({ at, worker, slot, cause }) {
-  return { second: Date.parse(at) / 1000, tone: 'bad', text: `worker ${worker} (slot ${slot}): ${cause}` }
+  return { lane: 'deploys', tone: outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad', label: `${cause} ${outcome.replace('-', ' ')}`, ...times }
 }

@@ -1,13 +1,21 @@
 import UPlot from './uplot.js'
+import { axisTexts } from './chart-clock.js'
 
 /**
  * One chart in the page's colours.
- * @typedef {import('./chart-marks.js').Mark} Mark
+ * @typedef {import('./mark-clusters.js').Cluster} Cluster
  * @typedef {{ column: string, label: string, tone: string, isFilled?: boolean }} Line
  */
 
-const HEIGHT = 132
+const HEIGHT = 92
 const SYNC = UPlot.sync('vitals')
+const MIN_DRAG_PX = 8
+const NOWHERE = { left: -10, top: -10 }
+/** Above the lines is room for how many there were. */
+const LANE_PX = 15
+const CAP_PX = 4
+const COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
+const REACH_PX = 6
 
 /**
  * @param {object} parts
@@ -15,19 +23,24 @@ const SYNC = UPlot.sync('vitals')
  * @param {readonly Line[]} parts.lines
  * @param {(value: number | null | undefined) => string} parts.format of a value with its unit
  * @param {number[]} [parts.increments] between lines of the grid; default: round decimal numbers
- * @param {(index: number | null) => void} parts.onPoint where the pointer is; null: nowhere
+ * @param {() => string | undefined} parts.timeZone
+ * @param {(index: number | null, second: number) => string} parts.onPoint where the pointer is, null: nowhere; says what is there
+ * @param {(fromS: number, toS: number) => void} parts.onSelect a part of the time was marked by dragging
+ * @param {(cluster: Cluster) => void} parts.onOpen
  */
-export function createChart ({ place, lines, format, increments, onPoint }) {
-  /** @type {Mark[]} */
-  let marks = []
+export function createChart ({ place, lines, format, increments, timeZone, onPoint, onSelect, onOpen }) {
+  /** @type {readonly Cluster[]} */
+  let clusters = []
   /** @type {UPlot.AlignedData} */
   let data = [[], ...lines.map(() => [])]
   let scale = { min: 0, max: 1 }
+  const flag = document.createElement('div')
+  flag.className = 'chart-flag'
   let plot = draw()
   new ResizeObserver(() => plot.setSize(size())).observe(place)
 
   return {
-    /** @param {import('./vitals-feed.js').Vitals} vitals @param {{ fromS: number, toS: number }} range */
+    /** @param {import('./vitals-series.js').Vitals} vitals @param {{ fromS: number, toS: number }} range */
     show (vitals, { fromS, toS }) {
       data = /** @type {any} */ ([vitals.time, ...lines.map(({ column }) => vitals[column])])
       scale = { min: fromS, max: toS }
@@ -35,13 +48,28 @@ export function createChart ({ place, lines, format, increments, onPoint }) {
       plot.setScale('x', scale)
     },
 
-    /** @param {Mark[]} all ascending */
+    /** @param {readonly Cluster[]} all */
     mark (all) {
-      marks = all
+      clusters = all
       plot.redraw(false)
     },
 
-    /** The colours have changed. */
+    /** Here and on the other charts. @param {number | null} second */
+    point (second) {
+      // The third argument, which its types do not know: so that the others hear of it.
+      /** @type {any} */ (plot).setCursor(second === null ? NOWHERE : { left: plot.valToPos(second, 'x'), top: 0 }, true, true)
+    },
+
+    /** Where no pointer is, the newest is meant. */
+    rest: () => { if (Number(plot.cursor.left) < 0) follow(plot) },
+
+    /** How much time takes a pixel. */
+    get secondsPerPx () { return (scale.max - scale.min) / Math.max(1, plot.over.clientWidth) },
+
+    /** @param {number} second */
+    at: (second) => hit(second),
+
+    /** The colours have changed, or the time zone. */
     redraw () {
       plot.destroy()
       plot = draw()
@@ -50,22 +78,30 @@ export function createChart ({ place, lines, format, increments, onPoint }) {
 
   function draw () {
     const colour = colours(place)
+    const zone = timeZone()
     const axis = { stroke: colour('--text-faint'), font: `11px ${colour('--sans')}`, grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
-    return new UPlot({
+    const made = new UPlot({
       ...size(),
       legend: { show: false },
-      cursor: { sync: { key: SYNC.key }, drag: { x: false, y: false }, points: { size: 6 }, y: false },
-      padding: [8, 4, 0, 0],
+      cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX }, bind: { dblclick: () => null }, points: { size: 6 }, y: false },
+      padding: [LANE_PX, 4, 0, 0],
       scales: { x: { time: true, ...scale }, y: { range: (_plot, _min, max) => [0, Number.isFinite(max) && max > 0 ? max * 1.15 : 1] } },
+      ...(zone && { tzDate: (second) => UPlot.tzDate(new Date(second * 1000), zone) }),
       axes: [
-        { ...axis, grid: { show: false }, size: 24, space: 70, values: (_plot, seconds) => seconds.map(toClock) },
-        { ...axis, size: 58, space: 34, ...(increments && { incrs: increments }), values: (_plot, values) => values.map((value) => value === null ? '' : format(value)) }
+        { ...axis, grid: { show: false }, size: 24, space: 70, values: (_plot, seconds, _axis, _space, stepS) => axisTexts(seconds, stepS, { timeZone: zone }) },
+        { ...axis, size: 58, space: 24, ...(increments && { incrs: increments }), values: (_plot, values) => values.map((value) => value === null ? '' : format(value)) }
       ],
       series: [{}, ...lines.map(({ tone, isFilled }) => ({
-        stroke: colour(tone), width: 1.5, spanGaps: false, points: { show: false }, ...(isFilled && { fill: `color-mix(in srgb, ${colour(tone)} 12%, transparent)` })
+        stroke: colour(tone), width: 1.5, spanGaps: false, points: { show: true, size: 3, fill: colour(tone), filter: alone }, ...(isFilled && { fill: `color-mix(in srgb, ${colour(tone)} 12%, transparent)` })
       }))],
-      hooks: { drawAxes: [drawMarks], setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] }
+      hooks: { drawAxes: [drawMarks], setCursor: [follow], setSelect: [select] }
     }, data, place)
+    made.over.append(flag)
+    made.over.addEventListener('click', () => {
+      const [cluster] = hit(made.posToVal(Number(made.cursor.left), 'x'))
+      if (cluster) onOpen(cluster)
+    })
+    return made
   }
 
   function size () {
@@ -73,22 +109,86 @@ export function createChart ({ place, lines, format, increments, onPoint }) {
   }
 
   /** @param {UPlot} u */
+  function follow ({ cursor, over, posToVal }) {
+    const left = cursor.left ?? -1
+    const isSomewhere = left >= 0 && typeof cursor.idx === 'number'
+    const second = isSomewhere ? posToVal(left, 'x') : 0
+    flag.textContent = onPoint(isSomewhere ? Number(cursor.idx) : null, second)
+    flag.hidden = !isSomewhere
+    if (!isSomewhere) return
+    flag.style.left = `${Math.min(Math.max(0, left - flag.offsetWidth / 2), Math.max(0, over.clientWidth - flag.offsetWidth))}px`
+    over.style.cursor = hit(second).length > 0 ? 'pointer' : ''
+  }
+
+  /** @param {UPlot} u */
+  function select (u) {
+    const { left, width } = u.select
+    const isOurs = Boolean(u.cursor.event)
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    // The other charts hear of it too.
+    if (isOurs && width >= MIN_DRAG_PX) onSelect(u.posToVal(left, 'x'), u.posToVal(left + width, 'x'))
+  }
+
+  /** @param {number} second @returns {Cluster[]} what happened there */
+  function hit (second) {
+    const reachS = REACH_PX * (scale.max - scale.min) / Math.max(1, plot.over.clientWidth)
+    return clusters.filter(({ firstS, lastS }) => second >= firstS - reachS && second <= lastS + reachS)
+  }
+
+  /** @param {UPlot} u */
   function drawMarks ({ ctx, bbox, scales, valToPos }) {
     const colour = colours(place)
+    const px = devicePixelRatio
     ctx.save()
-    ctx.lineWidth = devicePixelRatio
-    ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio])
-    for (const { second, tone } of marks) {
-      if (second < Number(scales.x.min) || second > Number(scales.x.max)) continue
-      const x = Math.round(valToPos(second, 'x', true)) + 0.5
-      ctx.strokeStyle = colour(`--${tone}`)
-      ctx.beginPath()
-      ctx.moveTo(x, bbox.top)
-      ctx.lineTo(x, bbox.top + bbox.height)
-      ctx.stroke()
+    ctx.beginPath()
+    ctx.rect(bbox.left - px, 0, bbox.width + px, bbox.top + bbox.height)
+    ctx.clip()
+    ctx.lineWidth = px
+    ctx.font = `600 ${10 * px}px ${colour('--sans')}`
+    ctx.textAlign = 'center'
+    ctx.textBaseline = 'bottom'
+    let written = -Infinity
+    for (const { lane, tone, firstS, lastS, count, spans } of clusters) {
+      if (lastS < Number(scales.x.min) || firstS > Number(scales.x.max)) continue
+      const at = (/** @type {number} */ second) => Math.round(valToPos(second, 'x', true))
+      const [left, right] = [at(firstS), at(lastS)]
+      ctx.strokeStyle = ctx.fillStyle = colour(`--${tone}`)
+      ctx.setLineDash([3 * px, 3 * px])
+      for (const x of lane === 'deploys' ? new Set([left, right]) : [left]) line(ctx, x + 0.5, bbox)
+      if (lane === 'deploys') continue
+      for (const span of spans) bar(ctx, { left: at(span.firstS), right: at(span.lastS), px }, bbox)
+      const text = COUNT.format(count)
+      const width = ctx.measureText(text).width
+      const middle = Math.min((left + right) / 2, bbox.left + bbox.width - width / 2)
+      if (count === 1 || middle - width / 2 < written) continue
+      ctx.fillText(text, middle, bbox.top - CAP_PX * px)
+      written = middle + width / 2 + 2 * px
     }
     ctx.restore()
   }
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {number} x @param {UPlot.BBox} box */
+function line (ctx, x, { top, height }) {
+  ctx.beginPath()
+  ctx.moveTo(x, top)
+  ctx.lineTo(x, top + height)
+  ctx.stroke()
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {{ left: number, right: number, px: number }} span @param {UPlot.BBox} box */
+function bar (ctx, { left, right, px }, { top, height }) {
+  ctx.fillRect(left - px, top - CAP_PX * px, right - left + 3 * px, CAP_PX * px)
+  ctx.globalAlpha = 0.1
+  ctx.fillRect(left, top, right - left, height)
+  ctx.globalAlpha = 1
+}
+
+/** Of what was measured between two gaps there is no line. @param {UPlot} u @param {number} index */
+function alone ({ data }, index) {
+  const values = data[index]
+  const isNothing = (/** @type {number} */ at) => values[at] === null || values[at] === undefined
+  return /** @type {number[]} */ ([...values.keys()]).filter((at) => !isNothing(at) && isNothing(at - 1) && isNothing(at + 1))
 }
 
 /**
@@ -106,11 +206,4 @@ function colours (place) {
     probe.remove()
     return color
   }
-}
-
-/** @param {number} second */
-function toClock (second) {
-  const date = new Date(second * 1000)
-  const clock = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
-  return clock === '00:00' ? date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' }) : clock
 }

@@ -1,78 +1,246 @@
+import { BASE } from './base.js'
 import { createChart } from './chart.js'
+import { momentText, spanText } from './chart-clock.js'
+import { CHART_COLUMNS } from './chart-columns.js'
 import { createMarks } from './chart-marks.js'
+import { fixedRange, isLive, liveRange, readRange, spanParams, writeRange } from './chart-range.js'
 import { formatBytes, formatLatency, formatPercent, formatRate } from './format.js'
-import { createFeed, RANGES } from './vitals-feed.js'
+import { clustersOf, clusterText, DEPLOY_TYPES, exitTypes } from './mark-clusters.js'
+import { drawSparks } from './sparks.js'
+import { serverTime } from './ticks.js'
+import { timeZone } from './times.js'
+import { createFeed } from './vitals-feed.js'
+import { newestOf } from './vitals-series.js'
 
-/** The charts of the overview: how the cluster felt, and what happened meanwhile. */
+/** How the cluster felt, or one of its slots, and what happened meanwhile. */
 
 /** @typedef {{ id: string, format: (value: number | null | undefined) => string, lines: import('./chart.js').Line[], increments?: number[] }} Chart */
+/** @typedef {import('./mark-clusters.js').Cluster} Cluster */
+/** @typedef {Chart & { figure: HTMLElement, place: HTMLElement, plot: ReturnType<typeof createChart> }} DrawnChart */
 
 const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 10_240, 51_200, 102_400].map((megabytes) => megabytes * 1024 ** 2)
+/** Marks that are nearer to each other are one with a count, which needs the room. */
+const CLUSTER_PX = 26
+/** What a key moves by, as a part of the range. */
+const STRIDES = Object.freeze(/** @type {Record<string, number>} */ ({ ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 }))
+const ZOOMS = Object.freeze(/** @type {Record<string, number>} */ ({ '+': 0.5, '=': 0.5, '-': 2 }))
 
 /** @type {readonly Chart[]} */
 const CHARTS = [
-  { id: 'requests', format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`, lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xx', label: '5xx', tone: '--bad' }] },
+  { id: 'requests', format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`, lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xxPerSecond', label: '5xx', tone: '--bad' }] },
   { id: 'latency', format: formatLatency, lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain', isFilled: true }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }] },
-  { id: 'cpu', format: formatPercent, lines: [{ column: 'cpuPercent', label: 'all workers', tone: '--info', isFilled: true }] },
-  { id: 'memory', format: formatBytes, increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: 'all workers', tone: '--info', isFilled: true }] },
-  { id: 'loop', format: formatLatency, lines: [{ column: 'loopDelayP99Ms', label: 'worst p99', tone: '--warn', isFilled: true }] }
+  { id: 'cpu', format: formatPercent, lines: [{ column: 'cpuPercent', label: '', tone: '--info', isFilled: true }] },
+  { id: 'memory', format: formatBytes, increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: '', tone: '--info', isFilled: true }] },
+  { id: 'loop', format: formatLatency, lines: [{ column: 'loopDelayP99Ms', label: '', tone: '--warn', isFilled: true }] }
 ]
 
-const section = /** @type {HTMLElement} */ (document.getElementById('charts'))
-const list = /** @type {HTMLElement} */ (document.getElementById('charts-marks'))
-const choice = /** @type {HTMLSelectElement} */ (document.getElementById('charts-range'))
+const section = byId('charts')
+const list = byId('charts-marks')
+const choice = /** @type {HTMLSelectElement} */ (byId('charts-range'))
+const slot = section.dataset.slot === undefined ? null : Number(section.dataset.slot)
+const faults = String(section.dataset.faults).split(' ')
+
+let chosen = readRange(new URLSearchParams(location.search), serverTime())
 /** @type {import('./vitals-feed.js').Vitals | null} */
 let vitals = null
+/** @type {import('./vitals-feed.js').Range} */
+let shown = { fromS: 0, toS: 1, stepS: 1 }
+/** @type {import('./mark-clusters.js').Mark[]} */
+let marks = []
+/** What a key has chosen: it stays where it is while time goes on. @type {number | null} */
+let moment = null
+let listed = ''
 
 const charts = CHARTS.map((chart) => {
-  const figure = /** @type {HTMLElement} */ (document.getElementById(`chart-${chart.id}`))
+  const figure = byId(`chart-${chart.id}`)
   const place = /** @type {HTMLElement} */ (figure.querySelector('.chart-place'))
-  const plot = createChart({ place, lines: chart.lines, format: chart.format, increments: chart.increments, onPoint: (index) => read(chart, figure, index) })
-  return { ...chart, figure, plot }
+  const plot = createChart({ place, lines: chart.lines, format: chart.format, increments: chart.increments, timeZone, onPoint: (index, second) => read(chart, figure, index, second), onSelect: zoom, onOpen: open })
+  const known = { ...chart, figure, place, plot }
+  place.addEventListener('keydown', (event) => press(event, known))
+  place.addEventListener('focus', () => describe(known))
+  place.addEventListener('blur', () => point(known, null))
+  return known
 })
-const feed = createFeed({ columns: CHARTS.flatMap(({ lines }) => lines.map(({ column }) => column)), onChange: show })
-const marks = createMarks({ recent: document.getElementById('recent'), faults: String(section.dataset.faults).split(' '), onChange: mark })
+const [reference] = charts
+const feed = createFeed({ slot, columns: CHART_COLUMNS, onChange: show })
+const events = createMarks({ slot, news: byId('chart-news'), faults, onChange: mark })
 
-choose()
-choice.addEventListener('change', choose)
+follow()
+choice.addEventListener('change', () => go(liveRange(choice.value)))
+byId('charts-live').addEventListener('click', () => {
+  go(liveRange(''))
+  choice.focus()
+})
+document.addEventListener('clusterdeck:preference', redraw)
 new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ['data-theme'] })
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw)
+for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) matchMedia(query).addEventListener('change', redraw)
 
-function choose () {
-  feed.show(choice.value)
-  marks.since(Date.now() - RANGES[choice.value].ms)
+/** @param {import('./chart-range.js').ChosenRange} range */
+function go (range) {
+  chosen = range
+  const params = String(writeRange(new URLSearchParams(location.search), range))
+  history.replaceState(history.state, '', `${location.pathname}${params && `?${params}`}${location.hash}`)
+  document.dispatchEvent(new Event('clusterdeck:address'))
+  follow()
 }
 
-/** @param {import('./vitals-feed.js').Vitals} newest @param {{ fromS: number, toS: number }} range */
+function follow () {
+  moment = null
+  feed.show(chosen)
+  events.show(chosen)
+  choice.value = isLive(chosen) ? chosen.name : 'part'
+  byId('charts-part').hidden = isLive(chosen)
+  if (isLive(chosen)) return
+  byId('charts-span').textContent = spanText(chosen.sinceMs / 1000, chosen.untilMs / 1000, here())
+  for (const page of ['history', 'logs']) byId(`charts-${page}`).setAttribute('href', urlOf(page, spanParams(chosen)))
+}
+
+/** @param {number} fromS @param {number} toS */
+function zoom (fromS, toS) {
+  go(fixedRange(fromS * 1000, toS * 1000, serverTime()))
+}
+
+/** @param {import('./vitals-feed.js').Vitals} newest @param {import('./vitals-feed.js').Range} range */
 function show (newest, range) {
   vitals = newest
-  section.dataset.state = newest.time.length === 0 ? 'empty' : 'shown'
+  shown = range
+  section.dataset.state = CHARTS.some(({ lines: [{ column }] }) => newest[column].some((value) => value !== null)) ? 'shown' : 'empty'
   for (const { plot } of charts) plot.show(newest, range)
-  for (const chart of charts) read(chart, chart.figure, null)
+  drawSparks(newest, range)
+  for (const { plot } of charts) plot.rest()
+  if (moment !== null) reference.plot.point(moment)
+  cluster()
+}
+
+/** @param {import('./mark-clusters.js').Mark[]} all */
+function mark (all) {
+  marks = all
+  cluster()
+}
+
+function cluster () {
+  const inside = marks.filter(({ firstS, lastS }) => lastS >= shown.fromS && firstS <= shown.toS)
+  const clusters = clustersOf(inside, Math.max(1, Math.round(CLUSTER_PX * reference.plot.secondsPerPx)))
+  for (const { plot } of charts) plot.mark(clusters)
+  tell(clusters.toSorted((a, b) => b.lastS - a.lastS))
+}
+
+/** The same for who cannot see or point: newest first. @param {Cluster[]} clusters */
+function tell (clusters) {
+  const said = JSON.stringify(clusters.map(clusterUrl))
+  if (said === listed) return
+  listed = said
+  const focused = list.contains(document.activeElement) ? document.activeElement?.getAttribute('data-key') : null
+  list.replaceChildren(...clusters.map((each) => {
+    const link = document.createElement('a')
+    link.href = clusterUrl(each)
+    link.dataset.key = `${each.lane} ${each.firstS}`
+    const when = document.createElement('span')
+    when.className = 'fine'
+    when.textContent = spanText(each.firstS, each.lastS, here())
+    link.append(when, ` ${clusterText(each)}`)
+    const item = document.createElement('li')
+    item.className = `tone-${each.tone} is-${each.lane}`
+    item.append(link)
+    return item
+  }))
+  const again = focused && list.querySelector(`[data-key="${CSS.escape(focused)}"]`)
+  if (again instanceof HTMLElement) again.focus({ preventScroll: true })
 }
 
 function redraw () {
   for (const { plot } of charts) plot.redraw()
+  listed = ''
+  cluster()
 }
 
-/** The value at the pointer, or the newest: for the eye and for who cannot see the line. @param {Chart} chart @param {HTMLElement} figure @param {number | null} index */
-function read ({ lines, format }, figure, index) {
+/** The values at the pointer, or the newest. @param {Chart} chart @param {HTMLElement} figure @param {number | null} index @param {number} second @returns {string} when that is, and what happened then */
+function read ({ lines, format }, figure, index, second) {
   for (const { column } of lines) {
-    const values = vitals?.[column] ?? []
-    const value = index === null ? values.findLast((one) => one !== null) : values[index]
     const place = figure.querySelector(`[data-column="${column}"]`)
-    const text = format(value)
+    const text = format(valueAt(column, index))
     if (place && place.textContent !== text) place.textContent = text
   }
+  if (index === null) return ''
+  const happened = figure.querySelector('.chart-place:is(:hover, :focus)') ? reference.plot.at(second).map(clusterText) : []
+  return [momentText(measuredAt(index, second), { stepS: shown.stepS, ...here() }), ...happened].join('\n')
 }
 
-/** @param {import('./chart-marks.js').Mark[]} all */
-function mark (all) {
-  for (const { plot } of charts) plot.mark(all)
-  list.replaceChildren(...all.slice(-20).reverse().map(({ second, tone, text }) => {
-    const item = document.createElement('li')
-    item.className = `tone-${tone}`
-    item.textContent = `${new Date(second * 1000).toLocaleTimeString('en-GB')} ${text}`
-    return item
-  }))
+/** @param {string} column @param {number | null} index */
+function valueAt (column, index) {
+  if (!vitals) return null
+  return index === null ? newestOf(vitals, column, shown) : vitals[column][index]
+}
+
+/** Where nothing was measured, the moment that is pointed at. @param {number} index @param {number} second */
+function measuredAt (index, second) {
+  const isKnown = CHARTS.some(({ lines }) => lines.some(({ column }) => valueAt(column, index) !== null))
+  return isKnown && vitals ? vitals.time[index] : second
+}
+
+/** @param {KeyboardEvent} event @param {DrawnChart} chart */
+function press (event, chart) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return
+  const { fromS, toS, stepS } = shown
+  const from = moment ?? toS
+  if (event.key in STRIDES) {
+    const stride = STRIDES[event.key]
+    const by = event.shiftKey ? Math.sign(stride) * stepS : Math.sign(stride) * Math.max(stepS, Math.abs(stride) * (toS - fromS))
+    point(chart, Math.min(toS, Math.max(fromS, from + by)))
+  } else if (event.key in ZOOMS) {
+    const half = (toS - fromS) * ZOOMS[event.key] / 2
+    zoom(from - half, from + half)
+  } else if (event.key === 'Escape' && moment !== null) {
+    point(chart, null)
+  } else if (event.key === 'Escape' && !isLive(chosen)) {
+    go(liveRange(''))
+  } else if (event.key === 'Enter' && moment !== null && chart.plot.at(moment).length > 0) {
+    open(chart.plot.at(moment)[0])
+  } else {
+    return
+  }
+  event.preventDefault()
+}
+
+/** @param {DrawnChart} chart @param {number | null} second */
+function point (chart, second) {
+  if (second === null && moment === null) return
+  moment = second
+  chart.plot.point(second)
+  describe(chart)
+}
+
+/** For who hears the charts. @param {DrawnChart} chart */
+function describe ({ place, figure, plot }) {
+  const values = Array.from(figure.querySelectorAll('.chart-value'), (value) => String(value.textContent).trim().replace(/\s+/g, ' '))
+  const at = moment === null ? ['now'] : [momentText(moment, { stepS: shown.stepS, ...here() }), ...plot.at(moment).map(clusterText)]
+  const part = moment === null ? 1 : (moment - shown.fromS) / (shown.toS - shown.fromS)
+  place.setAttribute('aria-valuenow', String(Math.round(part * 100)))
+  place.setAttribute('aria-valuetext', [...at, ...values].join(', '))
+}
+
+/** @param {Cluster} cluster */
+function open (cluster) {
+  location.assign(clusterUrl(cluster))
+}
+
+/** @param {Cluster} cluster @returns {string} where exactly these events are */
+function clusterUrl ({ lane, count, firstS, lastS, lastId }) {
+  if (count === 1) return `${BASE}/history/${lastId}`
+  const type = (lane === 'exits' ? exitTypes(faults) : DEPLOY_TYPES).join()
+  return urlOf('history', { type, ...spanParams({ sinceMs: firstS * 1000, untilMs: lastS * 1000 + 1 }) }, lane === 'exits')
+}
+
+/** @param {string} page @param {Record<string, string>} filters @param {boolean} [isOfSlot] */
+function urlOf (page, filters, isOfSlot = true) {
+  return `${BASE}/${page}?${new URLSearchParams({ ...filters, ...(slot !== null && isOfSlot && { slot: String(slot) }) })}`
+}
+
+function here () {
+  return { nowS: serverTime() / 1000, timeZone: timeZone() }
+}
+
+/** @param {string} id */
+function byId (id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id))
 }

@@ -1,21 +1,30 @@
+import { dialogOf } from './more-dialogs.js'
+import { showPreferences } from './preferences.js'
 import { showToast } from './toasts.js'
 
 /**
  * Confirmations. Forms live in native dialogs, so focus, Escape and the return of focus are the browser's business.
  *
  *     <button data-dialog="dialog-scale" data-fill-workers="4" data-subject="…"> opens, fills the field `workers`
+ *     <div data-load-here></div><template>…</template>                           shows that until what the opener asks for by htmx has come
  *     <button data-close>                                                        closes the dialog around it
  */
 export function startDialogs () {
   document.addEventListener('click', ({ target }) => {
     if (!(target instanceof Element)) return
     const opener = /** @type {HTMLElement | null} */ (target.closest('[data-dialog]'))
-    if (opener) open(opener)
+    if (opener) openFor(opener)
     if (target.closest('[data-close]')) target.closest('dialog')?.close()
   })
   document.addEventListener('htmx:after:request', (event) => {
     const { sourceElement, response } = contextOf(event)
-    if (response && response.status < 400) closeAround(sourceElement)
+    if (!response || response.status >= 400) return
+    closeAround(sourceElement)
+    if (sourceElement.matches('form[data-reset]')) /** @type {HTMLFormElement} */ (sourceElement).reset()
+  })
+  document.addEventListener('htmx:after:swap', () => {
+    const dialog = document.querySelector('dialog[open]')
+    if (dialog) help(dialog)
   })
   document.addEventListener('htmx:response:error', (event) => showToast(problemOf(contextOf(event))))
   document.addEventListener('htmx:error', (event) => {
@@ -24,19 +33,41 @@ export function startDialogs () {
 }
 
 /** Refused buttons stay focusable, so that the reason can be read; here it is said. */
-function open (/** @type {HTMLElement} */ opener) {
-  if (opener.getAttribute('aria-disabled') === 'true') {
-    const reason = document.getElementById(opener.getAttribute('aria-describedby') ?? '')
-    return showToast(reason?.textContent ?? 'This is not possible now.')
-  }
-  const dialog = /** @type {HTMLDialogElement} */ (document.getElementById(opener.dataset.dialog ?? ''))
+function openFor (/** @type {HTMLElement} */ opener) {
+  if (opener.getAttribute('aria-disabled') !== 'true') return openDialog(opener.dataset.dialog ?? '', opener)
+  const reason = document.getElementById(opener.getAttribute('aria-describedby') ?? '')
+  showToast(reason?.textContent ?? 'This is not possible now.')
+}
+
+/** @param {string} id @param {HTMLElement} [opener] what it says of the dialog is filled in */
+export async function openDialog (id, opener) {
+  const dialog = await dialogOf(id).catch(() => null)
+  if (!dialog) return showToast('The master did not answer. Nothing was changed.')
+  if (dialog.open) return
   dialog.querySelector('form')?.reset()
-  for (const input of dialog.querySelectorAll('input')) {
-    const value = opener.getAttribute(`data-fill-${input.name}`)
-    if (value !== null) input.value = value
+  if (opener) fill(dialog, opener)
+  showPreferences(dialog)
+  const template = dialog.querySelector('template')
+  // What it asked for last time may be about something else.
+  if (template) dialog.querySelector('[data-load-here]')?.replaceChildren(template.content.cloneNode(true))
+  help(dialog)
+  dialog.showModal()
+}
+
+/** @param {HTMLDialogElement} dialog @param {HTMLElement} opener */
+function fill (dialog, opener) {
+  for (const input of dialog.querySelectorAll('input, output')) {
+    const field = /** @type {HTMLInputElement | HTMLOutputElement} */ (input)
+    const value = opener.getAttribute(`data-fill-${field.name}`)
+    if (value !== null) field.value = value
   }
   for (const place of dialog.querySelectorAll('[data-subject-here]')) place.textContent = opener.dataset.subject ?? ''
-  dialog.showModal()
+}
+
+/** What goes on in a dialog beside its form is loaded with the first that has it. */
+async function help (/** @type {Element} */ dialog) {
+  if (dialog.querySelector('[data-calls]')) (await import('./commands.js')).showCommands(dialog)
+  if (dialog.matches('[data-notifications]')) document.dispatchEvent(new Event('clusterdeck:notifications'))
 }
 
 function closeAround (/** @type {Element} */ element) {

@@ -1,45 +1,73 @@
+import { BASE } from './base.js'
 import { startDialogs } from './dialogs.js'
+import { completed, keepFocus, showFigures } from './fragments.js'
+import { choicesOf } from './preferences.js'
+import { startShortcuts } from './shortcuts.js'
 import { keepNotice, showKeptNotice, showToast } from './toasts.js'
-import { localise, setServerTime, startTicking, tick } from './ticks.js'
+import { localise, serverTime, setServerTime, startTicking, tick } from './ticks.js'
+import { startTimes } from './times.js'
+import { showTrouble } from './trouble.js'
 
 /**
  * Keeps the page as it is on the server: fragments come over socket.io and are morphed in by id.
- * @typedef {{ id: string, html: string }} Fragment
+ * @typedef {{ id: string, html: string, hash: string }} Fragment
+ * @typedef {{ now: number, url: string, fragments: Fragment[], figures: Record<string, string>, vitals?: import('./vitals-feed.js').Pushed }} Update
  */
 
 const { htmx, io } = /** @type {any} */ (window)
 const offline = /** @type {HTMLElement} */ (document.getElementById('offline'))
+/** What asks the master for something, here or in a dialog that is open. */
+const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], dialog [hx-post] [type=submit]'
+/** At once. */
+const MAX_FLASHES = 12
 const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
 
+startTimes()
 startTicking()
 startDialogs()
+startShortcuts()
+showTrouble(false)
 showKeptNotice()
 
-const socket = io({ transports: ['websocket', 'polling'], tryAllTransports: true, reconnectionDelay: 300, reconnectionDelayMax: 2000 })
+const socket = io({ path: `${BASE}/socket.io/`, transports: ['websocket', 'polling'], tryAllTransports: true, reconnectionDelay: 300, reconnectionDelayMax: 2000 })
+/** When the master was heard last, by its own clock. */
+let heardAt = serverTime()
 socket.on('connect', watch)
+socket.io.on('ping', hear)
 socket.on('fragments', show)
 socket.on('signed-out', toSignIn)
 // Who signs out here is led on by the form.
-document.querySelector('form[action="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
+document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
 socket.on('disconnect', () => setLive(false))
 socket.on('connect_error', async () => {
   setLive(false)
   if (await isSignedOut()) toSignIn()
 })
+if (choicesOf('notify').length > 0) notify()
+document.addEventListener('clusterdeck:notifications', notify)
 // The filters of the history change the address without a new page.
 document.addEventListener('htmx:after:swap', () => {
   tick()
   localise()
-  if (location.href !== watched) watch()
+  if (location.href === watched) return
+  shown = {}
+  watch()
 })
+document.addEventListener('visibilitychange', () => { if (socket.connected) watch() })
+
+// So does the range of the charts.
+document.addEventListener('clusterdeck:address', () => { if (location.href !== watched) watch() })
 
 /** @type {string | undefined} the address that the server knows of */
 let watched
 
-/** After a connection was lost, too: the server answers with everything on this page that may have changed. */
+/** Of each part of this page what the server knows it by. @type {Record<string, string>} */
+let shown = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('toasts')).dataset.shown ?? '{}')
+
+/** After a connection was lost, too: the server answers with everything on this page that has changed. */
 function watch () {
   watched = location.href
-  socket.emit('watch', here(), (/** @type {{ version: string, software: string }} */ { version, software }) => {
+  socket.emit('watch', looked(), shown, (/** @type {{ version: string, software: string }} */ { version, software }) => {
     setLive(true)
     const { assets, software: known } = document.documentElement.dataset
     const notice = software === known ? null : `The master was upgraded to ${software}.`
@@ -50,9 +78,34 @@ function watch () {
   })
 }
 
+/** Whoever wants no notifications gets nothing for them. */
+async function notify () {
+  const { startNotifications } = await import('./notifications.js')
+  startNotifications(socket)
+}
+
+function hear () {
+  heardAt = serverTime()
+}
+
 function setLive (/** @type {boolean} */ isLive) {
+  if (isLive) hear()
+  else if (offline.hidden) sayLost()
+  for (const element of document.querySelectorAll(ORDERS)) element.toggleAttribute('inert', !isLive)
   offline.hidden = isLive
   document.documentElement.dataset.live = isLive ? 'on' : 'off'
+  showTrouble(!isLive)
+}
+
+function sayLost () {
+  const since = /** @type {HTMLTimeElement} */ (document.getElementById('offline-since'))
+  since.dateTime = new Date(heardAt).toISOString()
+  localise(offline)
+}
+
+/** Nobody looks at a hidden page but for its title and its icon, which the server sends with an address that is no page, too. */
+function looked () {
+  return document.hidden ? '/hidden' : here()
 }
 
 /** What the server calls this page. */
@@ -60,37 +113,51 @@ function here () {
   return location.pathname + location.search
 }
 
-/** @param {{ now: number, url: string, fragments: Fragment[] }} update */
-function show ({ now, url, fragments }) {
+/** @param {Update} update */
+function show ({ now, url, fragments, figures, vitals }) {
   setServerTime(now)
+  hear()
   // It was sent before the filters of this page had changed.
-  if (url !== here()) return
-  for (const { id, html } of fragments) {
-    const target = document.getElementById(id)
-    if (!target) continue
-    const known = new Set(Array.from(target.querySelectorAll('[data-flash]'), (element) => element.id))
-    htmx.swap({ text: html, target, swap: 'outerMorph' })
-    for (const element of document.querySelectorAll(`#${id} [data-flash]`)) {
-      if (!known.has(element.id)) flash(element)
-    }
-  }
+  if (url !== looked()) return
+  for (const fragment of fragments) showFragment(fragment)
+  showFigures(figures)
+  if (vitals) document.dispatchEvent(new CustomEvent('vitals', { detail: vitals }))
+  if (fragments.length === 0) return
   tick()
   localise()
+  showTrouble(false)
 }
 
-/** Draws the eye to what is new. */
-function flash (/** @type {Element} */ element) {
-  if (hasCalmMotion.matches) return
+function showFragment (/** @type {Fragment} */ { id, html, hash }) {
+  const target = document.getElementById(id)
+  if (!target) return
+  const text = completed(html)
+  // This page is not what the server takes it for: it sends all of that part.
+  if (text === null) {
+    delete shown[id]
+    return watch()
+  }
+  const known = new Set(Array.from(target.querySelectorAll('[data-flash]'), (element) => element.id))
+  const restoreFocus = keepFocus(target)
+  htmx.swap({ text, target, swap: 'outerMorph' })
+  restoreFocus()
+  shown[id] = hash
+  flash(Array.from(document.querySelectorAll(`#${id} [data-flash]`)).filter((element) => !known.has(element.id)))
+}
+
+/** Draws the eye to what is new; where much is, it has nowhere to go. */
+function flash (/** @type {Element[]} */ elements) {
+  if (hasCalmMotion.matches || elements.length > MAX_FLASHES) return
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--flash')
-  element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600, easing: 'ease-out' })
+  for (const element of elements) element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600, easing: 'ease-out' })
 }
 
 /** A refused WebSocket does not say why, so ask. */
 async function isSignedOut () {
-  const response = await fetch('/api/v1/status', { method: 'HEAD' }).catch(() => null)
+  const response = await fetch(`${BASE}/api/v1/status`, { method: 'HEAD' }).catch(() => null)
   return response?.status === 401
 }
 
 function toSignIn () {
-  location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`)
+  location.assign(`${BASE}/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`)
 }

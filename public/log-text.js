@@ -1,28 +1,57 @@
 /**
  * How lines of the workers' output are shown. They are the app's, and anybody's who makes it log something, so nothing
- * in them is obeyed. Used by the server for the first paint and by the browser for what comes, so that both agree.
+ * in them is obeyed but colours, which become classes. Used by the server for the first paint and by the browser for
+ * what comes, so that both agree.
+ * @typedef {{ text: string, style: string }} Part `style`: class names, empty for plain text
+ * @typedef {{ text: string, parts: Part[], tone: string, cutChars: number }} ShownLine
+ *   `text`: that of all parts; `tone`: class name of its level, empty where it says none; `cutChars`: how many characters of
+ *   the line were left out at its end
  */
 
 /** A line may be as long as a worker likes; what a page holds of it has an end. */
 export const MAX_SHOWN_CHARS = 4000
+/** And so has what it is made of. */
+const MAX_PARTS = 200
 
 // ECMA-48: control sequences (colours among them), strings such as titles and links that have an end, and escapes of a
 // few characters. What begins one of them is in no other, so a line of nothing but beginnings takes no longer than others.
 // eslint-disable-next-line no-control-regex
 const ESCAPES = /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0090-\u009f]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-~]/g
+// eslint-disable-next-line no-control-regex
+const COLOURS = /^(?:\u001b\[|\u009b)([\d;:]*)m$/
 // Control characters, and those that turn round the direction in which what follows is read.
 // eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
+const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'])
+/** @type {Readonly<Record<number, 'bold' | 'dim' | 'italic' | 'underline'>>} */
+const ATTRIBUTES = Object.freeze({ 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' })
+
+/** What loggers call their levels: pino and bunyan by numbers, others by names. */
+const LEVELS = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
+/** @type {Readonly<Record<string, string>>} */
+const TONES = Object.freeze({ fatal: 'bad', emergency: 'bad', emerg: 'bad', alert: 'bad', critical: 'bad', crit: 'bad', error: 'bad', err: 'bad', warn: 'warn', warning: 'warn', notice: 'info', info: 'info', http: 'info', information: 'info', verbose: 'idle', debug: 'idle', trace: 'idle', silly: 'idle' })
+const LEVEL_FIELDS = Object.freeze(['level', 'severity', 'lvl'])
+const MESSAGE_FIELDS = Object.freeze(['msg', 'message'])
+/** Each line has the time of its arrival in front. */
+const TIME_FIELDS = Object.freeze(['time', 'timestamp', '@timestamp', 'ts'])
+
 /**
  * @param {string} text a line as it was written
- * @returns {{ text: string, cutChars: number }} without escape sequences, a space for each other control character but
- *   tabs; `cutChars`: how many characters of the line were left out at its end
+ * @returns {ShownLine} without escape sequences, a space for each other control character but tabs; a JSON object as its
+ *   level, its message and its other fields
  */
 export function shownLine (text) {
   // Cut before it is looked at: what it costs to show a line must not depend on who wrote it.
   const part = text.length > MAX_SHOWN_CHARS ? wholeCharacters(text.slice(0, MAX_SHOWN_CHARS)) : text
-  return { text: part.replace(ESCAPES, '').replace(CONTROLS, ' '), cutChars: text.length - part.length }
+  const cutChars = text.length - part.length
+  const { parts, tone } = (cutChars === 0 && opened(part)) || { parts: coloured(part), tone: '' }
+  return { text: parts.map(({ text: each }) => each).join(''), parts, tone, cutChars }
+}
+
+/** @param {string} text */
+export function withoutEscapes (text) {
+  return text.replace(ESCAPES, '')
 }
 
 /** @param {string} text what is shown @param {string} wanted @returns {boolean} whether it is in there, in upper or lower case */
@@ -33,6 +62,127 @@ export function isMatch (text, wanted) {
 /** @param {number} n @returns {string} `12,345`: digits in groups, the same on the server and in every browser */
 export function formatCount (n) {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ',')
+}
+
+/** @param {string} text a line @returns {Pick<ShownLine, 'parts' | 'tone'> | null} null: it is no JSON object that says something */
+function opened (text) {
+  const fields = objectOf(text)
+  if (!fields) return null
+  const levelField = LEVEL_FIELDS.find((name) => ['string', 'number'].includes(typeof fields[name]))
+  const messageField = MESSAGE_FIELDS.find((name) => typeof fields[name] === 'string')
+  if (levelField === undefined && messageField === undefined) return null
+  const level = levelField === undefined ? '' : levelName(fields[levelField])
+  const tone = Object.hasOwn(TONES, level) ? `tone-${TONES[level]}` : ''
+  const rest = Object.entries(fields).filter(([name]) => name !== levelField && name !== messageField && !TIME_FIELDS.includes(name))
+  return {
+    tone,
+    parts: [
+      { text: level && `${clean(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' },
+      { text: messageField === undefined ? '' : clean(fields[messageField]), style: 'line-message' },
+      ...rest.slice(0, MAX_PARTS / 2).flatMap(([name, value]) => [{ text: ` ${clean(name)}=`, style: 'line-field' }, { text: clean(textOf(value)), style: '' }])
+    ].filter(({ text: each }) => each !== '')
+  }
+}
+
+/** @param {string} text @returns {Record<string, any> | null} */
+function objectOf (text) {
+  if (!/^\s*\{.*\}\s*$/.test(text)) return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** @param {string | number} level */
+function levelName (level) {
+  return Object.hasOwn(LEVELS, level) ? LEVELS[/** @type {keyof typeof LEVELS} */ (level)] : String(level).toLowerCase()
+}
+
+/** @param {unknown} value */
+function textOf (value) {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** @param {string} text */
+function clean (text) {
+  return text.replace(ESCAPES, '').replace(/\n/g, ' ⏎ ').replace(CONTROLS, ' ')
+}
+
+/** @param {string} text @returns {Part[]} */
+function coloured (text) {
+  /** @type {Part[]} */
+  const parts = []
+  let state = PLAIN
+  let from = 0
+  const add = (/** @type {string} */ piece) => {
+    if (piece === '') return
+    const style = styleOf(state)
+    const last = parts.at(-1)
+    if (last && (last.style === style || parts.length === MAX_PARTS)) last.text += piece
+    else parts.push({ text: piece, style })
+  }
+  for (const { 0: sequence, index } of text.matchAll(ESCAPES)) {
+    add(text.slice(from, index).replace(CONTROLS, ' '))
+    from = index + sequence.length
+    const [, codes] = COLOURS.exec(sequence) ?? []
+    if (codes !== undefined) state = changed(state, codes)
+  }
+  add(text.slice(from).replace(CONTROLS, ' '))
+  return parts
+}
+
+/** @typedef {{ colour: string, bold: boolean, dim: boolean, italic: boolean, underline: boolean }} State */
+
+/** @type {Readonly<State>} */
+const PLAIN = Object.freeze({ colour: '', bold: false, dim: false, italic: false, underline: false })
+
+/** @param {State} state @param {string} codes of an SGR sequence @returns {State} */
+function changed (state, codes) {
+  const numbers = codes.split(/[;:]/, 32).map(Number)
+  let next = state
+  for (let index = 0; index < numbers.length; index++) {
+    const code = numbers[index]
+    if (code === 38 || code === 48) {
+      const kind = numbers[index + 1]
+      const values = numbers.slice(index + 2, index + (kind === 2 ? 5 : 3))
+      if (code === 38 && values.length > 0) next = { ...next, colour: kind === 2 ? nearest(values) : ofPalette(values[0]) }
+      index += 1 + values.length
+    } else next = changedBy(next, code)
+  }
+  return next
+}
+
+/** @param {State} state @param {number} code @returns {State} what is no foreground or attribute, such as a background, changes nothing */
+function changedBy (state, code) {
+  if (code === 0) return PLAIN
+  if (code in ATTRIBUTES) return { ...state, [ATTRIBUTES[code]]: true }
+  if (code === 22) return { ...state, bold: false, dim: false }
+  if (code === 23) return { ...state, italic: false }
+  if (code === 24) return { ...state, underline: false }
+  if (code === 39) return { ...state, colour: '' }
+  const name = NAMES[code >= 90 ? code - 90 : code - 30]
+  return name && (code < 38 || code >= 90) ? { ...state, colour: name } : state
+}
+
+/** Of 256 colours: 16 with names, a cube and greys. @param {number} index */
+function ofPalette (index) {
+  if (index < 16) return NAMES[index % 8]
+  if (index >= 232) return index < 244 ? 'black' : 'white'
+  const place = index - 16
+  return nearest([Math.floor(place / 36), Math.floor(place / 6) % 6, place % 6].map((step) => step * 51))
+}
+
+/** @param {number[]} channels red, green and blue, up to 255 @returns {string} */
+function nearest (channels) {
+  const strongest = Math.max(...channels)
+  const bits = channels.map((channel) => Number(channel > 64 && channel > strongest * 0.6))
+  return NAMES[(bits[0] ?? 0) + 2 * (bits[1] ?? 0) + 4 * (bits[2] ?? 0)]
+}
+
+/** @param {State} state */
+function styleOf ({ colour, ...attributes }) {
+  return [colour && `ansi-${colour}`, ...Object.entries(attributes).map(([name, isOn]) => isOn ? `ansi-${name}` : '')].filter(Boolean).join(' ')
 }
 
 /** Half a surrogate pair at the end is no character. @param {string} text */

@@ -1,4 +1,5 @@
 import { createBacklog } from './log-backlog.js'
+import { formatTime } from './format.js'
 import { formatCount, isMatch, shownLine } from './log-text.js'
 
 /**
@@ -16,11 +17,12 @@ const END_PX = 8
 /**
  * @param {HTMLElement} list with the lines that the server has put in
  * @param {(state: ViewState) => void} onChange
+ * @param {{ mark?: HTMLElement | null }} [options] `mark`: what is to be seen first; the end, unless said otherwise
  */
-export function createView (list, onChange) {
+export function createView (list, onChange, { mark = null } = {}) {
   /** @type {ReturnType<typeof createBacklog<Item>>} */
   const backlog = createBacklog(MAX_LINES)
-  let isFollowing = true
+  let isFollowing = mark === null
   let wanted = ''
   let frame = 0
   /** where the list is scrolled to by a change of what is in it, and not by somebody */
@@ -30,7 +32,8 @@ export function createView (list, onChange) {
   list.addEventListener('scroll', onScroll)
   const resizes = new ResizeObserver(settle)
   resizes.observe(list)
-  toEnd()
+  if (mark) list.scrollTop += mark.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2
+  else toEnd()
 
   return {
     /** @param {Item[]} items */
@@ -118,18 +121,20 @@ export function createView (list, onChange) {
 
 /** @param {Element} line @returns {string} */
 function textOf (line) {
-  return line.querySelector('.line-text')?.firstChild?.textContent ?? ''
+  const nodes = Array.from(line.querySelector('.line-text')?.childNodes ?? [])
+  return nodes.filter((node) => !(node instanceof Element && node.className === 'line-cut')).map(({ textContent }) => textContent).join('')
 }
 
 /** @param {Item} item @param {string} wanted */
 function toElement (item, wanted) {
   if ('note' in item) return noteElement(item.note)
-  const { slot, stream, text, bytes } = item
+  const { slot, stream, text, bytes, arrivedAt } = item
   if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
-  const line = element('div', `line hue-${Number(slot) % 6}${stream === 'stderr' ? ' is-stderr' : ''}`)
   const shown = shownLine(text)
-  const body = element('span', 'line-text', shown.text)
-  line.append(element('span', 'line-slot', String(Number(slot))), element('span', 'line-stream', stream === 'stderr' ? 'err' : ''), body)
+  const line = element('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
+  const body = element('span', 'line-text')
+  body.append(...shown.parts.map((part) => part.style === '' ? part.text : element('span', part.style, part.text)))
+  line.append(timeElement(arrivedAt), element('span', 'line-slot', String(Number(slot))), element('span', 'line-stream', stream === 'stderr' ? 'err' : ''), body)
   if (shown.cutChars > 0) body.append(element('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
   line.hidden = !isMatch(shown.text, wanted)
   return line
@@ -138,6 +143,26 @@ function toElement (item, wanted) {
 /** @param {string} text */
 function noteElement (text) {
   return element('div', 'line-note', text)
+}
+
+/** @param {string | null | undefined} iso */
+function timeElement (iso) {
+  const place = element('span', 'line-time')
+  if (!iso) return place
+  const time = document.createElement('time')
+  time.dataset.clock = 'short'
+  time.dateTime = time.title = iso
+  time.textContent = timeText(iso)
+  place.append(time)
+  return place
+}
+
+let last = { iso: '', text: '' }
+
+/** Lines that come fast have the same time, and what it takes to say it is most of what a line takes. @param {string} iso */
+function timeText (iso) {
+  if (last.iso !== iso) last = { iso, text: formatTime(iso) }
+  return last.text
 }
 
 /** What is in `text` is text, whatever it looks like. @param {string} name @param {string} className @param {string} [text] */

@@ -1,8 +1,9 @@
+import { BASE } from './base.js'
 import { createTail } from './log-tail.js'
 import { MAX_LINES, createView } from './log-view.js'
 import { formatCount } from './log-text.js'
 
-/** The page of the logs: its switches, the lines and the tail that brings them. */
+/** The page of the logs: its switches, the lines, and the tail that brings them unless older ones were asked for. */
 
 /** @type {Readonly<Record<string, string>>} */
 const STATES = Object.freeze({ connecting: 'Connecting', live: 'Live', paused: 'Paused', lost: 'Connection lost, reconnecting' })
@@ -12,6 +13,7 @@ const WRAP = 'clusterdeck-logs-wrap'
 let current = null
 
 begin()
+beginJump()
 // Another selection, or the way back to one.
 document.addEventListener('htmx:after:swap', begin)
 document.addEventListener('visibilitychange', toggleTail)
@@ -22,11 +24,28 @@ function begin () {
   const panel = document.getElementById('log')
   if (current && panel === current.panel) return
   current?.end()
-  current = panel?.dataset.stream ? open(panel) : null
-  // Where nothing can be followed, they would do nothing.
-  const tools = document.getElementById('log-tools')
-  if (tools) tools.hidden = current === null
+  current = panel && document.getElementById('log-lines') ? open(panel) : null
+  // Where there are no lines, or none that come, they would do nothing.
+  const isLive = Boolean(panel?.dataset.stream)
+  for (const [id, isOf] of /** @type {const} */ ([['log-tools', current !== null], ['log-follow', isLive], ['log-clear', isLive]])) {
+    const tool = document.getElementById(id)
+    if (tool) tool.hidden = !isOf
+  }
   toggleTail()
+}
+
+/** A time as the clock of whoever looks says it, for a form that asks by that of everybody. */
+function beginJump () {
+  const [time, around, search] = ['log-time', 'log-around', 'log-search'].map((id) => /** @type {HTMLInputElement | null} */ (document.getElementById(id)))
+  if (!time || !around || !search) return
+  byId('log-jump-to').hidden = false
+  const at = Date.parse(around.value)
+  if (Number.isFinite(at)) time.value = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+  time.addEventListener('change', () => {
+    around.value = time.value === '' ? '' : new Date(time.value).toISOString()
+    search.value = ''
+  })
+  search.addEventListener('input', () => { around.value = time.value = '' })
 }
 
 /** Nobody looks at a page that is hidden; it goes on where it was once somebody does. */
@@ -38,20 +57,23 @@ function toggleTail () {
 /** @param {HTMLElement} panel */
 function open (panel) {
   const stopped = new AbortController()
+  const isLive = Boolean(panel.dataset.stream)
   const [list, follow, jump, filter] = ['log-lines', 'log-follow', 'log-jump', 'log-filter'].map(byId)
   const search = /** @type {HTMLInputElement} */ (filter)
   /** @type {import('./log-tail.js').State | 'connecting'} */
   let connection = 'connecting'
   let isCleared = false
-  const view = createView(list, showState)
-  const tail = createTail({ url: String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
+  const view = createView(list, isLive ? showState : showMatching, { mark: document.getElementById('log-mark') })
+  const tail = isLive ? createTail({ url: BASE + String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState }) : null
 
   const on = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => target.addEventListener(type, handler, { signal: stopped.signal })
-  on(follow, 'click', () => view.follow(!isPressed(follow)))
-  on(jump, 'click', () => {
-    view.follow(true)
-    list.focus({ preventScroll: true })
-  })
+  if (isLive) {
+    on(follow, 'click', () => view.follow(!isPressed(follow)))
+    on(jump, 'click', () => {
+      view.follow(true)
+      list.focus({ preventScroll: true })
+    })
+  }
   on(search, 'input', () => view.filter(search.value.trim()))
   on(byId('log-wrap'), 'click', () => wrap(!isPressed(byId('log-wrap'))))
   on(byId('log-clear'), 'click', () => {
@@ -63,11 +85,11 @@ function open (panel) {
 
   return {
     panel,
-    start: tail.start,
-    stop: tail.stop,
+    start: () => tail?.start(),
+    stop: () => tail?.stop(),
     end () {
       stopped.abort()
-      tail.stop()
+      tail?.stop()
       view.end()
     }
   }
@@ -92,6 +114,11 @@ function open (panel) {
     setText(byId('log-state'), STATES[panel.dataset.state])
     const lines = `${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'}`
     setText(byId('log-count'), search.value.trim() === '' ? `${lines} shown, ${formatCount(MAX_LINES)} at most` : `${formatCount(matching)} of the ${lines} on this page match`)
+  }
+
+  /** @param {import('./log-view.js').ViewState} state */
+  function showMatching ({ shown, matching }) {
+    setText(byId('log-count'), search.value.trim() === '' ? '' : `${formatCount(matching)} of the ${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'} on this page match`)
   }
 
   /** @param {boolean} isOn */

@@ -1,4 +1,5 @@
 import { formatAgo, formatDuration, formatTime } from './format.js'
+import { timeZone } from './times.js'
 
 /** What goes on by itself between two messages of the server: uptimes, countdowns, and clocks in the viewer's time zone. */
 
@@ -12,6 +13,11 @@ const TEXTS = Object.freeze({
 /** Server time minus ours. */
 let offsetMs = 0
 
+/** @returns {number} by the server's clock, ms since the epoch */
+export function serverTime () {
+  return Date.now() + offsetMs
+}
+
 /** @param {number} now the server's clock, ms since the epoch; ours may be wrong by hours */
 export function setServerTime (now) {
   offsetMs = now - Date.now()
@@ -19,7 +25,7 @@ export function setServerTime (now) {
 
 /** @param {ParentNode} [root] */
 export function tick (root = document) {
-  const now = Date.now() + offsetMs
+  const now = serverTime()
   for (const element of root.querySelectorAll('time[data-tick]')) {
     const { dataset, dateTime } = /** @type {HTMLTimeElement} */ (element)
     setText(element, TEXTS[dataset.tick ?? 'since'](now - Date.parse(dateTime)))
@@ -30,17 +36,22 @@ export function tick (root = document) {
 export function localise (root = document) {
   for (const element of root.querySelectorAll('time[data-clock]')) {
     const { dataset, dateTime } = /** @type {HTMLTimeElement} */ (element)
-    setText(element, formatTime(dateTime, { isLong: dataset.clock === 'long' }))
+    setText(element, formatTime(dateTime, { timeZone: timeZone(), isLong: dataset.clock === 'long' }))
   }
 }
 
-/** From now on, once a second. */
+/** From now on, once a second, for as long as the page is live: what nobody hears of may have ended. */
 export function startTicking () {
   setServerTime(Number(document.documentElement.dataset.now) || Date.now())
   tick()
   localise()
-  setInterval(() => { if (!document.hidden) tick() }, 1000)
-  document.addEventListener('visibilitychange', () => { if (!document.hidden) tick() })
+  document.addEventListener('clusterdeck:preference', () => localise())
+  setInterval(goOn, 1000)
+  document.addEventListener('visibilitychange', goOn)
+}
+
+function goOn () {
+  if (!document.hidden && document.documentElement.dataset.live !== 'off') tick()
 }
 
 /** Untouched when nothing changes, so that a selection of the text survives. */

@@ -1,37 +1,48 @@
+import { BASE } from './base.js'
+import { isLive, liveRange, spanParams } from './chart-range.js'
+import { serverTime } from './ticks.js'
+import { createSeries } from './vitals-series.js'
+
 /**
- * The cluster's vitals over a range of time, kept up to date for as long as somebody looks.
- * @typedef {{ time: number[] } & Record<string, (number | null)[]>} Vitals `time`: seconds since the epoch, ascending; a step without any is null in each column
+ * The vitals of the cluster, or of one of its slots, over a range of time, kept up to date for as long as somebody looks.
+ * @typedef {import('./vitals-series.js').Vitals} Vitals
+ * @typedef {import('./vitals-series.js').Range} Range
+ * @typedef {{ since: string, until?: string, step?: string }} Query
+ * @typedef {{ time: number[], columns: (number | null)[][] }} Pushed  as the live page gets it: a column for each that the charts show
  */
 
-/** How far back, in which steps (ms), as GET /api/v1/vitals keeps them. */
-export const RANGES = Object.freeze(/** @type {Record<string, { label: string, ms: number, stepMs: number, step: string }>} */ ({
-  '15m': { label: '15 minutes', ms: 15 * 60_000, stepMs: 1000, step: '1s' },
-  '3h': { label: '3 hours', ms: 3 * 3_600_000, stepMs: 10_000, step: '10s' },
-  '24h': { label: '24 hours', ms: 24 * 3_600_000, stepMs: 60_000, step: '1m' },
-  '30d': { label: '30 days', ms: 30 * 24 * 3_600_000, stepMs: 60_000, step: '1m' }
-}))
-
-/** A chart has no room for more. */
-const MAX_POINTS = 3000
+/** What comes by itself is asked for once it has not come for so long. */
+const SILENCE_MS = 5000
+const MIN_POLL_MS = 2000
+/** Of each step so many looks: it is shown soon after it is over. */
+const POLLS_PER_STEP = 5
 
 /**
  * @param {object} parts
  * @param {readonly string[]} parts.columns
- * @param {(vitals: Vitals, range: { fromS: number, toS: number }) => void} parts.onChange
+ * @param {number | null} [parts.slot] null: the cluster
+ * @param {(vitals: Vitals, range: Range) => void} parts.onChange  also while nothing comes: time goes on
  */
-export function createFeed ({ columns, onChange }) {
-  let range = RANGES['15m']
-  let vitals = empty()
+export function createFeed ({ columns, slot = null, onChange }) {
+  /** @type {import('./chart-range.js').ChosenRange} */
+  let range = liveRange('')
+  let series = createSeries(columns)
+  let stepMs = 1000
+  let isComplete = false
   let generation = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
-  document.addEventListener('visibilitychange', () => { if (!document.hidden) poll() })
+  /** Asks are under way for what came before. */
+  let asking = 0
+  document.addEventListener('visibilitychange', poll)
+  document.addEventListener('vitals', (event) => take(/** @type {CustomEvent<Pushed>} */ (event).detail))
 
   return {
-    /** @param {string} name of RANGES */
-    show (name) {
-      range = RANGES[name]
-      vitals = empty()
+    /** @param {import('./chart-range.js').ChosenRange} chosen */
+    show (chosen) {
+      range = chosen
+      series = createSeries(columns)
+      isComplete = false
       generation++
       poll()
     }
@@ -39,71 +50,102 @@ export function createFeed ({ columns, onChange }) {
 
   async function poll () {
     clearTimeout(timer)
+    if (document.hidden || isComplete) return
     const mine = generation
+    asking++
     try {
-      const since = Math.max((vitals.time.at(-1) ?? 0) * 1000 + range.stepMs, Date.now() - range.ms)
-      await load(since, mine)
+      await load(mine)
     } catch {
       // The master is away, or the session is over: the page says so elsewhere, and this goes on when they are back.
     }
-    if (mine === generation && !document.hidden) timer = setTimeout(poll, Math.max(1000, range.stepMs / 5))
+    asking--
+    if (mine !== generation) return
+    show()
+    waitAndPoll()
   }
 
-  async function load (/** @type {number} */ sinceMs, /** @type {number} */ mine) {
+  function waitAndPoll () {
+    clearTimeout(timer)
+    timer = setTimeout(poll, isPushed() ? SILENCE_MS : Math.max(MIN_POLL_MS, stepMs / POLLS_PER_STEP))
+  }
+
+  /** Seconds come over the live connection, longer steps do not. */
+  function isPushed () {
+    return isLive(range) && range.step === '1s'
+  }
+
+  /** @param {Pushed} pushed */
+  function take ({ time, columns: values }) {
+    if (!isPushed() || asking > 0) return
+    // Some did not come, as while the tab was hidden.
+    if (series.newest === null || time[0] > series.newest + 1) {
+      poll()
+      return
+    }
+    series.append({ time, stepMs: 1000, values: Object.fromEntries(columns.map((name, index) => [name, values[index]])) })
+    show()
+    waitAndPoll()
+  }
+
+  /** @param {number} mine */
+  async function load (mine) {
+    const isFirst = series.newest === null
+    const { steps, ...query } = await read(isLive(range) ? { since: iso(Math.max(startMs(), (series.newest ?? 0) * 1000 + stepMs)), step: range.step } : spanParams(range))
+    const rest = isFirst ? await before(steps, query) : []
+    if (mine !== generation) return
+    stepMs = steps[0].stepMs
+    for (const each of [...rest, ...steps]) series.append(each)
+    isComplete = !isLive(range)
+  }
+
+  /**
+   * Seconds are kept by a master for as long as it lives; what was before it is on disk, in longer steps.
+   * @param {import('./vitals-series.js').Steps[]} steps @param {{ since: string, until?: string }} query
+   */
+  async function before (steps, { since, until = iso(serverTime()) }) {
+    if (steps[0].stepMs > 1000) return []
+    const first = steps[0].time[0]
+    const end = first === undefined ? until : iso(first * 1000)
+    return Date.parse(end) - Date.parse(since) > 1000 ? (await read({ since, until: end, step: '10s' })).steps : []
+  }
+
+  /** @param {Query} query @returns {Promise<{ steps: import('./vitals-series.js').Steps[], since: string, until?: string }>} all parts of the answer */
+  async function read (query) {
+    const steps = []
+    let { since, step } = query
     /** @type {string | null} */
-    let next = new Date(sinceMs).toISOString()
+    let next = since
     while (next !== null) {
-      /** @type {Response} */
-      const response = await fetch(`/api/v1/vitals?${new URLSearchParams({ since: next, step: range.step, slots: 'none', columns: columns.join() })}`, { headers: { Accept: 'application/json' } })
-      if (!response.ok) throw new Error(String(response.status))
       /** @type {any} */
-      const body = await response.json()
-      if (mine !== generation) return
-      append(body)
+      const body = await ask({ ...query, since: next, ...(step && { step }) })
+      steps.push({ time: body.time, stepMs: body.stepMs, values: slot === null ? body.cluster : body.slots[0]?.columns ?? {} })
+      // A part of the range might have suited a shorter step.
+      step = body.step
       next = body.next
     }
-    const toS = Math.floor(Date.now() / 1000)
-    trim(toS - range.ms / 1000)
-    onChange(thinned(vitals), { fromS: toS - range.ms / 1000, toS })
+    return { steps, since, until: query.until }
   }
 
-  /** @param {{ time: number[], cluster: Record<string, (number | null)[]> }} more */
-  function append ({ time, cluster }) {
-    for (const [index, second] of time.entries()) {
-      const last = vitals.time.at(-1)
-      if (last !== undefined && second <= last) continue
-      // Nothing was recorded in between: a line across would say that there was.
-      if (last !== undefined && second - last > range.stepMs / 1000 * 1.5) push(last + range.stepMs / 1000, () => null)
-      push(second, (name) => cluster[name]?.[index] ?? null)
-    }
+  /** @param {Query} query */
+  async function ask (query) {
+    const response = await fetch(`${BASE}/api/v1/vitals?${new URLSearchParams({ ...query, slots: slot === null ? 'none' : String(slot), columns: columns.join() })}`, { headers: { Accept: 'application/json' } })
+    if (!response.ok) throw new Error(String(response.status))
+    return response.json()
   }
 
-  /** @param {number} second @param {(name: string) => number | null} valueOf */
-  function push (second, valueOf) {
-    vitals.time.push(second)
-    for (const name of columns) vitals[name].push(valueOf(name))
+  function show () {
+    const toS = isLive(range) ? Math.floor(serverTime() / 1000) : range.untilMs / 1000
+    const fromS = startMs() / 1000
+    const shown = { fromS, toS, stepS: stepMs / 1000 }
+    if (isLive(range)) series.trim(fromS)
+    onChange(series.within(shown), shown)
   }
 
-  function trim (/** @type {number} */ fromS) {
-    const old = vitals.time.findIndex((second) => second >= fromS)
-    if (old > 0) for (const values of Object.values(vitals)) values.splice(0, old)
-  }
-
-  /** @returns {Vitals} */
-  function empty () {
-    return /** @type {any} */ (Object.fromEntries(['time', ...columns].map((name) => [name, []])))
+  function startMs () {
+    return isLive(range) ? Math.floor(serverTime() / 1000) * 1000 - range.ms : range.sinceMs
   }
 }
 
-/**
- * Of so many neighbours the highest stands for all: it is the peak that hurts.
- * @param {Vitals} vitals @returns {Vitals}
- */
-export function thinned (vitals) {
-  const size = Math.ceil(vitals.time.length / MAX_POINTS)
-  if (size <= 1) return vitals
-  const groups = (/** @type {(number | null)[]} */ values, /** @type {(group: (number | null)[]) => number | null} */ pick) =>
-    Array.from({ length: Math.ceil(values.length / size) }, (_, index) => pick(values.slice(index * size, (index + 1) * size)))
-  const highest = (/** @type {(number | null)[]} */ group) => group.reduce((most, value) => value !== null && (most === null || value > most) ? value : most, null)
-  return /** @type {any} */ (Object.fromEntries(Object.entries(vitals).map(([name, values]) => [name, groups(values, name === 'time' ? ([first]) => first : highest)])))
+function iso (/** @type {number} */ ms) {
+  return new Date(ms).toISOString()
 }

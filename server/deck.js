@@ -1,6 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
+import { createHealth } from './health.js'
 import { whyProgramDistrusted } from './system/trust.js'
 
 /**
@@ -9,26 +10,30 @@ import { whyProgramDistrusted } from './system/trust.js'
  * @typedef {ReturnType<Deck['snapshot']>} Status
  * @typedef {Status['workers'][number]} WorkerRow
  * @typedef {ReturnType<typeof import('./lifecycle/rollout/record.js').describe>} RolloutView
- * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/catalogue.js').Outcome | null, rollout: number | null, deployedAt: string | null, inUse: boolean }} ReleaseView
+ * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/catalogue.js').Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null, setback: import('./releases/catalogue.js').Setback | null, isLastGood: boolean, inUse: boolean }} ReleaseView
  * @typedef {import('./config/steering.js').Steering} Steering
+ * @typedef {import('./lifecycle/state.js').Client} Client
  * @typedef {import('./lifecycle/rollout/strategy.js').StrategyWish} StrategyWish
  * @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor
  *
  * What an operator wants; `release` of a rollback: the one before, unless it is said.
  * @typedef {{ actor: string } & (
- *   { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string, strategy?: StrategyWish, source?: Record<string, unknown> }
+ *   { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string, strategy?: StrategyWish, source?: Record<string, unknown>, client?: Client }
  *   | { type: Steering, rollout: number }
- *   | { type: 'restart-worker', worker: number }
+ *   | { type: 'restart-worker', worker: number, client?: Client }
  *   | { type: 'kill-worker', worker: number }
  *   | { type: 'scale', workers: number }
  *   | { type: 'upgrade', execPath: string | null, note: string | null }
  *   | { type: 'stop' })} DeckCommand
  */
 
+const MAX_RELEASES = 100
+
 /**
  * The one facade between the admin side and the cluster.
  * @param {object} parts
- * @param {import('./config/config.js').Config} parts.config
+ * @param {import('./config/settings.js').Settings} parts.settings
+ * @param {(config: import('./config/config.js').Config) => void} parts.configure  makes what has changed count everywhere, or throws before anything has
  * @param {Supervisor} parts.supervisor
  * @param {import('./events/stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
@@ -36,23 +41,35 @@ import { whyProgramDistrusted } from './system/trust.js'
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
- * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list'>} parts.releases
+ * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
+ * @param {import('./events/notices.js').Notices} parts.notices
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  */
-export function createDeck ({ config, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, isKept, historyProblem = () => null }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, isKept, historyProblem = () => null }) {
+  const config = settings.current
+  const crashes = createCrashService({
+    store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
+  })
+
   return {
     events,
     history,
     vitals,
     diagnostics,
     logs,
-    releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null } }} */ (
-      { get: releases.get, list: releases.list }
+    releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, compare: typeof releases.compare }} */ (
+      { get: releases.get, list: releases.list, compare: releases.compare }
     ),
     webhooks: { list: webhooks.list, test: webhooks.test, retry: webhooks.retry },
-    crashes: createCrashService({ store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null }),
+    crashes,
+    notices,
+
+    /** What there is to say of a snapshot. */
+    health: createHealth({ history, crashes, notices }),
+
+    settings: /** @type {{ list: () => import('./config/settings.js').Setting[], digest: () => string }} */ (settings),
 
     snapshot () {
       return {
@@ -65,8 +82,17 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
       }
     },
 
+    /** The same, and what there is to say of it. */
+    status () {
+      const snapshot = this.snapshot()
+      return { ...snapshot, health: this.health(snapshot), notices: notices.list() }
+    },
+
     /** What an operator has to say to the app. */
     send: supervisor.send,
+
+    /** What a worker has in flight. */
+    openRequests: supervisor.openRequests,
 
     /**
      * @template {DeckCommand['type']} T
@@ -82,9 +108,22 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     },
 
     /**
+     * Changes options while the cluster runs, all or none of them.
+     * @param {{ wanted: Record<string, unknown>, actor: string }} order  `wanted`: by the name of the option
+     * @throws {import('./errors.js').DeckError} unknown-option, not-possible, invalid-config, and what dispatch throws
+     */
+    configure ({ wanted, actor }) {
+      const { config: next, changes } = settings.plan(wanted)
+      if (changes.length === 0) return
+      configure(next)
+      settings.adopt(next)
+      events.publish({ type: 'config.changed', actor, message: changes.map(describeChange).join(', '), detail: { changes } })
+    },
+
+    /**
      * Rolls out what is on the disk now. What is wrong with it for certain is refused at once; making the release of it
      * may take a while, and is the rollout's own first step.
-     * @param {{ path?: string, note?: string, strategy?: StrategyWish, actor: string }} wanted
+     * @param {{ path?: string, note?: string, strategy?: StrategyWish, actor: string, client?: Client }} wanted
      * @returns {Promise<RolloutView>}
      * @throws {import('./errors.js').DeckError} entry-not-found, path-refused, and what dispatch throws
      */
@@ -99,6 +138,11 @@ export function createDeck ({ config, supervisor, events, history, vitals, maste
     releases.get(release)
     return { ...command, source: { release } }
   }
+}
+
+/** @param {import('./config/settings.js').Change} change */
+function describeChange ({ name, from, to }) {
+  return to === null ? name : `${name} from ${from} to ${to}`
 }
 
 /** What a command answers with, once it has been accepted. */

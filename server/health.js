@@ -1,72 +1,139 @@
+import { crashReasons } from './crash-reasons.js'
+
 /**
- * The one sentence that says how the cluster is, most urgent truth first.
+ * How the cluster is, most urgent truth first: who serves, and what is wrong.
  * @typedef {import('./events/kinds.js').Tone} Tone
- * @typedef {{ tone: Tone, text: string, hint: string }} Health
+ * @typedef {import('./crash-reasons.js').Reason} Reason
+ * @typedef {{ tone: Tone, text: string, hint: string, reasons: Reason[] }} Health  `reasons`: what workers have died of, where it matters now
+ * @typedef {{ tone: Tone, text: string, hint: string, slots?: number[] }} Verdict  `slots`: those of which somebody wants to know why
  * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshot> & { history?: { problem: string | null } }} Snapshot
  */
 
 /** Asked in this order; the first answer stands. */
-const SENTENCES = [whileStopping, ofBlocked, ofCrashLoops, ofNoneReady, ofUnresponsive, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofHistory, ofDrift]
+const SENTENCES = [whileStopping, ofTroubles, ofNoneServing, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofHistory, ofDrift]
 
-/** @param {Snapshot} snapshot @param {{ openCrashes?: number }} [more] groups that nobody has resolved @returns {Health} */
-export function describeHealth (snapshot, { openCrashes = 0 } = {}) {
-  for (const sentence of SENTENCES) {
-    const health = sentence(snapshot)
-    if (health) return health
-  }
-  const { desiredWorkers: total, workers } = snapshot
-  const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
-  const ofCrashes = openCrashes === 0 ? 'No open crashes.' : `${openCrashes} open ${openCrashes === 1 ? 'crash' : 'crashes'}.`
-  return {
-    tone: 'ok',
-    text: total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
-    hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : ofCrashes
+/** What is wrong with slots, beside who serves. */
+const TROUBLES = [ofBlocked, ofCrashLoops, ofUnresponsive]
+
+/**
+ * @param {Snapshot} snapshot
+ * @param {{ openCrashes?: number | null, notices?: number, reasonsOf?: (slots: number[]) => Reason[] }} [more]
+ *   `openCrashes`: groups that nobody has resolved, null where nobody knows; `notices`: what nobody has acknowledged
+ * @returns {Health}
+ */
+export function describeHealth (snapshot, { openCrashes = 0, notices = 0, reasonsOf = () => [] } = {}) {
+  const { slots = [], ...verdict } = verdictOf(snapshot) ?? ofAllWell(snapshot, { openCrashes, notices })
+  return { ...verdict, reasons: slots.length > 0 ? reasonsOf(slots) : [] }
+}
+
+/**
+ * The same with what is on record.
+ * @param {import('./crash-reasons.js').Sources & { crashes: Pick<import('./crashes/crashes.js').CrashService, 'counts'>, notices: Pick<import('./events/notices.js').Notices, 'list'> }} parts
+ * @returns {(snapshot: Snapshot) => Health}
+ */
+export function createHealth ({ history, crashes, notices }) {
+  return (snapshot) => describeHealth(snapshot, {
+    openCrashes: countOpen(crashes),
+    notices: notices.list().length,
+    reasonsOf: (slots) => crashReasons(slots, { history, crashes })
+  })
+}
+
+/** @param {Pick<import('./crashes/crashes.js').CrashService, 'counts'>} crashes @returns {number | null} null: the database cannot tell */
+export function countOpen (crashes) {
+  try {
+    return crashes.counts().open
+  } catch {
+    // A broken history must not take the page down with it.
+    return null
   }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** @param {Snapshot} snapshot @returns {Verdict | undefined} */
+function verdictOf (snapshot) {
+  for (const sentence of SENTENCES) {
+    const verdict = sentence(snapshot)
+    if (verdict) return verdict
+  }
+}
+
+/** @param {Snapshot} snapshot @param {{ openCrashes: number | null, notices: number }} more @returns {Verdict} */
+function ofAllWell ({ desiredWorkers: total, workers }, { openCrashes, notices }) {
+  const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
+  return {
+    tone: notices > 0 ? 'warn' : 'ok',
+    text: total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
+    hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : hintOfCrashes(openCrashes)
+  }
+}
+
+/** @param {number | null} open */
+function hintOfCrashes (open) {
+  if (open === null) return 'The history cannot be read.'
+  return open === 0 ? 'No open crashes.' : `${open} open ${open === 1 ? 'crash' : 'crashes'}.`
+}
+
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
 function whileStopping ({ state, workers }) {
   if (state !== 'stopping') return null
   const live = workers.filter(({ pid }) => pid !== null).length
   return { tone: 'drain', text: 'The master is stopping', hint: live > 0 ? `${count(live, 'worker')} still draining.` : 'All workers have exited.' }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
-function ofBlocked ({ workers }) {
-  const slots = workers.filter(({ state }) => state === 'held').map(({ slot }) => slot)
-  if (slots.length === 0) return null
-  const who = slots.length === 1 ? `Slot ${slots[0]} is` : `Slots ${list(slots)} are`
-  return { tone: 'bad', text: `${who} blocked`, hint: 'Files of the release changed after its deploy. Deploy, or restore the files.' }
+/** @param {Snapshot} snapshot @returns {Verdict | null} who serves is one fact, what is wrong another */
+function ofTroubles (snapshot) {
+  const troubles = TROUBLES.map((trouble) => trouble(snapshot)).filter((each) => each !== null)
+  if (troubles.length === 0) return null
+  const hints = troubles.map(({ hint }) => hint)
+  if (snapshot.readyWorkers === 0) hints.unshift(NONE_SERVES_HINT)
+  return {
+    tone: snapshot.readyWorkers < snapshot.desiredWorkers || troubles.some(({ tone }) => tone === 'bad') ? 'bad' : 'warn',
+    text: `${whoServes(snapshot)}; ${troubles.map(({ text }) => text).join(', ')}`,
+    hint: hints.join(' '),
+    slots: troubles.flatMap(({ slots }) => slots)
+  }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+const NONE_SERVES_HINT = 'New connections wait in the socket queue.'
+
+/** @typedef {{ tone: Tone, text: string, hint: string, slots: number[] }} Trouble */
+
+/** @param {Snapshot} snapshot @returns {Trouble | null} */
+function ofBlocked ({ workers, desiredWorkers }) {
+  const slots = slotsOf(workers, ({ state }) => state === 'held')
+  if (slots.length === 0) return null
+  return { tone: 'bad', text: `${nameSlots(slots, desiredWorkers)} ${slots.length === 1 ? 'is' : 'are'} blocked`, hint: 'Files of the release changed after its deploy. Deploy, or restore the files.', slots: [] }
+}
+
+/** @param {Snapshot} snapshot @returns {Trouble | null} */
 function ofCrashLoops ({ workers, desiredWorkers }) {
-  const slots = [...new Set(workers.filter(({ crashLooping }) => crashLooping).map(({ slot }) => slot))]
+  const slots = slotsOf(workers, ({ crashLooping, state }) => crashLooping && state !== 'held')
   if (slots.length === 0) return null
-  const hint = `${slots.length === 1 ? 'It keeps' : 'They keep'} crashing. Each restart waits longer than the last. See Crashes for the reason.`
-  if (slots.length === 1) return { tone: 'bad', text: `Slot ${slots[0]} is crash-looping`, hint }
-  const who = slots.length === desiredWorkers ? `All ${slots.length} slots` : `Slots ${list(slots)}`
-  return { tone: 'bad', text: `${who} are crash-looping`, hint }
+  return { tone: 'warn', text: `${nameSlots(slots, desiredWorkers)} ${slots.length === 1 ? 'keeps' : 'keep'} crashing`, hint: 'Each restart waits longer than the last.', slots }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
-function ofNoneReady ({ state, readyWorkers }) {
-  if (state === 'starting' || readyWorkers > 0) return null
-  return { tone: 'bad', text: 'No worker is ready', hint: 'New connections wait in the socket queue.' }
-}
-
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** @param {Snapshot} snapshot @returns {Trouble | null} */
 function ofUnresponsive ({ workers, desiredWorkers }) {
-  const stuck = workers.filter(({ state }) => state === 'unresponsive').length
-  return stuck === 0 ? null : { tone: 'bad', text: `${portion(stuck, desiredWorkers)} unresponsive`, hint: 'Its event loop is blocked.' }
+  const slots = slotsOf(workers, ({ state }) => state === 'unresponsive')
+  if (slots.length === 0) return null
+  return { tone: 'bad', text: `${nameSlots(slots, desiredWorkers)} ${slots.length === 1 ? 'is' : 'are'} unresponsive`, hint: `${slots.length === 1 ? 'Its event loop is' : 'Their event loops are'} blocked.`, slots: [] }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
+function ofNoneServing (snapshot) {
+  const { state, readyWorkers, workers } = snapshot
+  if (state === 'starting' || readyWorkers > 0) return null
+  const slots = slotsOf(workers, isRestarting)
+  const what = slots.length === 0 ? '' : `; ${nameSlots(slots, snapshot.desiredWorkers)} ${slots.length === 1 ? 'restarts' : 'restart'}`
+  return { tone: 'bad', text: `${whoServes(snapshot)}${what}`, hint: NONE_SERVES_HINT, slots }
+}
+
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
 function ofUpgrade ({ upgrade }) {
   return upgrade ? { tone: 'info', text: 'Upgrading the master', hint: 'The next master starts its workers. This one serves until they are ready.' } : null
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
 function ofRollout ({ rollout }) {
   if (!rollout) return null
   const { replaced, total } = rollout.progress
@@ -75,22 +142,25 @@ function ofRollout ({ rollout }) {
   return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
 function ofHistory ({ history }) {
   if (!history?.problem) return null
   return { tone: 'warn', text: 'The history cannot be written', hint: `The app is served as ever. The reason: ${history.problem}` }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
 function ofBackoff ({ workers, desiredWorkers, readyWorkers }) {
-  const waiting = workers.filter(({ state }) => state === 'backoff').length
-  // A slot that is past its backoff has a starting worker again; to people both are the same restart.
-  const restarting = waiting + workers.filter(({ state, restarts }) => state === 'starting' && restarts > 0).length
-  if (restarting === 0 || readyWorkers >= desiredWorkers) return null
-  return { tone: 'warn', text: `${portion(restarting, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready.` }
+  const slots = slotsOf(workers, isRestarting)
+  if (slots.length === 0 || readyWorkers >= desiredWorkers) return null
+  return { tone: 'warn', text: `${portion(slots.length, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready.`, slots }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** A slot that is past its backoff has a starting worker again; to people both are the same restart. @param {Snapshot['workers'][number]} worker */
+function isRestarting ({ state, restarts }) {
+  return state === 'backoff' || (state === 'starting' && restarts > 0)
+}
+
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
 function ofStarting ({ state, desiredWorkers, readyWorkers }) {
   // A master that has just begun wants no worker yet.
   if (desiredWorkers === 0) return { tone: 'info', text: 'Starting', hint: '' }
@@ -99,7 +169,7 @@ function ofStarting ({ state, desiredWorkers, readyWorkers }) {
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
 }
 
-/** @param {Snapshot} snapshot @returns {Health | null} */
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
 function ofDrift ({ workers, desiredWorkers }) {
   const drifted = workers.filter((worker) => worker.drifted).length
   if (drifted === 0) return null
@@ -128,6 +198,24 @@ function nameOf (kind, to) {
 function portion (n, total) {
   if (total === 1) return 'The worker is'
   return `${n} of ${total} workers ${n === 1 ? 'is' : 'are'}`
+}
+
+/** @param {Snapshot} snapshot */
+function whoServes ({ readyWorkers: ready, desiredWorkers: total }) {
+  if (ready === 0) return 'No worker serves'
+  if (ready >= total) return total === 1 ? 'The worker serves' : `All ${total} workers serve`
+  return `${ready} of ${total} workers ${ready === 1 ? 'serves' : 'serve'}`
+}
+
+/** @param {Snapshot['workers']} workers @param {(worker: Snapshot['workers'][number]) => boolean} test @returns {number[]} */
+function slotsOf (workers, test) {
+  return [...new Set(workers.filter(test).map(({ slot }) => slot))]
+}
+
+/** @param {number[]} slots @param {number} total */
+function nameSlots (slots, total) {
+  if (slots.length === 1) return `slot ${slots[0]}`
+  return slots.length === total ? `all ${total} slots` : `slots ${list(slots)}`
 }
 
 /** @param {number} n @param {string} noun */

@@ -1,14 +1,19 @@
 import { readFileSync } from 'node:fs'
+import v8 from 'node:v8'
 import { openHistory } from '../db/history.js'
+import { createCertificate } from './admin/certificate.js'
 import { roomWithin } from './admin/connections.js'
 import { createAdmin, loadSite } from './admin/listener.js'
 import { createForker } from './cluster/forker.js'
 import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
+import { checkExposure } from './config/exposure.js'
+import { createSettings } from './config/settings.js'
 import { createCrashRecorder } from './crashes/recorder.js'
 import { createDeck } from './deck.js'
 import { createDiagnostics } from './diagnostics/diagnostics.js'
 import { openStore } from './diagnostics/store.js'
+import { createNotices } from './events/notices.js'
 import { createRecorder } from './events/recorder.js'
 import { createEventStream } from './events/stream.js'
 import { createMemoryStore, describeChange, reconcile, rememberFor, restoreMemory, signMemory } from './handover/memory.js'
@@ -94,9 +99,12 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   closers.add(takePolicy(config.dispatch), ({ release }) => release())
   const keeper = await connectKeeper(isGuest ? {} : process.env)
   const place = adminPlace(config, keeper)
+  // A service manager's socket may be another one than the configured.
+  checkExposure({ ...config.admin, host: place.host })
   const dataDir = openDataDir(config.dataDir)
   const log = createLog(dataDir.logFile)
   const memoryStore = createMemoryStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
+  const settings = createSettings(config, { key: dataDir.releaseKey() })
   const vitals = createVitals()
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
   const drift = createDrift()
@@ -107,7 +115,7 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
   closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
   if (dataDir.away) terminal.fail(dataDir.away)
-  return { config, keeper, place, dataDir, memoryStore, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), isGuest, closers }
+  return { config, settings, keeper, place, dataDir, memoryStore, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), isGuest, closers }
 }
 
 /** @typedef {Awaited<ReturnType<typeof open>>} Tools */
@@ -117,11 +125,12 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
  * @param {Tools} tools
  */
 async function restore (tools) {
-  const { config, keeper, dataDir, memoryStore, log, vitals, releases, terminal, crashRecorder, closers } = tools
+  const { config, settings, keeper, dataDir, memoryStore, log, logs, vitals, releases, terminal, crashRecorder, closers } = tools
   const next = keeper.role === 'next' ? await becomeNext(tools) : null
   dataDir.lock()
   closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
   const memory = restoreMemory(memoryStore.read(), config, next?.predecessor ?? keeper.predecessor)
+  if (!next) settings.restore(memory.changes)
   if (!next) await releases.begin({ lastNumber: memory.lastRelease })
 
   const history = closers.add(openHistory({ file: dataDir.historyFile, retention: config.history }), ({ close }) => close())
@@ -131,8 +140,10 @@ async function restore (tools) {
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
   })
   const recorder = closers.add(createRecorder({ history, events, spare }), (recorder) => recorder.close())
+  const notices = createNotices({ history, events })
   closers.add(vitals, ({ stop }) => stop())
-  const webhooks = closers.add(createWebhooks({ targets: config.notify, events, deck: { app: config.entry, pid: process.pid, version }, log }), (webhooks) => webhooks.close())
+  logs.configure(settings.current.logs)
+  const webhooks = closers.add(createWebhooks({ targets: settings.current.notify, events, deck: { app: config.entry, pid: process.pid, version }, log }), (webhooks) => webhooks.close())
   releases.open(history.releases, history.lastReleaseNumber)
   const release = next?.release ?? await releases.resume(memory.release)
   crashRecorder.open({ store: history.crashes, events })
@@ -140,22 +151,23 @@ async function restore (tools) {
   events.subscribe(vitals.count)
   // What was stored while the database was away is not in it.
   events.subscribe(({ type }) => { if (type === 'history.recovered') releases.save() })
-  return { next, memory, history, events, recorder, webhooks, release }
+  return { next, memory, history, events, recorder, notices, webhooks, release }
 }
 
 /** @typedef {Awaited<ReturnType<typeof restore>>} Past */
 
 /** @param {Tools} tools */
 async function becomeNext (tools) {
-  const { keeper, config, dataDir, memoryStore, releases } = tools
+  const { keeper, config, settings, dataDir, memoryStore, releases } = tools
   // What would fail later is to fail now, while there is another master.
   await loadSite()
+  settings.restore(restoreMemory(memoryStore.read(), config, null).changes)
   return await standBy({ keeper, config, dataDir, memory: memoryStore, releases, supervise: (start) => createCluster(tools, start) })
 }
 
 /** @param {Tools} tools @param {Past} past */
-async function supervise (tools, { next, memory, history, events, recorder, webhooks, release }) {
-  const { config, keeper, dataDir, vitals, logs, releases, terminal, closers } = tools
+async function supervise (tools, { next, memory, history, events, recorder, notices, webhooks, release }) {
+  const { config, settings, keeper, dataDir, vitals, logs, releases, terminal, closers } = tools
   const supervisor = next?.supervisor ?? createCluster(tools, {
     release,
     lastRollout: Math.max(history.lastRolloutId(), memory.lastRollout),
@@ -167,7 +179,7 @@ async function supervise (tools, { next, memory, history, events, recorder, webh
   const startedAt = new Date().toISOString()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const deck = createDeck({ config, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, isKept: () => keeper.isKept, historyProblem: () => dataDir.away ?? recorder.degraded })
+  const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, isKept: () => keeper.isKept, historyProblem: () => dataDir.away ?? recorder.degraded })
   // Only a developer's master needs what watches files.
   if (config.watch) {
     const { watchFor } = await import('./releases/watch.js')
@@ -176,6 +188,19 @@ async function supervise (tools, { next, memory, history, events, recorder, webh
     supervisor.onLoaded(watcher.add)
   }
   return { supervisor, deck, startedAt }
+
+  /** To those who do not look up each time what holds. @param {import('./config/config.js').Config} changed */
+  function configure (changed) {
+    supervisor.configure(lifecycleOptions(changed), changed)
+    logs.configure(changed.logs)
+    webhooks.configure(changed.notify)
+    keeper.send({ type: 'watch', hang: hangOptions(changed) })
+  }
+}
+
+/** How the keeper looks after its master. @param {import('./config/config.js').Config} config */
+function hangOptions ({ keeper, watchdog }) {
+  return { afterMs: keeper.hungAfterMs, stack: watchdog.stack }
 }
 
 /** @typedef {Awaited<ReturnType<typeof supervise>>} Cluster */
@@ -184,23 +209,37 @@ async function supervise (tools, { next, memory, history, events, recorder, webh
  * @param {Tools} tools
  * @param {Omit<Parameters<typeof createState>[0], 'options'> & { events: any, outlives: () => boolean }} start
  */
-function createCluster ({ config, keeper, dataDir, vitals, logs, drift, releases, crashRecorder }, { events, outlives, ...start }) {
-  const { ready, drain, stop, crash, restart, rollout, watchdog, recycle } = config
-  const state = createState({ options: { ready, drain, stop, crash, restart, rollout, recycle, releases: config.releases }, ...start })
-  const fork = createForker(config, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment })
+function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, crashRecorder }, { events, outlives, ...start }) {
+  const { watchdog, recycle } = settings.current
+  const state = createState({ options: lifecycleOptions(settings.current), ...start })
+  const fork = createForker(settings, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment })
   return createSupervisor(state, { fork, events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, drift })
 }
 
-/** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, token: string, signInLink: () => string }>} */
-async function serve ({ config, place, dataDir, logs, log, closers }, { deck }) {
+/** @param {import('./config/config.js').Config} config @returns {import('./lifecycle/state.js').LifecycleOptions} its sections of it */
+function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycle, releases }) {
+  return { ready, drain, stop, crash, restart, rollout, recycle, releases }
+}
+
+/** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string }>} */
+async function serve ({ config, place, dataDir, logs, log, closers }, { deck, startedAt }) {
   const token = dataDir.token()
-  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, maxConnections: roomWithin(descriptorLimit()), log })
-  const { url, socket } = await admin.listen()
+  const certificate = openCertificate(config.admin.tls, {
+    onRenewed: (fingerprint) => dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt }),
+    onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
+  })
+  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, certificate, maxConnections: roomWithin(descriptorLimit()), log })
+  const { url, publicUrl, socket } = await admin.listen()
   place.hold(socket)
   closers.add(logs, ({ close }, how) => close(how))
   closers.add(admin, ({ close }) => close())
   logs.start()
-  return { url, token, signInLink: admin.signInLink }
+  return { url, publicUrl, fingerprint: certificate?.fingerprint ?? null, token, signInLink: admin.signInLink }
+}
+
+/** @param {import('./config/config.js').Config['admin']['tls']} files @param {Omit<Parameters<typeof createCertificate>[1], 'timers'>} hooks */
+function openCertificate ({ cert, key }, hooks) {
+  return cert && key ? createCertificate({ cert, key }, { ...hooks, timers: globalThis }) : null
 }
 
 /**
@@ -255,19 +294,19 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
 
 /**
  * @param {Tools} tools @param {Past} past @param {Cluster} cluster
- * @param {{ admin: { url: string, signInLink: () => string }, ending: ReturnType<typeof end> }} parts
+ * @param {{ admin: Awaited<ReturnType<typeof serve>>, ending: ReturnType<typeof end> }} parts
  */
 function run (tools, past, cluster, { admin, ending }) {
-  const { keeper, config, releases, terminal, closers } = tools
+  const { keeper, config, settings, releases, terminal, closers } = tools
   const { next, memory, history, events, release } = past
   const { supervisor } = cluster
   const since = memory.since ?? events.lastId + 1
   const startTime = performance.now()
-  const left = takeStock(tools, past, cluster, { since, adminUrl: admin.url })
+  const left = takeStock(tools, past, cluster, { since, adminUrl: admin.url, fingerprint: admin.fingerprint })
 
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...SOFTWARE, workers: memory.workers } })
   if (!tools.isGuest) ownProcess(tools, past, cluster, ending)
-  closers.add(rememberFor({ memory: tools.memoryStore, events, supervisor, config, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
+  closers.add(rememberFor({ memory: tools.memoryStore, events, supervisor, settings, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   releases.follow({ events, supervisor })
   if (next) {
     next.open(events, isOnRecord(history))
@@ -293,16 +332,16 @@ function run (tools, past, cluster, { admin, ending }) {
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
   startBeat(keeper)
-  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
+  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: hangOptions(settings.current) })
 }
 
 /**
  * What the master before could not record or do itself. No start depends on it: a disk that is full keeps nobody from
  * serving, and the next change tries again.
- * @param {Tools} tools @param {Past} past @param {Cluster} cluster @param {{ since: number, adminUrl: string }} start
+ * @param {Tools} tools @param {Past} past @param {Cluster} cluster @param {{ since: number, adminUrl: string, fingerprint: string | null }} start
  * @returns {import('./cluster/supervisor.js').SavedWorker[]} the workers that it has left
  */
-function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, { memory, history, events }, { supervisor, startedAt }, { since, adminUrl }) {
+function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, { memory, history, events }, { supervisor, startedAt }, { since, adminUrl, fingerprint }) {
   /** @param {() => void} work */
   const attempt = (work) => {
     try {
@@ -315,7 +354,7 @@ function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, {
   let { left } = memory
   if (memory.lost) tellLost(events, memory.lost)
   attempt(() => signMemory(memoryStore))
-  attempt(() => dataDir.announce({ pid: process.pid, adminUrl, startedAt }))
+  attempt(() => dataDir.announce({ pid: process.pid, adminUrl, ...(fingerprint && { fingerprint }), startedAt }))
   keepOutcomes({ releases, events })
   attempt(() => endUnfinished({ history, events }))
   attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
@@ -339,9 +378,11 @@ function tellLost (events, { hang, ...exit }) {
  * @param {Tools} tools @param {Past} past @param {Cluster} cluster @param {ReturnType<typeof end>} ending
  */
 function ownProcess (tools, { events }, cluster, ending) {
-  const { keeper, config } = tools
+  const { keeper, settings } = tools
+  // By itself V8 lets the garbage of a flood fill four times of what is in use.
+  v8.setFlagsFromString('--heap-growing-percent=50')
   const { leave, untilDeploying } = listenToSignals(tools, cluster, ending)
-  tellServiceManager({ events, supervisor: cluster.supervisor, config, keeper }, { sources: [process, keeper.signals], untilDeploying })
+  tellServiceManager({ events, supervisor: cluster.supervisor, settings, keeper }, { sources: [process, keeper.signals], untilDeploying })
   reapOrphans(tools, cluster)
   ending.stopped.then(leave)
 }

@@ -27,12 +27,12 @@ export function createTerminal ({ stdout, stderr }) {
 
     /**
      * A link that signs in is for the person at the terminal alone: what is written elsewhere is read by others too.
-     * @param {{ version: string, entry: string, workers: number, addresses: string[], admin: { url: string, signInLink: () => string }, bootMs: number }} start
+     * @param {{ version: string, entry: string, workers: number, addresses: string[], admin: { publicUrl: string, signInLink: () => string }, bootMs: number }} start
      */
     started ({ version, entry, workers, addresses, admin, bootMs }) {
       line(colour('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`)
       for (const address of addresses) line(`  app    ${colour('cyan', oneLine(address))}`)
-      line(`  admin  ${colour('cyan', stdout.isTTY ? admin.signInLink() : admin.url)}`)
+      line(`  admin  ${colour('cyan', stdout.isTTY ? admin.signInLink() : admin.publicUrl)}`)
       line(colour('gray', stdout.isTTY ? '         (one-time link; `clusterdeck open` prints another)' : '         (`clusterdeck open` prints a link that signs in)'))
     },
 

@@ -1,11 +1,10 @@
 import { inspect } from 'node:util'
+import { listRequests } from './request-list.js'
 
 const MAX_TEXT_CHARS = 16_384
 const MAX_NAME_CHARS = 200
 const MAX_CAUSES = 8
 const MAX_CAUSE_STACK_CHARS = 4096
-const MAX_REQUESTS = 100
-const MAX_PATH_CHARS = 500
 
 /**
  * What a dying worker leaves of its end. All of it is bounded, whatever was thrown.
@@ -16,7 +15,7 @@ const MAX_PATH_CHARS = 500
  * @property {string} errorMessage
  * @property {string | null} stack  null: what was thrown is no error
  * @property {ErrorLink[]} causes  outermost first, of an AggregateError its errors; `depth` 1 belongs to the error itself
- * @property {{ method: string, path: string, ageMs: number }[]} requests  in flight, oldest first
+ * @property {import('./request-list.js').OpenRequest[]} requests  in flight, oldest first
  * @property {number} uptimeMs
  * @property {string} nodeVersion
  * @property {Record<string, number>} memory  of process.memoryUsage(), in bytes
@@ -37,7 +36,7 @@ export function describeCrash (error, origin, requests) {
     kind: origin === 'unhandledRejection' ? 'unhandled-rejection' : 'exception',
     ...describe(error, MAX_TEXT_CHARS),
     causes: causesOf(error),
-    requests: requests.slice(0, MAX_REQUESTS).map(({ method, path, ageMs }) => ({ method: clip(method, 20), path: clip(path, MAX_PATH_CHARS), ageMs: Math.round(ageMs) })),
+    requests: listRequests(requests),
     uptimeMs: Math.round(process.uptime() * 1000),
     nodeVersion: process.version,
     memory: { rssBytes: rss, heapTotalBytes: heapTotal, heapUsedBytes: heapUsed, externalBytes: external, arrayBuffersBytes: arrayBuffers }

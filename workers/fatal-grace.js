@@ -17,7 +17,7 @@ const EXIT_CODE = 1
  * Only where Node would end the process, and only while there is somebody to answer: in every other case nothing here
  * happens at all. For that an 'uncaughtException' listener is there for the one turn in which it is called.
  * @param {object} parts
- * @param {number} parts.graceMs 0: never
+ * @param {() => number} parts.graceMs 0: never
  * @param {import('./requests.js').Requests} parts.requests
  * @param {{ start: (limits: { idleGraceMs: number }) => void }} parts.drain
  * @param {import('./channel.js').Channel} parts.channel
@@ -39,7 +39,7 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
 
     /** @param {unknown} error @param {string} origin @param {import('./crash-note.js').CrashNote | null} note */
     begin (error, origin, note) {
-      if (graceMs === 0 || isHandled() || requests.inFlight().length === 0) return
+      if (graceMs() === 0 || isHandled() || requests.inFlight().length === 0) return
       const text = laterText(error, origin)
       if (text === null) return answerRest()
       process.once('uncaughtException', () => linger(text, note))
@@ -64,8 +64,9 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
     })
     const { errorName = 'Error', errorMessage = '' } = note ?? {}
     channel.send({ type: 'crashing', errorName, errorMessage: errorMessage.slice(0, 1000) })
-    drain.start({ idleGraceMs: graceMs })
-    const until = performance.now() + graceMs
+    const ms = graceMs()
+    drain.start({ idleGraceMs: ms })
+    const until = performance.now() + ms
     setInterval(() => {
       if (requests.inFlight().length === 0 || performance.now() >= until) end?.()
     }, POLL_MS)

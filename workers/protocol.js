@@ -27,6 +27,7 @@
  *   | { type: 'inspected', isInspected: boolean }
  *   | { type: 'max-requests' }
  *   | { type: 'diagnosed', id: number, error: string | null }
+ *   | { type: 'requests', id: number, requests: import('./request-list.js').OpenRequest[], total: number }
  *   | { type: 'files', files: string[] }
  *   | { type: 'crashing', errorName: string, errorMessage: string }
  *   | { type: 'crash-note', note: import('./crash-note.js').CrashNote }
@@ -37,6 +38,7 @@
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it; it waits for another answer.
  * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it.
  * `inspected`: a debugger can be attached, and may stop it at any time.
+ * `requests`: the oldest of those in flight, and how many there are of them.
  * `files`: absolute paths of what it has loaded as code since it last said so.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
  * `crash-note`: what it dies of, where it could not leave a file.
@@ -76,12 +78,15 @@ export function statusClass (code) {
  * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, data?: unknown }
  *   | { type: 'drain', idleGraceMs: number }
  *   | { type: 'probe' }
+ *   | { type: 'limits', graceMs: number, maxRequests: number }
  *   | { type: 'close-inspector' }
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
+ *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
  *   | { type: 'terminate' }} ToWorker
  *
  * `probe`: the app has said that it is ready, so it can be asked.
+ * `limits`: those of the settings below are others now.
  * `terminate`: the SIGTERM that comes is the master's.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `isStandIn`: another worker has that address, or one that covers it; without that one it would be free.

@@ -24,6 +24,9 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   // Not a variable: each sum of doubles in one would be a new object.
   const latencySumMs = new Float64Array(1)
   let inFlight = 0
+  let begun = 0
+  let limit = 0
+  let onLimit = () => {}
 
   const channels = Object.entries({
     'http.server.request.start': start,
@@ -48,6 +51,16 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
     /** @returns {number} how many those are */
     count: () => inFlight,
+
+    /**
+     * Tells once as many have begun since the start, at once if they have; in place of what was to be told before.
+     * @param {number} count 0: never @param {() => void} listener
+     */
+    whenBegun (count, listener) {
+      limit = count
+      onLimit = listener
+      if (limit > 0 && begun >= limit) onLimit()
+    },
 
     /** @param {any} response in progress @returns {boolean} whether nothing has been asked after it on its connection */
     isNewest (response) {
@@ -77,7 +90,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   function start (/** @type {any} */ { response, socket }) {
     const connection = socket[CONNECTION] ?? open(socket)
     if (connection === null) return
-    inFlight++
+    begin()
     if (connection.response === null) {
       connection.response = response
       connection.startedAt = now()
@@ -102,7 +115,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     connection.startedAt = now()
     stream[CONNECTION] = connection
     connections.add(connection)
-    inFlight++
+    begin()
   }
 
   function closeStream (/** @type {any} */ { stream }) {
@@ -111,6 +124,11 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     const status = stream.sentHeaders?.[':status']
     if (status !== undefined && stream.rstCode === 0) answered(status, now() - connection.startedAt)
     else aborted()
+  }
+
+  function begin () {
+    inFlight++
+    if (++begun === limit) onLimit()
   }
 
   function answered (/** @type {number} */ status, /** @type {number} */ ms) {

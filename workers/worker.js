@@ -14,6 +14,7 @@ import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
 import { keepOwnListeners } from './own-listeners.js'
 import { createReadiness } from './readiness.js'
+import { answerRequestLists } from './request-list.js'
 import { watchRequests } from './requests.js'
 import { createTermination } from './termination.js'
 import { sendVitals } from './vitals.js'
@@ -31,7 +32,8 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
     onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
   })
   const hasSockets = dispatch === 'shared'
-  const fatalGrace = createFatalGrace({ ...crash, requests, drain, channel })
+  let { graceMs } = crash
+  const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
   let isReady = false
   let hasListened = false
@@ -60,13 +62,23 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   channel.on('outlive', orphan.outlive)
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
-  tellState(channel, { maxRequests })
+  tellState(channel)
+  limitRequests(maxRequests)
+  channel.on('limits', (/** @type {{ graceMs: number, maxRequests: number }} */ limits) => {
+    graceMs = limits.graceMs
+    limitRequests(limits.maxRequests)
+  })
   const activity = tellActivity(channel)
   answerDiagnostics(channel)
+  answerRequestLists(channel, requests)
   // The main module of a CommonJS app has run by the first turn after the preload.
   if (readySignal === 'online' && !readiness) setImmediate(beReady)
   if (readySignal !== 'message') readiness?.begin()
   keepOwnListeners()
+
+  function limitRequests (/** @type {number} */ count) {
+    requests.whenBegun(count, () => channel.send({ type: 'max-requests' }))
+  }
 
   function onListen (/** @type {import('node:net').Server} */ server) {
     drain.watch(server)

@@ -1,16 +1,22 @@
 import express from 'express'
-import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
+import { rateLimit } from 'express-rate-limit'
 import { DeckError } from '../errors.js'
 import { routeOperations } from '../api/endpoint.js'
+import { createIdempotency } from '../api/idempotency.js'
 import { sendProblem, toDeckError } from '../api/problem.js'
 import { assetsRouter } from '../dashboard/assets.js'
+import { compress } from './compression.js'
 import { clusterResources } from '../api/cluster.js'
+import { configResources } from '../api/config.js'
 import { crashResources } from '../api/crashes.js'
 import { diagnosticsResources } from '../api/diagnostics.js'
+import { eventCountResources } from '../api/event-counts.js'
 import { eventFeedResources } from '../api/event-feed.js'
 import { eventResources } from '../api/events.js'
+import { histogramResources } from '../api/histogram.js'
 import { logResources } from '../api/logs.js'
 import { messageResources } from '../api/messages.js'
+import { noticeResources } from '../api/notices.js'
 import { metricsResources } from './metrics.js'
 import { probeResources } from './probes.js'
 import { dashboardRouter } from '../dashboard/router.js'
@@ -19,13 +25,10 @@ import { releaseResources } from '../api/releases.js'
 import { rolloutResources } from '../api/rollouts.js'
 import { signInRouter } from './sign-in.js'
 import { signInLinkResources } from '../api/sign-in-links.js'
+import { isPublic } from './strangers.js'
 import { tokenResources } from '../api/tokens.js'
 import { vitalsResources } from '../api/vitals.js'
 import { webhookResources } from '../api/webhooks.js'
-
-/** What may be seen without signing in; everything else is denied, whether it exists or not. */
-const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
-const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
 
 /**
  * How much one may ask for in a window of time.
@@ -33,7 +36,7 @@ const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
  * @property {number} windowMs
  * @property {number} signInAttempts  wrong tokens of one address
  * @property {number} requests  calls of the API by whoever is signed in
- * @property {number} strangerRequests  calls of the API by anybody else, by address
+ * @property {number} strangerRequests  of anybody else, by address, for what is not public
  */
 
 /** @type {Readonly<Limits>} */
@@ -47,6 +50,8 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {import('./sessions.js').Sessions} sessions
  * @property {import('./tokens.js').Tokens} tokens
  * @property {import('./sign-in-links.js').Links} links
+ * @property {(req: import('node:http').IncomingMessage) => string} urlFor  where who asks reaches this site
+ * @property {string} basePath
  * @property {import('../dashboard/views.js').Views} views
  * @property {AbortSignal} closing
  * @property {() => number} now
@@ -68,16 +73,18 @@ export function createApp (parts) {
 
   app.use('/api', limitRequests(parts.limits))
   app.use(denyStrangers)
+  app.use(assetsRouter())
+  app.use(compress)
   /** @type {ReturnType<typeof describeApi> | null} most masters are never asked */
   let document = null
   const describe = () => {
-    document ??= describeApi(mounts, parts.deck.snapshot().master)
+    document ??= describeApi(mounts, { ...parts.deck.snapshot().master, url: parts.basePath || '/' })
     return document
   }
   const mounts = operationsOf(parts, describe)
-  for (const { base, groups } of mounts) app.use(base, routeOperations(groups))
+  const idempotency = createIdempotency({ store: parts.history.answers, now: parts.now })
+  for (const { base, groups } of mounts) app.use(base, routeOperations(groups, { idempotency }))
   app.use('/api', (req) => { throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
-  app.use(assetsRouter())
   app.use(signInRouter(parts))
   app.use(dashboardRouter({ ...parts, describe }))
   app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
@@ -91,15 +98,17 @@ export function createApp (parts) {
  * @returns {import('../api/openapi.js').Mount[]}
  */
 export function operationsOf (parts, describe) {
-  const stream = { ...parts, authenticate: parts.sessions.authenticate }
+  const stream = { ...parts, authenticate: parts.sessions.authenticate, streams: new Map() }
   return [
     {
       base: '/api/v1',
       groups: {
         Cluster: { about: 'The cluster as it is, and as it should be.', resources: clusterResources(parts) },
+        Notices: { about: 'What has gone wrong while nobody looked.', resources: noticeResources(parts) },
+        Configuration: { about: 'What the master runs with.', resources: configResources(parts) },
         Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
         Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
-        History: { about: 'What happened, and what happens now.', resources: { ...eventFeedResources(parts, stream), ...eventResources(parts) } },
+        History: { about: 'What happened, and what happens now.', resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts), ...eventResources(parts) } },
         Crashes: { about: 'What workers have died of.', resources: crashResources(parts) },
         Messages: { about: 'What operators say to the app.', resources: messageResources(parts) },
         Vitals: { about: 'How the workers are.', resources: vitalsResources(parts) },
@@ -114,33 +123,25 @@ export function operationsOf (parts, describe) {
   ]
 }
 
-/** @type {express.RequestHandler} */
+/**
+ * Whoever visits a page is sent to the sign-in page; all else is refused before it comes here.
+ * @type {express.RequestHandler}
+ */
 function denyStrangers (req, res, next) {
   if (req.auth || isPublic(req.path)) return next()
-  const signIn = `/sign-in?next=${encodeURIComponent(req.originalUrl.slice(0, 1000))}`
-  if (isPageVisit(req)) return res.redirect(303, signIn)
-  // htmx follows this one itself; a redirect would put the sign-in page into a part of the page.
-  if (req.headers['hx-request']) res.set('HX-Redirect', '/sign-in')
-  throw new DeckError('unauthenticated', 'Sign in, or send the token: Authorization: Bearer <admin.token>')
-}
-
-function isPublic (/** @type {string} */ path) {
-  return PUBLIC_PATHS.includes(path) || PUBLIC_FOLDERS.some((folder) => path.startsWith(folder))
-}
-
-function isPageVisit (/** @type {express.Request} */ { method, path, headers }) {
-  return method === 'GET' && !path.startsWith('/api/') && !headers['hx-request'] && String(headers.accept).includes('text/html')
+  res.redirect(303, `/sign-in?next=${encodeURIComponent(req.originalUrl.slice(0, 1000))}`)
 }
 
 /**
- * Strangers are counted by address, apart from those who are signed in: they cannot use up what those have.
+ * Of those who are signed in: strangers, who are counted before they come here, cannot use up what these have.
  * @param {Limits} limits
  */
-function limitRequests ({ windowMs, requests, strangerRequests }) {
+function limitRequests ({ windowMs, requests }) {
   return rateLimit({
     windowMs,
-    limit: (req) => req.auth ? requests : strangerRequests,
-    keyGenerator: (req) => req.auth ? `${req.auth.via} ${req.auth.token}` : ipKeyGenerator(req.ip ?? ''),
+    limit: requests,
+    skip: (req) => !req.auth,
+    keyGenerator: (req) => `${req.auth?.via} ${req.auth?.token}`,
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     validate: false,

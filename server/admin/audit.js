@@ -1,5 +1,3 @@
-import { schemeOf } from '../api/scheme.js'
-
 /**
  * Who has changed something, from where, and who was refused, for the history.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
@@ -72,7 +70,7 @@ function describe (req, { method, url, statusCode }) {
   return {
     actor: auth?.actor ?? null,
     message: `${who} from ${address}: ${method} ${path}${statusCode < 400 ? '' : `, ${statusCode}`}`,
-    detail: { method, path, status: statusCode, address, scheme: schemeOf(req), role: auth?.role ?? null, via: auth?.via ?? null, token: auth?.token ?? null }
+    detail: { method, path, status: statusCode, address, role: auth?.role ?? null, via: auth?.via ?? null, token: auth?.token ?? null }
   }
 }
 

@@ -6,7 +6,7 @@ import { DeckError } from '../errors.js'
  * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {{ name: string | null, role: import('../api/roles.js').Role, token: number | null }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold
- * @typedef {Person & { actor: string, via: 'session' | 'token' }} Auth `actor`: as the history names them
+ * @typedef {Person & { actor: string, via: 'session' | 'token', client: 'dashboard' | 'cli' | 'api' }} Auth `actor`: as the history names them; `client`: what they ask by
  */
 
 /** Where socket.io answers; nothing below it is reached without being signed in. */
@@ -43,13 +43,14 @@ const setHelmetHeaders = helmet({
 
 /**
  * The headers that every answer has, refusals and engine.io's included. Static files replace Cache-Control by their own.
- * @param {IncomingMessage} req
- * @param {import('node:http').ServerResponse} res
+ * @returns {Record<string, string>}
  */
-export function setSecurityHeaders (req, res) {
-  setHelmetHeaders(req, res, () => {})
-  res.setHeader('Cache-Control', 'no-store')
-  res.setHeader('Vary', 'Accept, Authorization, Cookie, HX-Request')
+export function securityHeaders () {
+  /** @type {Record<string, string>} */
+  const headers = {}
+  const res = { setHeader: (/** @type {string} */ name, /** @type {string} */ value) => { headers[name] = value }, removeHeader () {} }
+  setHelmetHeaders(/** @type {any} */ ({}), /** @type {any} */ (res), () => {})
+  return { ...headers, 'Cache-Control': 'no-store', Vary: 'Accept, Accept-Encoding, Authorization, Cookie, HX-Request' }
 }
 
 /**
@@ -58,10 +59,13 @@ export function setSecurityHeaders (req, res) {
  * @param {string} parts.host  what the listener is bound to
  * @param {number} parts.port  the real one, never 0
  * @param {readonly string[]} [parts.allowedHosts]  more names, with or without a port
+ * @param {string | null} [parts.publicUrl]
+ * @param {'http' | 'https'} [parts.scheme]  of the listener
  */
-export function createGuard ({ authenticate, host, port, allowedHosts = [] }) {
-  const hosts = allowedHostHeaders({ host, port, allowedHosts })
-  const origins = allowedOrigins({ host, port, allowedHosts })
+export function createGuard ({ authenticate, host, port, allowedHosts = [], publicUrl = null, scheme = 'http' }) {
+  const site = { host, port, allowedHosts, publicUrl, scheme }
+  const hosts = allowedHostHeaders(site)
+  const origins = allowedOrigins(site)
 
   return {
     /**
@@ -134,22 +138,26 @@ function isLive (/** @type {IncomingMessage} */ req) {
   return String(req.url).startsWith(LIVE_PATH)
 }
 
-/** @typedef {{ host: string, port: number, allowedHosts: readonly string[] }} Site */
+/** @typedef {{ host: string, port: number, allowedHosts: readonly string[], publicUrl: string | null, scheme: 'http' | 'https' }} Site */
+
+const IMPLIED_PORTS = Object.freeze({ http: 80, https: 443 })
 
 /** Every Host header that means us. Exact: a rebound name never is one of them. */
-function allowedHostHeaders (/** @type {Site} */ { host, port, allowedHosts }) {
-  const own = ownNames(host).flatMap((name) => withPort(name, port, 80))
+function allowedHostHeaders (/** @type {Site} */ { host, port, allowedHosts, publicUrl, scheme }) {
+  const own = ownNames(host).flatMap((name) => withPort(name, port, IMPLIED_PORTS[scheme]))
   // A name without a port also stands for a reverse proxy on the usual ports.
   const more = allowedHosts.flatMap((name) => hasPort(name) ? [name] : [name, `${name}:${port}`])
-  return new Set([...own, ...more].map((name) => name.toLowerCase()))
+  const known = publicUrl === null ? [] : [new URL(publicUrl).host]
+  return new Set([...own, ...more, ...known].map((name) => name.toLowerCase()))
 }
 
-function allowedOrigins (/** @type {Site} */ { host, port, allowedHosts }) {
-  const own = ownNames(host).map((name) => withPort(name, port, 80).at(-1)).map((name) => `http://${name}`)
+function allowedOrigins (/** @type {Site} */ { host, port, allowedHosts, publicUrl, scheme }) {
+  const own = ownNames(host).map((name) => withPort(name, port, IMPLIED_PORTS[scheme]).at(-1)).map((name) => `${scheme}://${name}`)
   const more = allowedHosts.flatMap((name) => hasPort(name)
     ? [`http://${name}`, `https://${name}`]
     : [`http://${name}`, `https://${name}`, `http://${name}:${port}`, `https://${name}:${port}`])
-  return new Set([...own, ...more].map((name) => name.toLowerCase()))
+  const known = publicUrl === null ? [] : [new URL(publicUrl).origin]
+  return new Set([...own, ...more, ...known].map((name) => name.toLowerCase()))
 }
 
 function ownNames (/** @type {string} */ host) {

@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import http from 'node:http'
+import https from 'node:https'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { cutEndlessBody } from '../api/body.js'
 import { DeckError } from '../errors.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
@@ -19,6 +21,10 @@ const SERVER_OPTIONS = Object.freeze({
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16 * 1024
 })
+/** Of connections that say nothing before they are encrypted. */
+const TLS_OPTIONS = Object.freeze({ handshakeTimeout: 5_000, minVersion: /** @type {const} */ ('TLSv1.2') })
+/** Who comes while this many wait to be let in is heard of seconds later, if at all: many may come at once. */
+const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 
@@ -44,6 +50,9 @@ export async function loadSite () {
  * @param {number} [parts.port]  0: any free one
  * @param {any} [parts.socket]  a raw handle that is bound to them already
  * @param {readonly string[]} [parts.allowedHosts]
+ * @param {string} [parts.basePath]
+ * @param {string} [parts.publicUrl]
+ * @param {import('./certificate.js').Certificate | null} [parts.certificate]
  * @param {number} [parts.sessionTtlMs]
  * @param {() => number} [parts.now]
  * @param {import('./app.js').Log} [parts.log]
@@ -55,18 +64,22 @@ export async function loadSite () {
  * @param {typeof loadSite} [parts.load]
  */
 export function createAdmin ({
-  deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], sessionTtlMs = DEFAULT_SESSION_TTL_MS,
+  deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS,
   now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity), load = loadSite
 }) {
-  const outer = http.createServer({ ...SERVER_OPTIONS, ...serverOptions })
+  const publicUrl = configuredUrl?.replace(/\/+$/, '') ?? null
+  const options = { ...SERVER_OPTIONS, ...serverOptions }
+  const outer = certificate ? https.createServer({ ...TLS_OPTIONS, ...options, ...certificate.pair }) : http.createServer(options)
   const connections = createConnections(maxConnections)
-  outer.on('connection', connections.admit)
+  const rawOf = followConnections(outer, connections.admit)
   const links = createLinks({ now, randomBytes })
   const closing = new AbortController()
   setMaxListeners(0, closing.signal)
   /** @type {Set<import('node:stream').Duplex>} the server loses sight of a socket that was upgraded */
   const upgraded = new Set()
-  /** @type {{ url: string, loaded: Promise<void> } | null} */
+  /** Those with a request that is not answered yet. @type {WeakSet<import('node:net').Socket>} */
+  const asking = new WeakSet()
+  /** @type {{ url: string, publicUrl: string, loaded: Promise<void> } | null} */
   let open = null
   /** @type {import('./site.js').Site | null} */
   let site = null
@@ -75,24 +88,25 @@ export function createAdmin ({
 
   return {
     /**
-     * @returns {Promise<{ url: string, host: string, port: number, socket: any, loaded: Promise<void> }>} `socket`: the raw handle;
+     * @returns {Promise<{ url: string, publicUrl: string, host: string, port: number, socket: any, loaded: Promise<void> }>} `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle;
      *   `loaded`: resolves once what is behind the port answers
      * @throws {DeckError} `port-in-use`, `listen-failed`
      */
     async listen () {
       const realPort = await bind(outer, { host, port, socket })
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
-      const url = `http://${reachableName(host)}:${realPort}`
-      open = { url, loaded: makeSite(realPort) }
+      const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
+      certificate?.renewFor(/** @type {https.Server} */ (outer))
+      open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSite(realPort) }
       outer.on('request', answer)
       outer.on('upgrade', upgrade)
-      return { url, host, port: realPort, socket: /** @type {any} */ (outer)._handle, loaded: open.loaded }
+      return { url, publicUrl: open.publicUrl, host, port: realPort, socket: /** @type {any} */ (outer)._handle, loaded: open.loaded }
     },
 
     /** @returns {string} a link that signs in whoever opens it first */
     signInLink () {
       if (!open) throw new DeckError('listen-failed', 'The admin port is not open yet')
-      return `${open.url}/sign-in?code=${links.create().code}`
+      return `${open.publicUrl}/sign-in?code=${links.create().code}`
     },
 
     /** Signs everybody out, on this port and in the history. */
@@ -108,6 +122,7 @@ export function createAdmin ({
   async function end () {
     if (!open) return
     closing.abort()
+    certificate?.close()
     const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
     const answered = new Promise((resolve) => outer.close(resolve))
     await open.loaded
@@ -120,7 +135,7 @@ export function createAdmin ({
   async function makeSite (realPort) {
     try {
       const { createSite } = await load()
-      site = createSite({ deck, history, token, host, port: realPort, allowedHosts, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes, limits })
+      site = createSite({ deck, history, token, host, port: realPort, allowedHosts, basePath, publicUrl, hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes, limits })
     } catch (error) {
       // The workers do without it.
       log.error({ err: error }, 'the admin page could not be loaded')
@@ -129,15 +144,26 @@ export function createAdmin ({
 
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
   async function answer (req, res) {
-    res.once('finish', () => endIfClosing(req.socket))
+    const { socket } = req
+    // No browser and no tool of today asks for more before it is answered; node would begin with all of that in one turn.
+    if (asking.has(socket)) return socket.destroy()
+    asking.add(socket)
+    res.once('prefinish', () => {
+      // At once: what nobody has begun to read when the answer is sent, node reads to its end.
+      if (!req.complete) cutEndlessBody(req).resume().read(0)
+    })
+    res.once('finish', () => {
+      asking.delete(socket)
+      endIfClosing(socket)
+    })
     if (!site) {
       // Nobody can say yet who it is; but silent it is not.
-      connections.heard(req.socket, true)
+      connections.heard(rawOf(req.socket), true)
       await open?.loaded
     }
     if (site) site.request(req, res)
     else res.writeHead(503).end()
-    connections.heard(req.socket, Boolean(req.auth))
+    connections.heard(rawOf(req.socket), Boolean(req.auth))
   }
 
   /** @param {http.IncomingMessage} req @param {import('node:stream').Duplex} socket @param {Buffer} head */
@@ -151,7 +177,7 @@ export function createAdmin ({
     socket.off('error', ignore)
     if (site) site.upgrade(req, socket, head)
     else socket.destroy()
-    connections.heard(socket, Boolean(req.auth))
+    connections.heard(rawOf(/** @type {import('node:net').Socket} */ (socket)), Boolean(req.auth))
   }
 
   // close() ends idle connections once, when it is called; those that became idle since would keep it waiting.
@@ -165,14 +191,34 @@ export function createAdmin ({
   }
 }
 
+/**
+ * Where a connection is encrypted, what is asked comes over another socket than the one that was accepted.
+ * @param {http.Server} server @param {(socket: import('node:net').Socket) => void} admit
+ * @returns {(socket: import('node:net').Socket) => import('node:net').Socket} the one that was accepted
+ */
+function followConnections (server, admit) {
+  /** @type {Map<string, import('node:net').Socket>} by the other end */
+  const raw = new Map()
+  const endOf = (/** @type {import('node:net').Socket} */ { remoteAddress, remotePort }) => `${remoteAddress} ${remotePort}`
+  server.on('connection', (socket) => {
+    const end = endOf(socket)
+    raw.set(end, socket)
+    socket.once('close', () => { if (raw.get(end) === socket) raw.delete(end) })
+    admit(socket)
+  })
+  return (socket) => raw.get(endOf(socket)) ?? socket
+}
+
 /** @param {http.Server} server @param {{ host: string, port: number, socket?: any }} place @returns {Promise<number>} the real port */
 function bind (server, { host, port, socket }) {
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => reject(bindError(/** @type {NodeJS.ErrnoException} */ (cause), { host, port })))
-    server.listen(socket ?? { host, port, exclusive: true }, () => {
+    const onListening = () => {
       server.removeAllListeners('error')
       resolve(/** @type {import('node:net').AddressInfo} */ (server.address()).port)
-    })
+    }
+    if (socket) server.listen(socket, BACKLOG, onListening)
+    else server.listen({ host, port, exclusive: true, backlog: BACKLOG }, onListening)
   })
 }
 

@@ -1,15 +1,29 @@
 import { Server } from 'socket.io'
+import { withoutBase } from '../api/base-path.js'
 import { ASSETS_VERSION } from '../dashboard/assets.js'
-import { fragmentsOf } from '../dashboard/pages.js'
+import { chartValues } from '../dashboard/chart-values.js'
+import { changesOf, figuresOf, hashOf, toShown } from '../dashboard/fragment.js'
+import { followPage } from '../dashboard/pages.js'
 import { powersOf } from '../dashboard/powers.js'
-import { withoutTicking } from '../dashboard/views.js'
+import { attachAlarms } from './alarms.js'
+import { createLatestWish } from './latest-wish.js'
 
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events'>} Deck
- * @typedef {import('../dashboard/pages.js').Fragment} Fragment
- * @typedef {{ key: string, url: string, viewers: Set<Socket>, render: () => Fragment[], sent: Map<string, string> }} Room  everybody of one role at one URL
+ * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events' | 'vitals'>} Deck
+ * @typedef {import('../dashboard/fragment.js').Shown} Shown
+ * @typedef {ReturnType<typeof followPage>} Followed
+ * @typedef {object} Room  everybody of one role at one URL
+ * @property {string} key
+ * @property {string} url
+ * @property {Set<Socket>} viewers
+ * @property {Followed['render']} render
+ * @property {Followed['chart']} chart
+ * @property {Map<string, Shown>} shown  by id, as all of them have it
+ * @property {Map<string, string>} figures  by key, as all of them have it
+ * @property {number} chartedMs  until when they have the vitals
+ * @typedef {{ fragments: { id: string, html: string, hash: string }[], figures: Record<string, string>, vitals?: import('../dashboard/chart-values.js').ChartValues }} Update
  */
 
 /** Vitals come without an event, so viewed pages are looked over in this rhythm. */
@@ -26,21 +40,20 @@ const MAX_URL_CHARS = 2000
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('../dashboard/views.js').Views} parts.views
  * @param {string} [parts.software]
+ * @param {string} [parts.basePath]
  * @param {(req: import('node:http').IncomingMessage) => import('./guard.js').Auth | null} parts.authenticate
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {Pick<import('./app.js').Log, 'error'>} [parts.log]
  * @returns {{ close: () => void, endOutsiders: () => void }}
  */
-export function attachLive ({ httpServer, deck, history, views, software = '', authenticate, now = Date.now, log = { error () {} } }) {
+export function attachLive ({ httpServer, deck, history, views, software = '', basePath = '', authenticate, now = Date.now, log = { error () {} } }) {
   const io = new Server(httpServer, {
     serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
   })
   /** @type {Map<string, Room>} by role and URL; a room without viewers does not exist */
   const rooms = new Map()
-  /** What each viewer wants to see next. @type {Map<Socket, { url: unknown, reply: unknown, timer: NodeJS.Timeout }>} */
-  const asked = new Map()
-  /** @type {WeakMap<Socket, number>} by the monotonic clock */
-  const answeredAt = new WeakMap()
+  // Nobody looks at two pages at once.
+  const wishes = createLatestWish(watch)
   /** @type {NodeJS.Timeout | null} */
   let beat = null
   /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */
@@ -48,13 +61,14 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   let lastUpdateAt = -Infinity
 
   const unsubscribe = deck.events.subscribe(scheduleUpdate)
+  const endAlarms = attachAlarms({ io, deck })
 
   io.use((socket, next) => next(authenticate(socket.request) ? undefined : new Error('unauthenticated')))
   io.on('connection', (socket) => {
     beat ??= setInterval(onBeat, BEAT_MS)
-    socket.on('watch', (url, reply) => ask(socket, { url, reply }))
+    socket.on('watch', (url, ...rest) => wishes.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
     socket.on('disconnect', () => {
-      forget(socket)
+      wishes.forget(socket)
       leave(socket)
       if (io.sockets.sockets.size === 0) stopBeat()
     })
@@ -66,17 +80,19 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
 
     close () {
       unsubscribe()
+      endAlarms()
       stopBeat()
-      for (const socket of asked.keys()) forget(socket)
+      wishes.close()
       // Not io.close(), which closes the HTTP server too, and not disconnectSockets(), after which browsers stay away:
       // they are to come back to the next master.
       io.engine.close()
     }
   }
 
+  /** What events tell of does not wait for a beat, nor because of one. */
   function onBeat () {
     endOutsiders()
-    scheduleUpdate()
+    update()
   }
 
   function endOutsiders () {
@@ -87,40 +103,24 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
     }
   }
 
-  /** Nobody looks at two pages at once: of what one viewer asks for faster than we render, only the last counts. */
-  function ask (/** @type {Socket} */ socket, /** @type {{ url: unknown, reply: unknown }} */ request) {
-    const waiting = asked.get(socket)
-    if (waiting) return Object.assign(waiting, request)
-    const waitMs = (answeredAt.get(socket) ?? -Infinity) + MIN_GAP_MS - performance.now()
-    asked.set(socket, { ...request, timer: setTimeout(answer, Math.max(0, waitMs), socket) })
-  }
-
-  function answer (/** @type {Socket} */ socket) {
-    const { url, reply } = /** @type {{ url: unknown, reply: unknown }} */ (asked.get(socket))
-    forget(socket)
-    watch(socket, url, reply)
-    answeredAt.set(socket, performance.now())
-  }
-
-  function forget (/** @type {Socket} */ socket) {
-    clearTimeout(asked.get(socket)?.timer)
-    asked.delete(socket)
-  }
-
-  /** A viewer came, came back, or moved on: from now on it gets what changes there, beginning with all of it. */
-  function watch (/** @type {Socket} */ socket, /** @type {unknown} */ url, /** @type {unknown} */ reply) {
+  /**
+   * A viewer came, came back, or moved on: from now on it gets what changes there, beginning with all that it does not
+   * have yet.
+   * @param {Socket} socket @param {{ url: unknown, known: unknown, reply: unknown }} request `known`: hashes of what it shows, by id
+   */
+  function watch (socket, { url, known, reply }) {
     leave(socket)
     attempt(() => {
       const room = typeof url === 'string' && url.length <= MAX_URL_CHARS ? enter(socket, url) : null
       if (!room) return
-      const fragments = room.render()
-      if (room.viewers.size === 1) fragments.forEach((fragment) => isNews(room, fragment))
-      send(socket, room, fragments)
+      const hashes = new Map(typeof known === 'object' && known !== null ? Object.entries(known) : [])
+      const fragments = Array.from(room.shown, ([id, shown]) => ({ id, html: shown.html, hash: hashOf(shown) })).filter(({ id, hash }) => hashes.get(id) !== hash)
+      send(socket, room, { fragments, figures: Object.fromEntries(room.figures) })
     })
     if (typeof reply === 'function') reply({ version: ASSETS_VERSION, software })
   }
 
-  /** @returns {Room | null} null for a page on which nothing changes */
+  /** @returns {Room | null} null for what is no address */
   function enter (/** @type {Socket} */ socket, /** @type {string} */ url) {
     const can = powersOf(authenticate(socket.request))
     const key = `${can.role} ${url}`
@@ -143,38 +143,61 @@ export function attachLive ({ httpServer, deck, history, views, software = '', a
   /** @returns {Room | null} */
   function openRoom (/** @type {string} */ key, /** @type {string} */ url, /** @type {import('../dashboard/powers.js').Powers} */ can) {
     if (!URL.canParse(url, 'http://localhost')) return null
-    const render = fragmentsOf({ deck, history, now, can, render: views.render }, new URL(url, 'http://localhost'))
-    return render && { key, url, viewers: new Set(), render, sent: new Map() }
+    const followed = followPage({ deck, history, now, can, render: views.render }, new URL(withoutBase(basePath, url), 'http://localhost'))
+    /** @type {Room} */
+    const room = { key, url, viewers: new Set(), ...followed, shown: new Map(), figures: new Map(), chartedMs: now() }
+    renewed(room)
+    return room
   }
 
   /** Many events of one turn make one update. */
   function scheduleUpdate () {
     if (scheduled || rooms.size === 0) return
     const waitMs = lastUpdateAt + MIN_GAP_MS - performance.now()
-    scheduled = waitMs > 0 ? setTimeout(update, waitMs) : setImmediate(update)
+    scheduled = waitMs > 0 ? setTimeout(answerEvents, waitMs) : setImmediate(answerEvents)
+  }
+
+  function answerEvents () {
+    scheduled = null
+    lastUpdateAt = performance.now()
+    update()
   }
 
   function update () {
-    scheduled = null
-    lastUpdateAt = performance.now()
     for (const room of rooms.values()) {
       attempt(() => {
-        const changed = room.render().filter((fragment) => isNews(room, fragment))
-        if (changed.length > 0) send(io.to(room.key), room, changed)
+        const changes = renewed(room)
+        if (changes) send(io.to(room.key), room, changes)
       })
     }
   }
 
-  function isNews (/** @type {Room} */ { sent }, /** @type {Fragment} */ { id, html }) {
-    const content = withoutTicking(html)
-    if (sent.get(id) === content) return false
-    sent.set(id, content)
-    return true
+  /** @param {Room} room @returns {Update | null} what those who have all until now have to get; null: nothing */
+  function renewed (room) {
+    const changed = []
+    const figures = /** @type {Record<string, string>} */ ({})
+    for (const { id, html } of room.render()) {
+      const [shown, before] = [toShown(html), room.shown.get(id)]
+      for (const [key, figure] of figuresOf(html)) {
+        if (room.figures.get(key) !== figure) room.figures.set(key, figures[key] = figure)
+      }
+      room.shown.set(id, shown)
+      if (shown.still !== before?.still) changed.push({ id, html: changesOf(shown, before), hash: hashOf(shown) })
+    }
+    const vitals = newVitals(room)
+    return changed.length > 0 || vitals || Object.keys(figures).length > 0 ? { fragments: changed, figures, vitals } : null
+  }
+
+  /** @param {Room} room */
+  function newVitals (room) {
+    const values = room.chart === null ? undefined : chartValues(deck, { slot: room.chart, sinceMs: room.chartedMs })
+    if (values) room.chartedMs = (Number(values.time.at(-1)) + 1) * 1000
+    return values
   }
 
   /** `now` lets the browser's clocks tick by ours; `url`: by the time that it arrives the viewer may be elsewhere. */
-  function send (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Room} */ { url }, /** @type {Fragment[]} */ fragments) {
-    to.emit('fragments', { now: now(), url, fragments })
+  function send (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Room} */ { url }, /** @type {Update} */ update) {
+    to.emit('fragments', { now: now(), url, ...update })
   }
 
   /** A page that cannot be rendered must not take the master down. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { operation } from '../api/endpoint.js'
+import { RETRY_AFTER_S } from '../api/problem.js'
 
 const TEXT = 'text/plain'
 
@@ -32,6 +33,7 @@ export function probeResources ({ deck }) {
         handle ({ res }) {
           const { state, readyWorkers, desiredWorkers } = deck.snapshot()
           const isReady = state === 'running' && readyWorkers >= desiredWorkers
+          if (!isReady) res.set('Retry-After', String(RETRY_AFTER_S))
           res.status(isReady ? 200 : 503).type(TEXT).send(isReady ? 'ready\n' : 'not ready\n')
         }
       })

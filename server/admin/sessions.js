@@ -1,6 +1,5 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
 import { stringifySetCookie } from 'cookie'
-import { schemeOf } from '../api/scheme.js'
 
 /**
  * Who asks: the token's holder, or a browser with a session. The secret of a session lives in its cookie alone;
@@ -33,11 +32,13 @@ const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
  * @param {Pick<import('./tokens.js').Tokens, 'find' | 'isValid'>} [parts.tokens] those with a name
  * @param {number} parts.ttlMs  fixed: a session does not get longer by being used
  * @param {string} parts.cookieName
+ * @param {string} [parts.cookiePath]
+ * @param {(req: IncomingMessage) => 'http' | 'https'} [parts.schemeOf]
  * @param {() => number} [parts.now]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Pick<import('./app.js').Log, 'warn'>} [parts.log]
  */
-export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cookieName, now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
+export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cookieName, cookiePath = '/', schemeOf = () => 'http', now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
   const tokenHash = sha256(token)
   // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
   /** @type {Map<string, Session>} */
@@ -59,7 +60,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
       const session = findSession(req)
       if (!session) return null
       const { name, role, token } = session
-      return { actor: name ?? 'dashboard', via: 'session', name, role: /** @type {Person['role']} */ (role), token }
+      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role: /** @type {Person['role']} */ (role), token }
     },
 
     whoHolds,
@@ -95,7 +96,8 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
     const given = /^Bearer +([^\s]+) *$/i.exec(String(req.headers.authorization))?.[1] ?? ''
     const person = whoHolds(given)
     if (!person) return null
-    return { actor: person.name ?? (req.headers['x-clusterdeck-client'] === 'cli' ? 'cli' : 'api'), via: 'token', ...person }
+    const client = req.headers['x-clusterdeck-client'] === 'cli' ? 'cli' : 'api'
+    return { actor: person.name ?? client, via: 'token', client, ...person }
   }
 
   /** @param {string} candidate @returns {Person | null} in a time that does not tell where it differs from the admin token */
@@ -157,7 +159,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
   }
 
   function setCookie (/** @type {IncomingMessage} */ req, /** @type {string} */ value, /** @type {number} */ maxAge) {
-    return stringifySetCookie({ name: cookieName, value, maxAge, path: '/', httpOnly: true, sameSite: 'lax', secure: schemeOf(req) === 'https' })
+    return stringifySetCookie({ name: cookieName, value, maxAge, path: cookiePath, httpOnly: true, sameSite: 'lax', secure: schemeOf(req) === 'https' })
   }
 }
 

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import express, { Router } from 'express'
-import { rateLimit } from 'express-rate-limit'
+import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
+import { cutEndlessBody } from '../api/body.js'
 import { DeckError } from '../errors.js'
 import { checkSameOrigin } from './guard.js'
 
@@ -9,6 +11,10 @@ import { checkSameOrigin } from './guard.js'
  */
 
 const FIELD_LIMIT_BYTES = 4096
+/** `cdk_` and a little of what is random. */
+const PREFIX_CHARS = 8
+const MAX_BEGINNINGS = 1024
+const readFields = express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTES, inflate: false, parameterLimit: 10 })
 const CODE_SHAPE = /^[\w-]{43}$/
 
 const NOTICES = Object.freeze({
@@ -34,6 +40,7 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
   const limitAttempts = rateLimit({
     windowMs: limits.windowMs,
     limit: limits.signInAttempts,
+    keyGenerator: attemptOf,
     skipSuccessfulRequests: true,
     standardHeaders: 'draft-8',
     legacyHeaders: false,
@@ -53,7 +60,7 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
     return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : null, next)
   })
 
-  router.post('/sign-in', requireOwnPage, express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTES, inflate: false, parameterLimit: 10 }), limitAttempts, (req, res) => {
+  router.post('/sign-in', requireOwnPage, (req, res, next) => readFields(cutEndlessBody(req), res, next), limitAttempts, (req, res) => {
     const { token, next } = req.body ?? {}
     // A token that is pasted brings its line end along.
     const person = sessions.whoHolds(String(token ?? '').trim())
@@ -71,8 +78,8 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
 
   /** @returns {ReturnType<typeof links.redeem>} */
   function redeem (/** @type {express.Request} */ req, /** @type {string} */ code) {
-    // Browsers fetch ahead what may be clicked, and chat programs what was pasted: only a visit counts.
-    if (isPrefetch(req)) throw new DeckError('forbidden', 'A sign-in link cannot be fetched in advance')
+    // Browsers fetch ahead what may be clicked, chat programs what was pasted, and pages what they like: only a visit counts.
+    if (!isVisit(req)) throw new DeckError('forbidden', 'A sign-in link has to be visited: it cannot be fetched in advance, or by another page')
     return CODE_SHAPE.test(code) ? links.redeem(code) : { outcome: 'unknown' }
   }
 
@@ -96,6 +103,16 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
 }
 
 /**
+ * Behind a proxy everybody has one address: who tries one token there keeps nobody out who has another one. Counted are
+ * the tries of the tokens that begin alike, of at most so many beginnings.
+ * @param {express.Request} req
+ */
+function attemptOf ({ ip, body }) {
+  const beginning = String(body?.token ?? '').trim().slice(0, PREFIX_CHARS)
+  return `${ipKeyGenerator(ip ?? '')} ${createHash('sha256').update(beginning).digest().readUInt16BE() % MAX_BEGINNINGS}`
+}
+
+/**
  * Signing somebody in without their knowledge (login CSRF) is an attack too.
  * @param {express.Request} req @param {express.Response} _res @param {express.NextFunction} next
  */
@@ -109,8 +126,9 @@ function queryOf (/** @type {express.Request} */ req) {
   return { code: params.get('code'), next: params.get('next'), state: params.get('state') }
 }
 
-function isPrefetch (/** @type {express.Request} */ { headers }) {
-  return ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'].some((name) => /prefetch|prerender|preview/i.test(String(headers[name] ?? '')))
+function isVisit (/** @type {express.Request} */ { headers }) {
+  const isAhead = ['sec-purpose', 'purpose', 'x-moz', 'x-purpose'].some((name) => /prefetch|prerender|preview/i.test(String(headers[name] ?? '')))
+  return !isAhead && (headers['sec-fetch-dest'] ?? 'document') === 'document'
 }
 
 /**

@@ -1,14 +1,20 @@
 import http from 'node:http'
+import { addBaseToHeaders, withoutBase } from '../api/base-path.js'
 import { refuseUpgrade, sendProblem, toDeckError } from '../api/problem.js'
+import { createSchemeOf } from '../api/scheme.js'
+import { createTurns } from '../api/turn.js'
 import { createViews } from '../dashboard/views.js'
 import { createApp, LIMITS } from './app.js'
 import { createAudit } from './audit.js'
-import { createGuard, setSecurityHeaders } from './guard.js'
+import { createGuard, securityHeaders } from './guard.js'
 import { attachLive } from './live.js'
 import { createSessions } from './sessions.js'
+import { createStrangers } from './strangers.js'
 import { createTokens } from './tokens.js'
 
 /** @typedef {ReturnType<typeof createSite>} Site */
+
+const SECURITY_HEADERS = new Map(Object.entries(securityHeaders()))
 
 /**
  * What stands behind the admin port: the guard looks at everything first; the inner server never listens, and express
@@ -20,6 +26,9 @@ import { createTokens } from './tokens.js'
  * @param {string} parts.host
  * @param {number} parts.port  the real one: it names the cookie, since cookies ignore ports
  * @param {readonly string[]} parts.allowedHosts
+ * @param {string} parts.basePath
+ * @param {string | null} parts.publicUrl
+ * @param {boolean} parts.hasTls
  * @param {number} parts.sessionTtlMs
  * @param {ReturnType<typeof import('./sign-in-links.js').createLinks>} parts.links
  * @param {AbortSignal} parts.closing
@@ -27,20 +36,26 @@ import { createTokens } from './tokens.js'
  * @param {import('./app.js').Log} parts.log
  * @param {import('./app.js').AppParts['timers']} parts.timers
  * @param {(size: number) => Buffer} [parts.randomBytes]
- * @param {Partial<import('./app.js').Limits>} parts.limits
+ * @param {Partial<import('./app.js').Limits>} parts.limits  others than usual
  */
-export function createSite ({ deck, history, token, host, port, allowedHosts, sessionTtlMs, links, closing, now, log, timers, randomBytes, limits }) {
+export function createSite ({ deck, history, token, host, port, allowedHosts, basePath, publicUrl, hasTls, sessionTtlMs, links, closing, now, log, timers, randomBytes, limits: wanted }) {
   const inner = http.createServer()
+  const limits = { ...LIMITS, ...wanted }
+  const schemeOf = createSchemeOf(publicUrl)
+  // The name that a caller used is one that the caller can reach, and the guard has checked it.
+  const urlFor = (/** @type {http.IncomingMessage} */ req) => publicUrl ?? `${schemeOf(req)}://${req.headers.host}${basePath}`
   const tokens = createTokens({ store: history.tokens, now, randomBytes })
-  const sessions = createSessions({ store: history.sessions, tokens, token, ttlMs: sessionTtlMs, cookieName: `clusterdeck_${port}`, now, randomBytes, log })
+  const sessions = createSessions({ store: history.sessions, tokens, token, ttlMs: sessionTtlMs, cookieName: `clusterdeck_${port}`, cookiePath: basePath || '/', schemeOf, now, randomBytes, log })
   const { authenticate } = sessions
   const { version, nodeVersion } = deck.snapshot().master
   const software = `clusterdeck ${version} on Node ${nodeVersion}`
-  const views = createViews({ software })
-  inner.on('request', createApp({ deck, history, sessions, tokens, links, views, closing, now, timers, limits: { ...LIMITS, ...limits }, log }))
-  const live = attachLive({ httpServer: inner, deck, history, views, software, authenticate, now, log })
-  const guard = createGuard({ authenticate, host, port, allowedHosts })
+  const views = createViews({ software, basePath })
+  inner.on('request', createApp({ deck, history, sessions, tokens, links, urlFor, basePath, views, closing, now, timers, limits, log }))
+  const live = attachLive({ httpServer: inner, deck, history, views, software, basePath, authenticate, now, log })
+  const guard = createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' })
+  const strangers = createStrangers({ windowMs: limits.windowMs, limit: limits.strangerRequests, basePath, now })
   const audit = createAudit({ events: deck.events, timers })
+  const nextTurn = createTurns()
   /** What is being answered to those who are signed in. @type {Map<http.IncomingMessage, http.ServerResponse>} */
   const answering = new Map()
   tokens.onRevoked(endOutsiders)
@@ -57,13 +72,16 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, se
 
     /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
     request (req, res) {
-      setSecurityHeaders(req, res)
-      audit.watch(req, res)
+      req.url = withoutBase(basePath, String(req.url))
+      addBaseToHeaders(basePath, res)
       try {
         req.auth = guard.admitRequest(req)
-        if (req.auth) follow(req, res)
+        const refusal = req.auth ? null : strangers.refuse(req)
+        if (refusal) return refuse(req, res, refusal)
+        begin(req, res)
         inner.emit('request', req, res)
       } catch (error) {
+        if (req.auth === undefined) begin(req, res)
         reportInternal(error)
         sendProblem(res, error)
       }
@@ -71,6 +89,7 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, se
 
     /** @param {http.IncomingMessage} req @param {import('node:stream').Duplex} socket @param {Buffer} head */
     upgrade (req, socket, head) {
+      req.url = withoutBase(basePath, String(req.url))
       try {
         req.auth = guard.admitUpgrade(req)
         inner.emit('upgrade', req, socket, head)
@@ -79,6 +98,21 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, se
         refuseUpgrade(socket, error)
       }
     }
+  }
+
+  /** @param {http.IncomingMessage} req @param {http.ServerResponse} res @param {import('./strangers.js').Refusal} refusal */
+  async function refuse (req, res, { status, headers, body }) {
+    audit.watch(req, res)
+    // The system lets one new connection in with each turn of the loop: many refusals in one would keep others waiting.
+    await nextTurn()
+    res.writeHead(status, headers).end(body)
+  }
+
+  /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
+  function begin (req, res) {
+    res.setHeaders(SECURITY_HEADERS)
+    audit.watch(req, res)
+    if (req.auth) follow(req, res)
   }
 
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */

@@ -3,8 +3,10 @@ import { SCALE_ORDER } from '../config/orders.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
+import { NOTICE } from './notices.js'
+import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
 import { RELEASE } from './releases.js'
-import { ROLLOUT, ROLLOUT_PROBLEMS } from './rollouts.js'
+import { ROLLOUT, ROLLOUT_PROBLEMS, rolloutSummary } from './rollouts.js'
 import { SAMPLE } from './vitals.js'
 
 export const WORKER = z.strictObject({
@@ -23,6 +25,28 @@ export const WORKER = z.strictObject({
   vitals: SAMPLE.extend({ requestsPerSecond: z.number().nullable() }).meta({ id: 'Vitals' }).nullable()
 }).meta({ id: 'Worker' })
 
+const REQUESTS = z.strictObject({
+  items: z.array(z.strictObject({
+    method: z.string(),
+    path: z.string().describe('as its client sent it, without the query'),
+    ageMs: COUNT
+  })).describe('at most 100, oldest first'),
+  total: COUNT.describe('how many there are')
+}).meta({ id: 'OpenRequests' })
+
+const HEALTH = z.strictObject({
+  tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']),
+  text: z.string().meta({ description: 'who serves, and what is wrong', examples: ['3 of 4 workers serve; slot 2 keeps crashing'] }),
+  hint: z.string(),
+  reasons: z.array(z.strictObject({
+    slots: z.array(NUMBER),
+    text: z.string().meta({ description: 'of the app: hostile', examples: ['TypeError: Cannot read properties of undefined (reading \'price\'), in total (price.js)'] }),
+    event: NUMBER.describe('the newest of these exits, in the history'),
+    crashGroup: NUMBER.nullable()
+  })).describe('what workers have died of, where it matters now')
+}).meta({ id: 'Health' })
+
+const SCALE = z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' })
 const UPGRADE = z.strictObject({ startedAt: TIME, actor: ACTOR, note: z.string().nullable() })
 
 export const STATUS = z.strictObject({
@@ -37,7 +61,9 @@ export const STATUS = z.strictObject({
   app: z.strictObject({ entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
   dispatch: z.enum(['shared', 'round-robin']),
   history: z.strictObject({ problem: z.string().nullable().describe('why it cannot be written at the moment') }),
-  lastEventId: COUNT
+  lastEventId: COUNT,
+  health: HEALTH,
+  notices: z.array(NOTICE).describe('what has gone wrong and nobody has acknowledged, newest first')
 }).meta({ id: 'Status' })
 
 const UPGRADE_BODY = z.strictObject({
@@ -47,7 +73,7 @@ const UPGRADE_BODY = z.strictObject({
 
 /**
  * The cluster as it is, and as it should be.
- * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch'> }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'dispatch' | 'openRequests'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function clusterResources ({ deck }) {
@@ -59,7 +85,10 @@ export function clusterResources ({ deck }) {
         role: 'viewer',
         cli: 'clusterdeck status',
         answer: STATUS,
-        handle: () => ({ body: deck.snapshot() })
+        handle () {
+          const status = deck.status()
+          return { body: { ...status, rollout: status.rollout && rolloutSummary(status.rollout) } }
+        }
       })
     },
 
@@ -84,6 +113,17 @@ export function clusterResources ({ deck }) {
       })
     },
 
+    '/workers/:id/requests': {
+      GET: operation({
+        name: 'listWorkerRequests',
+        summary: 'The HTTP requests that a worker has not answered yet',
+        role: 'viewer',
+        problems: ['not-found', 'not-possible'],
+        answer: REQUESTS,
+        handle: async ({ id }) => ({ body: await deck.openRequests(id) })
+      })
+    },
+
     '/workers/:id/restart': {
       POST: operation({
         name: 'restartWorker',
@@ -95,8 +135,8 @@ export function clusterResources ({ deck }) {
         answer: ROLLOUT,
         handle ({ id, auth }) {
           findWorker(id)
-          const rollout = deck.dispatch({ type: 'restart-worker', worker: id, actor: auth.actor })
-          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
+          const rollout = deck.dispatch({ type: 'restart-worker', worker: id, actor: auth.actor, client: auth.client })
+          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
         }
       })
     },
@@ -106,6 +146,7 @@ export function clusterResources ({ deck }) {
         name: 'killWorker',
         summary: 'Ends one worker by SIGKILL; the next one starts at once',
         role: 'operator',
+        cli: 'clusterdeck kill 3',
         status: 202,
         problems: ['not-found', 'stopping'],
         answer: z.strictObject({ worker: NUMBER }),
@@ -118,15 +159,30 @@ export function clusterResources ({ deck }) {
     },
 
     '/scale': {
+      GET: operation({
+        name: 'getScale',
+        summary: 'How many workers should run',
+        role: 'viewer',
+        hasTag: true,
+        answer: SCALE,
+        handle: scale
+      }),
+
       PUT: operation({
         name: 'setScale',
         summary: 'Sets how many workers should run',
         role: 'operator',
         cli: 'clusterdeck scale 4',
         body: SCALE_ORDER,
-        problems: [...ROLLOUT_PROBLEMS],
-        answer: z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' }),
-        handle: ({ body, auth }) => ({ body: deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor }) })
+        headers: { 'If-Match': IF_MATCH.optional() },
+        hasTag: true,
+        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed'],
+        answer: SCALE,
+        handle ({ req, body, auth }) {
+          checkMatch(req, tagOf(deck.snapshot().desiredWorkers), { isRequired: false })
+          deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor })
+          return scale()
+        }
       })
     },
 
@@ -161,6 +217,11 @@ export function clusterResources ({ deck }) {
         handle: ({ auth }) => ({ body: deck.dispatch({ type: 'stop', actor: auth.actor }) })
       })
     }
+  }
+
+  function scale () {
+    const { desiredWorkers } = deck.snapshot()
+    return { headers: { ETag: tagOf(desiredWorkers) }, body: { desiredWorkers } }
   }
 
   function findWorker (/** @type {number} */ id) {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { CAUSES } from '../events/kinds.js'
 import { operation } from './endpoint.js'
-import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
-import { crashFilters, paging } from './filters.js'
+import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
+import { CRASH_SORT, crashFilters, paging } from './filters.js'
 import { parseId } from './input.js'
 import { SAMPLE } from './vitals.js'
 
@@ -26,6 +26,8 @@ const CRASH_GROUP = z.strictObject({
   lastCrash: COUNT.describe('the id of its newest crash'),
   stateChangedAt: TIME.nullable(),
   stateChangedBy: ACTOR.nullable(),
+  assignee: z.string().nullable().describe('who takes care of it'),
+  goneSince: RELEASE_NAME.nullable().describe('the first release without it, once that has run for long enough to tell'),
   returnedAt: TIME.nullable().describe('when it came back after it was resolved'),
   isNewInRelease: z.boolean().describe('the release that runs is the first with it'),
   hasReturned: z.boolean()
@@ -73,7 +75,13 @@ const CRASH = OCCURRENCE.extend({
 /** With the releases in which it came. */
 const KNOWN_CRASH_GROUP = CRASH_GROUP.extend({ releases: z.array(GROUP_RELEASE) }).meta({ id: 'KnownCrashGroup' })
 
-const CRASH_GROUP_IN_FULL = KNOWN_CRASH_GROUP.extend({ occurrences: z.array(OCCURRENCE), latest: CRASH.nullable() }).meta({ id: 'CrashGroupInFull' })
+const NOTE = z.strictObject({ id: NUMBER, at: TIME, actor: ACTOR, text: z.string() }).meta({ id: 'CrashNote' })
+
+const CRASH_GROUP_IN_FULL = KNOWN_CRASH_GROUP.extend({ notes: z.array(NOTE).describe('oldest first'), occurrences: z.array(OCCURRENCE), latest: CRASH.nullable() }).meta({ id: 'CrashGroupInFull' })
+
+/** What people write, here and in the dashboard. */
+export const NOTE_TEXT = z.string().trim().min(1).max(2000).meta({ description: 'a text of 1 to 2000 characters', examples: ['the cart is empty after a timeout'] })
+export const ASSIGNEE = z.string().trim().min(1).max(100).meta({ description: 'a name of 1 to 100 characters', examples: ['ada'] })
 
 const ACTIONS = /** @type {const} */ ({ resolve: 'Marks a group as mended; it opens again if it comes back', mute: 'Tells nobody of a group any more', reopen: 'Opens a group again' })
 
@@ -84,13 +92,13 @@ const ACTIONS = /** @type {const} */ ({ resolve: 'Marks a group as mended; it op
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function crashResources ({ deck, now }) {
-  const listQuery = z.strictObject({ ...crashFilters(now), ...paging(100) })
+  const listQuery = z.strictObject({ ...crashFilters(now), sort: CRASH_SORT, ...paging(100) })
 
   return {
     '/crashes': {
       GET: operation({
         name: 'listCrashes',
-        summary: 'Groups of crashes, the last to crash first',
+        summary: 'Groups of crashes, the last to crash first unless sorted otherwise',
         role: 'viewer',
         cli: 'clusterdeck crashes',
         query: listQuery,
@@ -114,10 +122,44 @@ export function crashResources ({ deck, now }) {
         name: 'getCrashOccurrence',
         summary: 'One crash in full',
         role: 'viewer',
-        path: { n: NUMBER.describe('the id of a crash') },
+        path: { n: ID_PARAMETER.describe('the id of a crash') },
         problems: ['not-found'],
         answer: CRASH,
         handle: ({ id, req }) => ({ body: deck.crashes.occurrence(id, parseId(req.params.n)) })
+      })
+    },
+    '/crashes/:id/assignee': {
+      PUT: operation({
+        name: 'assignCrash',
+        summary: 'Says who takes care of a group, or that nobody does',
+        role: 'operator',
+        problems: ['not-found', 'history-unavailable'],
+        body: z.strictObject({ assignee: ASSIGNEE.nullable().describe('a name of 1 to 100 characters, or null') }),
+        answer: KNOWN_CRASH_GROUP,
+        handle: ({ id, body, auth }) => ({ body: deck.crashes.assign(id, body.assignee, auth.actor) })
+      })
+    },
+    '/crashes/:id/notes': {
+      POST: operation({
+        name: 'addCrashNote',
+        summary: 'Adds a note to a group',
+        role: 'operator',
+        status: 201,
+        problems: ['not-found', 'not-possible', 'history-unavailable'],
+        body: z.strictObject({ text: NOTE_TEXT }),
+        answer: NOTE,
+        handle: ({ id, body, auth }) => ({ body: deck.crashes.addNote(id, body.text, auth.actor) })
+      })
+    },
+    '/crashes/:id/notes/:n': {
+      DELETE: operation({
+        name: 'removeCrashNote',
+        summary: 'Removes a note',
+        role: 'operator',
+        path: { n: ID_PARAMETER.describe('the id of a note') },
+        problems: ['not-found', 'history-unavailable'],
+        answer: NOTE,
+        handle: ({ id, req, auth }) => ({ body: deck.crashes.removeNote(id, parseId(req.params.n), auth.actor) })
       })
     },
     '/crashes/:id/resolve': { POST: action('resolve') },

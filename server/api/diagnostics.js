@@ -44,7 +44,7 @@ export function diagnosticsResources ({ deck }) {
         name: 'startDiagnostics',
         summary: 'Looks into one worker',
         role: 'operator',
-        cli: 'clusterdeck diagnose 3 --cpu',
+        cli: 'clusterdeck diagnose 3 --kind cpu-profile',
         body: START_BODY,
         status: 202,
         location: true,

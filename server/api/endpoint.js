@@ -1,5 +1,6 @@
 import express, { Router } from 'express'
 import { DeckError } from '../errors.js'
+import { cutEndlessBody } from './body.js'
 import { NO_BODY, NO_QUERY, parseBody, parseId, parseQuery } from './input.js'
 import { allows } from './roles.js'
 
@@ -9,7 +10,7 @@ import { allows } from './roles.js'
  * @typedef {import('express').Request} Request
  * @typedef {import('express').Response} Response
  * @typedef {import('zod').ZodType} Schema
- * @typedef {'GET' | 'POST' | 'PUT' | 'DELETE'} Method
+ * @typedef {'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} Method
  */
 
 /**
@@ -38,8 +39,12 @@ import { allows } from './roles.js'
  * @property {Record<string, Schema>} [headers]  that it reads
  * @property {Q} [query]
  * @property {B} [body]
+ * @property {Schema} [shownBody]  as the document has it, where `handle` checks more than `body` says
  * @property {number} [status]  of its answer, 200 unless said otherwise
  * @property {boolean} [location]  whether its answer says where what it has made is
+ * @property {boolean} [hasTag]  whether its answer has an ETag
+ * @property {boolean} [isSecret]  whether its answer holds a secret
+ * @property {{ since: string, until?: string, instead?: string }} [deprecated]  days, and the path of what replaces it
  * @property {string[]} [produces]  media types, the preferred one first; JSON unless said otherwise. None: always the same, whatever a caller accepts
  * @property {Schema | Record<string, Schema>} answer  by media type, where it is not JSON alone
  * @property {Record<number, Record<string, Schema>>} [others]  answers with another status, by media type
@@ -65,29 +70,36 @@ export function operation (operation) {
   return operation
 }
 
-/** @param {import('./openapi.js').Mount['groups']} groups @returns {Router} */
-export function routeOperations (groups) {
+/**
+ * @param {import('./openapi.js').Mount['groups']} groups
+ * @param {{ idempotency: import('./idempotency.js').Idempotency }} parts
+ * @returns {Router}
+ */
+export function routeOperations (groups, { idempotency }) {
   const router = Router({ caseSensitive: true })
   for (const [path, resource] of Object.values(groups).flatMap(({ resources }) => Object.entries(resources))) {
-    router.all(path, (req, res) => answer(resource, req, res))
+    router.all(path, (req, res) => answer(resource, req, res, idempotency))
   }
   return router
 }
 
-/** @param {Resource} resource @param {Request} req @param {Response} res */
-async function answer (resource, req, res) {
+/** @param {Resource} resource @param {Request} req @param {Response} res @param {import('./idempotency.js').Idempotency} idempotency */
+async function answer (resource, req, res, idempotency) {
   const operation = operationFor(resource, req.method)
+  if (operation.deprecated) res.set(deprecationHeaders(operation.deprecated))
   if (operation.role !== null) permit(req.auth, operation.role)
+  /** @type {Call} */
   const call = {
     req,
     res,
-    auth: req.auth,
+    auth: /** @type {any} */ (req.auth),
     id: req.params.id === undefined ? 0 : parseId(req.params.id),
     query: parseQuery(operation.query ?? NO_QUERY, req.url),
     type: negotiate(req, operation.produces ?? [JSON_TYPE]),
     body: await bodyOf(operation, req, res)
   }
-  const reply = await operation.handle(/** @type {Call} */ (call))
+  const work = async () => operation.handle(call)
+  const reply = await (req.method === 'POST' ? idempotency.once(call, operation, /** @type {() => Promise<Reply>} */ (work)) : work())
   if (!reply || res.destroyed) return
   res.status(operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
 }
@@ -100,6 +112,18 @@ export function permit (auth, role) {
   if (!auth) throw new DeckError('unauthenticated', 'Sign in, or send a token')
   if (allows(auth.role, role)) return
   throw new DeckError('forbidden', `This needs the role ${role}, and ${auth.actor} is ${auth.role}`, { details: { role } })
+}
+
+/**
+ * As of RFC 9745 and RFC 8594.
+ * @param {NonNullable<Operation['deprecated']>} deprecated @returns {Record<string, string>}
+ */
+function deprecationHeaders ({ since, until, instead }) {
+  return {
+    Deprecation: `@${Date.parse(since) / 1000}`,
+    ...(until && { Sunset: new Date(until).toUTCString() }),
+    ...(instead && { Link: `<${instead}>; rel="successor-version"` })
+  }
 }
 
 /** @param {Resource} resource @param {string} method @returns {Operation} */
@@ -126,7 +150,7 @@ async function bodyOf (operation, req, res) {
     throw new DeckError('unsupported-media-type', `Content-Type: expected ${JSON_TYPE}, received ${JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))}`)
   }
   await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
-    readJson(req, res, (/** @type {unknown} */ error) => error ? reject(error) : resolve())
+    readJson(cutEndlessBody(req), res, (/** @type {unknown} */ error) => error ? reject(error) : resolve())
   }))
   return parseBody(operation.body ?? NO_BODY, req.body)
 }

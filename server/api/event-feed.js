@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
-import { EVENT_STREAM, openStream } from './server-sent-events.js'
+import { admitStream, EVENT_STREAM, openStream, serverSentEvent } from './server-sent-events.js'
+import { nextTurn } from './turn.js'
 
 /**
  * Events as they happen. A reader that was away sends Last-Event-ID and gets what it missed first; one that reads too
@@ -32,8 +32,9 @@ export function eventFeedResources ({ deck, history }, stream) {
         headers: { 'Last-Event-ID': z.string().regex(/^\d{0,15}$/).optional().describe('the id of the last event that was read') },
         problems: ['invalid-id'],
         produces: [EVENT_STREAM],
-        answer: { [EVENT_STREAM]: z.string() },
+        answer: { [EVENT_STREAM]: serverSentEvent('an Event', ['message']) },
         async handle (call) {
+          admitStream(call, stream)
           const after = lastEventId(call.req.headers['last-event-id'])
           const feed = openFeed(call)
           if (after !== null) await replay(after, feed)
@@ -70,6 +71,7 @@ export function eventFeedResources ({ deck, history }, stream) {
   async function replay (after, feed) {
     let id = Math.max(after + 1, deck.events.lastId - MAX_REPLAY + 1)
     if (id > after + 1) feed.write(`: events ${after + 1} to ${id - 1} are left out, read them from /api/v1/events\n\n`)
+    await nextTurn()
     for (; id <= deck.events.lastId && feed.isOpen(); id++) {
       const event = readEvent(id)
       if (event) feed.send(event)

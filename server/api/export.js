@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { pageAfter } from './full-page.js'
+import { nextTurn } from './turn.js'
 
 /**
  * The history as a file: everything that matches, in slices, so that neither the loop nor the memory of the master
  * notices how much it is. Backpressure comes from the stream: a slow reader slows down the reading of the database.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
- * @typedef {import('../../db/event-pages.js').EventQuery} EventQuery
+ * @typedef {import('../../db/event-search.js').EventQuery} EventQuery
  */
 
 export const CSV_TYPE = 'text/csv'
@@ -79,7 +80,7 @@ export async function * exportChunks ({ history, query, type, first }) {
       await nextTurn()
     }
     if (page.next === null || left <= 0) return
-    page = history.page({ ...query, limit: Math.min(SLICE, left), cursor: page.next })
+    page = pageAfter(history, { ...query, limit: Math.min(SLICE, left), cursor: page.next })
   }
 }
 

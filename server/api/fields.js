@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MAX_ID } from '../config/id.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { ROLES } from './roles.js'
 
@@ -14,6 +15,7 @@ export const PERSON_NAME = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 export const TIME = z.string().meta({ format: 'date-time', description: 'ISO 8601, UTC' })
 export const COUNT = z.int().min(0)
 export const NUMBER = z.int().min(1)
+export const ID_PARAMETER = NUMBER.max(MAX_ID)
 export const RELEASE_NAME = z.string().regex(RELEASE_ID).meta({ examples: ['r12'] })
 export const ACTOR = z.string().meta({ description: 'who did it', examples: ['dashboard'] })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { RELEASE_ID } from '../config/release-id.js'
-import { PROBLEM_TYPES } from '../events/kinds.js'
+import { PROBLEMS } from '../events/kinds.js'
 import { integerParam, textParam, timeParam } from './input.js'
 
 /**
@@ -8,9 +8,9 @@ import { integerParam, textParam, timeParam } from './input.js'
  */
 
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
-const TYPES = /^[a-z]+(\.([a-z-]+|\*))?(,[a-z]+(\.([a-z-]+|\*))?){0,31}$/
-/** Stands for all types that an operator looks for first. */
-const PROBLEMS = 'problems'
+const TYPES = /^[a-z]+(\.(\*|[a-z-]+(:[a-z-]+)?))?(,[a-z]+(\.(\*|[a-z-]+(:[a-z-]+)?))?){0,31}$/
+/** Stands for all that an operator looks for first. */
+const ALL_PROBLEMS = 'problems'
 
 const q = z.string().min(1).max(100).optional()
 
@@ -29,7 +29,7 @@ export function eventFilters (now) {
   return {
     q: q.describe('1 to 100 characters of a message'),
     type: z.string().max(1000).regex(TYPES).transform(toTypes).optional()
-      .describe('event types such as worker.exited, worker.* or problems, separated by commas'),
+      .describe('event types such as worker.exited, worker.exited:crash (with that cause), worker.* or problems, separated by commas'),
     cause: textParam('a cause such as out-of-memory', /^[a-z][a-z-]{0,63}$/),
     slot: integerParam(1, ANY_NUMBER),
     worker: integerParam(1, ANY_NUMBER),
@@ -39,6 +39,8 @@ export function eventFilters (now) {
     until: timeParam(now)
   }
 }
+
+export const CRASH_SORT = z.enum(['last', 'count', 'first']).optional().describe('"last" (seen, the default), "count" or "first" (seen), the highest first')
 
 /** @param {() => number} now */
 export function crashFilters (now) {
@@ -52,5 +54,5 @@ export function crashFilters (now) {
 
 /** @param {string} text */
 function toTypes (text) {
-  return text.split(',').flatMap((name) => name === PROBLEMS ? PROBLEM_TYPES : [name])
+  return text.split(',').flatMap((name) => name === ALL_PROBLEMS ? PROBLEMS : [name])
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
 import { DeckError } from '../errors.js'
-import { ID } from '../config/id.js'
+import { ID, MAX_ID } from '../config/id.js'
 import { didYouMean } from '../config/nearest.js'
 
 /**
@@ -105,7 +105,7 @@ export function parseId (text) {
 export function integerParam (min, max) {
   const expected = max === Number.MAX_SAFE_INTEGER ? 'a positive integer' : `an integer from ${min} to ${max}`
   return z.string().regex(/^\d{1,15}$/).transform(Number).pipe(z.int().min(min).max(max)).optional()
-    .meta({ description: expected, as: { type: 'integer', minimum: min, ...(max < Number.MAX_SAFE_INTEGER && { maximum: max }) } })
+    .meta({ description: expected, as: { type: 'integer', minimum: min, maximum: Math.min(max, MAX_ID) } })
 }
 
 /** @param {string} expected @param {RegExp} pattern */

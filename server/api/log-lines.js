@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { integerParam, parseFields } from './input.js'
+import { integerParam, parseFields, timeParam } from './input.js'
 
 /**
  * The last lines of the workers' output, and the places in it from which a reader goes on.
@@ -8,18 +8,23 @@ import { integerParam, parseFields } from './input.js'
  * @typedef {{ slot: number, stream: Stream }} Log
  * @typedef {{ slot?: number, stream?: Stream }} Selection  all slots, both streams, unless said otherwise
  * @typedef {import('../logs/logs.js').Logs} Logs
- * @typedef {{ log: Log, end: number, hasOpenLine: boolean, entries: (Log & { text: string })[] }} Page
- *   `end`: where a cursor goes on; `hasOpenLine`: the last entry has no end yet, and the cursor will read it again
+ * @typedef {Pick<import('../deck.js').Deck, 'logs' | 'snapshot'>} Deck
+ * @typedef {Log & { text: string, arrivedAt: string | null }} Entry  `arrivedAt`: null where nobody knows
+ * @typedef {Selection & { lines?: number, q?: string, since?: number, until?: number, around?: number, cursor?: string }} Query
+ * @typedef {{ log: Log, starts: number[], end: number, hasOpenLine: boolean, entries: Entry[] }} Page
+ *   `starts`: where each entry begins; `end`: where a cursor goes on; `hasOpenLine`: the last entry has no end yet, and
+ *   the cursor will read it again
  */
 
 export const STREAMS = /** @type {const} */ (['stdout', 'stderr'])
 export const MAX_LINES = 1000
 const DEFAULT_LINES = 100
+const MAX_QUERY_CHARS = 200
 // Of one log, and of all together.
 const MIN_PAGE_BYTES = 4 * 1024
 const MAX_PAGE_BYTES = 256 * 1024
 const MAX_ANSWER_BYTES = 1024 * 1024
-const PLACES = /^(?:\d{1,3}[oe]\d{1,15}(?:-(?=\d)|$)){1,512}$/
+export const PLACES = /^\d{1,3}[oe]\d{1,15}(-\d{1,3}[oe]\d{1,15}){0,511}$/
 
 /** Which logs are meant, as a query says it. */
 export const SELECTION = {
@@ -27,39 +32,133 @@ export const SELECTION = {
   stream: z.enum(STREAMS).optional().describe('"stdout" or "stderr"')
 }
 
-const SELECTION_QUERY = z.strictObject(SELECTION)
+/** Which lines of all that the files hold. @param {() => number} now */
+export function lineFilters (now) {
+  return {
+    q: z.string().min(1).max(MAX_QUERY_CHARS).optional().describe(`1 to ${MAX_QUERY_CHARS} characters of a line`),
+    since: timeParam(now),
+    until: timeParam(now),
+    around: timeParam(now),
+    cursor: z.string().max(10_000).optional().describe('the "next" of an earlier answer')
+  }
+}
 
 /**
  * @param {URLSearchParams} params of a page
- * @returns {Selection}
+ * @param {() => number} now
+ * @returns {{ texts: Record<string, string>, values: Query }}
  * @throws {DeckError} `invalid-query`
  */
-export function parseSelection (params) {
-  return parseFields(SELECTION_QUERY, params).values
+export function parseLogQuery (params, now) {
+  return parseFields(z.strictObject({ ...SELECTION, ...lineFilters(now) }), params)
+}
+
+/** Slots that the cluster has: the files of others stay until their room is needed. @param {Deck} deck @returns {number[]} */
+export function presentSlots ({ logs, snapshot }) {
+  const { desiredWorkers, workers } = snapshot()
+  return logs.slots().filter((slot) => slot <= desiredWorkers || workers.some((worker) => worker.slot === slot))
 }
 
 /** @param {Logs} logs @param {Selection} selection @returns {Log[]} */
 export function selectedLogs (logs, { slot, stream }) {
-  return (slot ? [slot] : logs.slots()).flatMap((one) => (stream ? [stream] : STREAMS).map((each) => ({ slot: one, stream: each })))
+  return logsOf(slot ? [slot] : logs.slots(), stream)
 }
 
+/** @type {Promise<unknown>} */
+let reading = Promise.resolve()
+
 /**
- * One log after the other: a line does not say when it was written.
- * @param {Logs} logs
+ * The last lines of each log. One caller after the other: many who come at once would hold all that each of them is about
+ * to get.
+ * @param {Deck} deck
  * @param {Selection & { lines?: number }} query
- * @returns {Promise<Page[]>}
+ * @returns {Promise<Page[]>} those of slots that are gone are empty, unless they are asked for
  * @throws {DeckError} `not-found`
  */
-export async function lastLines (logs, query) {
-  if (query.slot && !logs.slots().includes(query.slot)) throw new DeckError('not-found', `Slot ${query.slot} has no logs`)
+export function lastLines (deck, query) {
+  const pages = reading.then(() => readPages(deck, query))
+  reading = pages.catch(() => {})
+  return pages
+}
+
+/** @param {Deck} deck @param {Selection & { lines?: number }} query @returns {Promise<Page[]>} */
+async function readPages (deck, query) {
+  const { logs } = deck
+  checkSlot(logs, query)
   const all = selectedLogs(logs, query)
+  const present = query.slot ? [query.slot] : presentSlots(deck)
   const maxBytes = Math.max(MIN_PAGE_BYTES, Math.min(MAX_PAGE_BYTES, Math.floor(MAX_ANSWER_BYTES / all.length)))
   const pages = []
   for (const log of all) {
-    const { lines, end, hasOpenLine } = await logs.page({ ...log, lines: query.lines ?? DEFAULT_LINES, maxBytes })
-    pages.push({ log, end, hasOpenLine, entries: lines.map((text) => ({ ...log, text })) })
+    const isPresent = present.includes(log.slot)
+    const { lines, arrivedAt, starts, end, hasOpenLine } = await logs.page({ ...log, lines: isPresent ? query.lines ?? DEFAULT_LINES : 1, maxBytes })
+    const entries = lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivedAt[index]) }))
+    pages.push({ log, starts, end, hasOpenLine, entries: isPresent ? entries : [] })
   }
   return pages
+}
+
+/**
+ * Lines that match, of all that the files hold.
+ * @param {Deck} deck @param {Query} query
+ * @returns {Promise<{ items: Entry[], next: string | null }>}
+ * @throws {DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
+ */
+export async function findLines (deck, { slot, stream, lines = DEFAULT_LINES, cursor, ...filters }) {
+  checkSlot(deck.logs, { slot })
+  const others = Object.entries({ ...filters, cursor }).filter(([name, value]) => name !== 'around' && value !== undefined)
+  if (filters.around !== undefined && others.length > 0) throw new DeckError('invalid-query', `around: expected without ${others[0][0]}, received both`)
+  const before = cursor === undefined ? undefined : parsePlaces(cursor, 'cursor')
+  const { items, next } = await deck.logs.find({ logs: logsOf(slot ? [slot] : presentSlots(deck), stream), lines, ...filters, before })
+  return { items: items.map((line) => ({ ...line, arrivedAt: toTime(line.arrivedAt) })), next: next && formatPlaces(next) }
+}
+
+/** @param {Query} query @returns {boolean} whether it asks for more than the last lines */
+export function isSearch ({ q, since, until, around, cursor }) {
+  return [q, since, until, around, cursor].some((filter) => filter !== undefined)
+}
+
+/**
+ * Lines of several logs in the order in which they have arrived; those of one log stay as they are. A line without a time
+ * goes with the one before it.
+ * @template {{ arrivedAt: string | null }} T
+ * @param {T[][]} logs each from its oldest line on @returns {T[]}
+ */
+export function mergeByTime (logs) {
+  return logs.flatMap((entries) => {
+    let key = ''
+    return entries.map((entry) => {
+      if (entry.arrivedAt !== null && entry.arrivedAt > key) key = entry.arrivedAt
+      return { entry, key }
+    })
+  }).sort((a, b) => a.key < b.key ? -1 : Number(a.key > b.key)).map(({ entry }) => entry)
+}
+
+/**
+ * @param {Page[]} pages @param {Set<Entry>} [shown]  those of them that are shown: the last ones of each
+ * @returns {string | null} the cursor of what came before them; null: nothing did
+ */
+export function olderThan (pages, shown) {
+  const places = pages.filter(({ entries }) => entries.length > 0).map(({ log, starts, end, entries }) => {
+    const first = shown ? entries.findIndex((entry) => shown.has(entry)) : 0
+    return { log, position: starts[first] ?? end }
+  })
+  return places.every(({ position }) => position === 0) ? null : formatPlaces(places)
+}
+
+/** @param {number | null} ms @returns {string | null} */
+export function toTime (ms) {
+  return ms === null ? null : new Date(ms).toISOString()
+}
+
+/** @param {number[]} slots @param {Stream} [stream] @returns {Log[]} */
+function logsOf (slots, stream) {
+  return slots.flatMap((slot) => (stream ? [stream] : STREAMS).map((each) => ({ slot, stream: each })))
+}
+
+/** @param {Logs} logs @param {Selection} selection @throws {DeckError} `not-found` */
+function checkSlot (logs, { slot }) {
+  if (slot && !logs.slots().includes(slot)) throw new DeckError('not-found', `Slot ${slot} has no logs`)
 }
 
 /**

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
-import { listOf, NUMBER } from './fields.js'
-import { integerParam } from './input.js'
-import { MAX_LINES, SELECTION, STREAMS, formatPlaces, lastLines, parsePlaces, selectedLogs } from './log-lines.js'
-import { EVENT_STREAM, openStream } from './server-sent-events.js'
+import { NUMBER, pageOf, TIME } from './fields.js'
+import { integerParam, textParam } from './input.js'
+import { MAX_LINES, PLACES, SELECTION, STREAMS, findLines, formatPlaces, isSearch, lastLines, lineFilters, mergeByTime, olderThan, parsePlaces, selectedLogs, toTime } from './log-lines.js'
+import { admitStream, EVENT_STREAM, openStream, serverSentEvent } from './server-sent-events.js'
+import { nextTurn } from './turn.js'
 
 /**
  * What the workers have written to stdout and stderr. The text is the app's, and anybody's who makes it log something.
@@ -13,7 +14,12 @@ import { EVENT_STREAM, openStream } from './server-sent-events.js'
  */
 
 /** One line of a worker's output. */
-const LINE = z.strictObject({ slot: NUMBER, stream: z.enum(STREAMS), text: z.string() }).meta({ id: 'LogLine' })
+const LINE = z.strictObject({
+  slot: NUMBER,
+  stream: z.enum(STREAMS),
+  text: z.string(),
+  arrivedAt: TIME.nullable().describe('when it was written, as exactly as the master has seen it; null where it has not')
+}).meta({ id: 'LogLine' })
 
 const NDJSON_TYPE = 'application/x-ndjson'
 const TICK_MS = 100
@@ -28,25 +34,28 @@ const MAX_LAG_BYTES = 512 * 1024
 const MAX_UNSENT_BYTES = 256 * 1024
 
 /**
- * @param {{ deck: Pick<import('../deck.js').Deck, 'logs'> }} parts
+ * @param {{ deck: import('./log-lines.js').Deck, now: () => number }} parts
  * @param {import('./server-sent-events.js').StreamParts} stream
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function logResources ({ deck: { logs } }, stream) {
+export function logResources ({ deck, now }, stream) {
+  const { logs } = deck
+
   return {
     '/logs': {
       GET: operation({
         name: 'listLogLines',
-        summary: 'The last lines of the workers\' output',
+        summary: 'The last lines of the workers\' output, or those that match, in the order of their arrival',
+        description: 'Without filters the last `lines` of each log. With `q`, `since`, `until` or `cursor` the newest `lines` of all that match in the files; `next` is where to look further, also where a search has stopped for the time it took. With `around` half of the lines are from before that time, and half from after it. Slots that the cluster has no more are left out unless `slot` names one.',
         role: 'viewer',
         cli: 'clusterdeck logs',
-        query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES) }),
+        query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES), ...lineFilters(now) }),
         produces: ['application/json', NDJSON_TYPE],
-        problems: ['not-found'],
-        answer: { 'application/json': listOf(LINE), [NDJSON_TYPE]: z.string().describe('a LogLine in each line') },
+        problems: ['not-found', 'rate-limited', 'stopping', 'timed-out'],
+        answer: { 'application/json': pageOf(LINE), [NDJSON_TYPE]: z.string().describe('a LogLine in each line') },
         async handle ({ query, type, res }) {
-          const items = (await lastLines(logs, query)).flatMap(({ entries }) => entries)
-          if (type === 'application/json') return { body: { items } }
+          const { items, next } = isSearch(query) ? await findLines(deck, query) : lastPage(await lastLines(deck, query))
+          if (type === 'application/json') return { body: { items, next } }
           res.set('Content-Type', `${NDJSON_TYPE}; charset=utf-8`)
           res.end(items.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
           return undefined
@@ -61,15 +70,16 @@ export function logResources ({ deck: { logs } }, stream) {
         description: 'Each `data` is a LogLine; the ids are places in the logs, from which `Last-Event-ID` or `from` go on. For a reader that is too slow lines are left out, and an event `dropped` says how many bytes.',
         role: 'viewer',
         cli: 'clusterdeck logs --follow',
-        headers: { 'Last-Event-ID': z.string().optional().describe('the id of the last event that was read') },
+        headers: { 'Last-Event-ID': z.union([z.literal(''), z.string().regex(PLACES)]).optional().describe('the id of the last event that was read') },
         problems: ['not-found'],
-        answer: { [EVENT_STREAM]: z.string() },
-        query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES), from: z.string().optional() }),
+        answer: { [EVENT_STREAM]: serverSentEvent('a LogLine; of `dropped` the log, and how many bytes', ['message', 'dropped']) },
+        query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES), from: textParam('the id of an event of this stream, such as 1o4096-1e0', PLACES) }),
         produces: [EVENT_STREAM],
         async handle (call) {
+          admitStream(call, stream)
           const { query } = call
           const places = placesOf(call.req, query)
-          const past = await lastLines(logs, { ...query, lines: query.lines || 1 })
+          const past = await lastLines(deck, { ...query, lines: query.lines || 1 })
           follow(call, { places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
           return undefined
         }
@@ -93,7 +103,7 @@ export function logResources ({ deck: { logs } }, stream) {
     const ticker = stream.timers.setInterval(tick, TICK_MS)
     res.once('close', () => stream.timers.clearInterval(ticker))
     // What has no end yet comes once it has.
-    const told = past.flatMap(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined)).map(toMessage)
+    const told = mergeByTime(past.map(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined))).map(toMessage)
     send(told)
     // Also a reader who has not been told anything yet can come back.
     if (told.length === 0) write(`id: ${place()}\n\n`)
@@ -124,7 +134,9 @@ export function logResources ({ deck: { logs } }, stream) {
       try {
         const late = [...cursors.values()].filter(({ cursor }) => cursor.lag() > 0)
         const share = Math.max(MIN_READ_BYTES, Math.min(READ_BYTES, Math.floor(TICK_BYTES / late.length)))
-        for (const each of late) await advance(each, share)
+        const read = []
+        for (const each of late) read.push(await advance(each, share))
+        if (isOpen()) send([...read.flatMap(({ dropped }) => dropped), ...mergeByTime(read.map(({ entries }) => entries)).map(toMessage)])
       } catch {
         // EIO, EMFILE: the reader comes again.
         end()
@@ -135,11 +147,13 @@ export function logResources ({ deck: { logs } }, stream) {
 
     /** @param {{ log: Log, cursor: ReturnType<typeof logs.cursor> }} late @param {number} maxBytes */
     async function advance ({ log, cursor }, maxBytes) {
-      if (!isOpen()) return
+      await nextTurn()
+      if (!isOpen()) return { dropped: [], entries: [] }
       const skipped = cursor.lag() > MAX_LAG_BYTES ? cursor.skipTo(maxBytes) : 0
-      const { lines, lost } = await cursor.read(maxBytes)
+      const { lines, ends, lost } = await cursor.read(maxBytes)
+      const arrivals = await logs.arrivals(log, ends())
       const dropped = skipped + lost > 0 ? [`event: dropped\ndata: ${JSON.stringify({ ...log, bytes: skipped + lost })}\n`] : []
-      send([...dropped, ...lines.map((text) => toMessage({ ...log, text }))])
+      return { dropped, entries: lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivals[index]) })) }
     }
 
     /** Their last one has the id with which a reader goes on behind them. @param {string[]} messages */
@@ -171,7 +185,12 @@ function keyOf ({ slot, stream }) {
   return `${slot}.${stream}`
 }
 
-/** @param {Log & { text: string }} entry */
+/** @param {import('./log-lines.js').Page[]} pages */
+function lastPage (pages) {
+  return { items: mergeByTime(pages.map(({ entries }) => entries)), next: olderThan(pages) }
+}
+
+/** @param {import('./log-lines.js').Entry} entry */
 function toMessage (entry) {
   return `data: ${JSON.stringify(entry)}\n`
 }

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { PROBLEMS } from '../errors.js'
 import { operation } from './endpoint.js'
 import { exampleOf } from './examples.js'
+import { ID_PARAMETER } from './fields.js'
+import { IDEMPOTENCY_KEY } from './idempotency.js'
 
 /**
  * The API as an OpenAPI 3.1 document, made from the operations themselves.
@@ -20,8 +22,14 @@ const PROBLEM_TYPE = 'application/problem+json'
 
 /** What any operation may answer, whatever it is. @type {readonly ErrorCode[]} */
 const ANYWHERE = ['bad-request', 'unauthenticated', 'forbidden', 'not-acceptable', 'rate-limited', 'internal', 'history-unavailable', 'invalid-query']
+/** The same where nobody has to sign in. @type {readonly ErrorCode[]} */
+const ANYWHERE_PUBLIC = ['bad-request', 'forbidden', 'internal', 'invalid-query']
 /** @type {readonly ErrorCode[]} */
 const WITH_BODY = ['invalid-json', 'payload-too-large', 'unsupported-media-type', 'invalid-body']
+/** @type {readonly ErrorCode[]} */
+const OF_POSTS = ['idempotency-key-in-use', 'idempotency-key-reused']
+/** Of any POST, beside its own. */
+const POST_HEADERS = { 'Idempotency-Key': IDEMPOTENCY_KEY.optional() }
 
 const PROBLEM = z.looseObject({
   type: z.string().describe('urn:clusterdeck:problem: and the code'),
@@ -53,10 +61,10 @@ export function openapiResources (describe) {
 }
 
 /**
- * @param {readonly Mount[]} mounts @param {{ version: string }} software
+ * @param {readonly Mount[]} mounts @param {{ version: string, url?: string }} master
  * @returns {Json}
  */
-export function describeApi (mounts, { version }) {
+export function describeApi (mounts, { version, url = '/' }) {
   /** @type {Json} */
   const schemas = {}
   const toSchema = createConverter(schemas)
@@ -73,7 +81,7 @@ export function describeApi (mounts, { version }) {
       license: { name: 'MIT', identifier: 'MIT' },
       description: 'The admin API of one clusterdeck master. Times are ISO 8601 in UTC, durations end in `Ms`, sizes in `Bytes`. Lists are newest first.'
     },
-    servers: [{ url: '/', description: 'the admin port' }],
+    servers: [{ url, description: 'the admin port' }],
     security: [{ token: [] }],
     tags: mounts.flatMap(({ groups }) => Object.entries(groups)).map(([name, { about }]) => ({ name, description: about })),
     paths: Object.fromEntries(paths),
@@ -90,32 +98,38 @@ export function describeApi (mounts, { version }) {
  * @param {{ path: string, method: string, tag: string, toSchema: ReturnType<typeof createConverter>, toProblems: ReturnType<typeof createProblems>['refer'] }} parts
  */
 function describeOperation (operation, { path, method, tag, toSchema, toProblems }) {
-  const { name, summary, description, role, cli, body, status = 200, location, answer, others = {}, problems = [] } = operation
+  const { name, summary, description, role, cli, body, shownBody, status = 200, location, hasTag, answer, others = {}, problems = [], deprecated } = operation
   const hasId = path.includes(':id')
-  const codes = [...ANYWHERE, ...(method === 'GET' ? [] : WITH_BODY), ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []), ...problems]
+  const codes = [...ANYWHERE, ...(method === 'GET' ? [] : WITH_BODY), ...(method === 'POST' ? OF_POSTS : []), ...(operation.query?.shape.cursor ? /** @type {const} */ (['cursor-expired']) : []), ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []), ...problems]
   return {
     operationId: name,
     tags: [tag],
     summary,
     ...(description && { description }),
     ...(role === null && { security: [] }),
+    ...(deprecated && { deprecated: true }),
     'x-role': role ?? 'anyone',
     ...(cli && { 'x-cli': cli }),
     parameters: [
-      ...(hasId ? [parameter('id', 'path', z.int().min(1), toSchema)] : []),
+      ...(hasId ? [parameter('id', 'path', ID_PARAMETER, toSchema)] : []),
       ...Object.entries(operation.path ?? {}).map(([key, schema]) => parameter(key, 'path', schema, toSchema)),
       ...Object.entries(operation.query?.shape ?? {}).map(([key, schema]) => parameter(key, 'query', /** @type {any} */ (schema), toSchema)),
-      ...Object.entries(operation.headers ?? {}).map(([key, schema]) => parameter(key, 'header', schema, toSchema))
+      ...Object.entries({ ...operation.headers, ...(method === 'POST' && POST_HEADERS) }).map(([key, schema]) => parameter(key, 'header', schema, toSchema))
     ],
-    ...(body && { requestBody: { required: !body.safeParse({}).success, content: { [JSON_TYPE]: { schema: toSchema(body, 'input') } } } }),
+    ...(body && { requestBody: { required: !body.safeParse({}).success, content: { [JSON_TYPE]: { schema: toSchema(shownBody ?? body, 'input') } } } }),
     responses: {
       [status]: {
         description: summary,
-        ...(location && { headers: { Location: { description: 'where it is', required: true, schema: { type: 'string', format: 'uri-reference' } } } }),
+        ...((location || hasTag) && {
+          headers: {
+            ...(location && { Location: { description: 'where it is', required: true, schema: { type: 'string', format: 'uri-reference' } } }),
+            ...(hasTag && { ETag: { description: 'of this state, for `If-Match`', required: true, schema: { type: 'string' } } })
+          }
+        }),
         content: contentOf(answer, toSchema)
       },
       ...Object.fromEntries(Object.entries(others).map(([other, types]) => [other, { description: 'Not so', content: contentOf(types, toSchema) }])),
-      ...toProblems(role === null ? problems : codes)
+      ...toProblems(role === null ? [...ANYWHERE_PUBLIC, ...problems] : codes)
     }
   }
 }
@@ -155,7 +169,7 @@ function createProblems (toSchema) {
     const name = codes.join('.')
     described[name] ??= {
       description: codes.map((code) => PROBLEMS[code].title).join('; '),
-      ...(status === 429 && { headers: { 'Retry-After': { description: 'seconds', schema: { type: 'integer', minimum: 0 } } } }),
+      ...((status === 429 || status === 503) && { headers: { 'Retry-After': { description: 'seconds', schema: { type: 'integer', minimum: 0 } } } }),
       content: { [PROBLEM_TYPE]: { schema: { ...problem, properties: { code: { enum: codes } } } } }
     }
     return { $ref: `#/components/responses/${name}` }

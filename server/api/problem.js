@@ -6,6 +6,11 @@ import { DeckError } from '../errors.js'
  * @typedef {import('node:http').ServerResponse} ServerResponse
  */
 
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+
+/** When what is not there at the moment is worth another try. */
+export const RETRY_AFTER_S = 5
+
 /** What body-parser and express call their errors, in our words. */
 const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors.js').ErrorCode, string]>} */ ({
   'entity.parse.failed': ['invalid-json', 'The body is not valid JSON'],
@@ -50,9 +55,9 @@ export function sendProblem (res, error) {
     return
   }
   const body = JSON.stringify(toProblem(deckError))
-  for (const [name, value] of Object.entries(challengeHeaders(deckError))) res.setHeader(name, value)
+  for (const [name, value] of Object.entries(headersOf(deckError))) res.setHeader(name, value)
   res.statusCode = deckError.status
-  res.setHeader('Content-Type', 'application/problem+json; charset=utf-8')
+  res.setHeader('Content-Type', PROBLEM_TYPE)
   res.setHeader('Content-Length', Buffer.byteLength(body))
   res.end(body)
 }
@@ -66,8 +71,8 @@ export function refuseUpgrade (socket, error) {
   const deckError = toDeckError(error)
   const body = JSON.stringify(toProblem(deckError))
   const headers = {
-    ...challengeHeaders(deckError),
-    'Content-Type': 'application/problem+json; charset=utf-8',
+    ...headersOf(deckError),
+    'Content-Type': PROBLEM_TYPE,
     'Content-Length': Buffer.byteLength(body),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
@@ -80,8 +85,9 @@ export function refuseUpgrade (socket, error) {
 }
 
 /** @param {DeckError} error @returns {Record<string, string>} */
-function challengeHeaders ({ code, details }) {
+export function headersOf ({ code, status, details }) {
   if (code === 'unauthenticated') return { 'WWW-Authenticate': 'Bearer realm="clusterdeck"' }
   if (code === 'method-not-allowed') return { Allow: String(details.allow) }
+  if (status === 503) return { 'Retry-After': String(RETRY_AFTER_S) }
   return {}
 }

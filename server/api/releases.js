@@ -18,7 +18,7 @@ export const RELEASE = z.strictObject({
   calledAs: z.string().describe('what its workers see as their entry, where that is a symbolic link').optional(),
   source: z.string().nullable().describe('of a snapshot: the folder that was copied').optional(),
   package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
-  git: z.strictObject({ commit: z.string(), branch: z.string().nullable(), isDirty: z.boolean().nullable() }).nullable().optional(),
+  git: z.strictObject({ commit: z.string(), branch: z.string().nullable(), isDirty: z.boolean().nullable(), author: z.string().nullable().optional(), subject: z.string().nullable().describe('the first line of the message').optional() }).nullable().optional(),
   lockFile: DIGEST.nullable().optional(),
   environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) }).describe('of the variables that the configuration sets; never their values').optional(),
   arguments: z.strictObject({ digest: DIGEST }).optional(),
@@ -39,9 +39,18 @@ export const RELEASE = z.strictObject({
 }).meta({ id: 'Release' })
 
 const KEPT_RELEASE = RELEASE.extend({
-  outcome: z.enum(['succeeded', 'failed', 'rolled-back']).nullable().describe('of its deploy; null: that is not over'),
+  outcome: z.enum(['succeeded', 'failed', 'rolled-back']).nullable().describe('of its last deploy that succeeded, or of its last one if none has; null: that is not over'),
   rollout: NUMBER.nullable().describe('the one that has brought it'),
   deployedAt: TIME.nullable(),
+  servedAt: TIME.nullable().describe('when it last took over; null: it never has'),
+  setback: z.strictObject({
+    outcome: z.enum(['taken-back', 'failed', 'rolled-back']).describe('taken-back: a rollback has replaced it; else what came of a later rollout to it'),
+    at: TIME,
+    rollout: NUMBER,
+    actor: ACTOR,
+    reason: z.string().nullable()
+  }).nullable().describe('what has gone against it since it served'),
+  isLastGood: z.boolean().describe('a rollback that names no release goes to it'),
   inUse: z.boolean().describe('a worker runs it, or would come back on it')
 }).meta({ id: 'KeptRelease' })
 

@@ -6,6 +6,7 @@ import { operation } from './endpoint.js'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { PAGE_QUERY } from './filters.js'
 import { durationParam } from './input.js'
+import { usualOf } from './usual-duration.js'
 
 /** @typedef {import('../deck.js').RolloutView} RolloutView */
 
@@ -30,6 +31,10 @@ const STEP = z.strictObject({
   from: RELEASE_NAME.describe('to which this slot goes back'),
   isCanary: z.boolean(),
   startedAt: TIME.nullable(),
+  readyAt: TIME.nullable().describe('its new worker was ready').optional(),
+  promotedAt: TIME.nullable().describe('its new worker took the slot over, and the old one began to drain').optional(),
+  drainedAt: TIME.nullable().describe('the old worker was gone').optional(),
+  revertingAt: TIME.nullable().describe('since when the slot goes back').optional(),
   finishedAt: TIME.nullable()
 })
 
@@ -54,11 +59,14 @@ export const ROLLOUT = z.strictObject({
   from: RELEASE_NAME,
   to: RELEASE_NAME.nullable().describe('null: it is not prepared yet'),
   actor: ACTOR,
+  client: z.enum(['dashboard', 'cli', 'api']).nullable().describe('by what they asked for it; null: not over the admin port').optional(),
   note: z.string().nullable(),
   strategy: USED_STRATEGY,
   crashes: COUNT.describe('of workers of the new release'),
   verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
+  comparison: z.strictObject({ at: TIME, fresh: FIGURES, old: FIGURES }).nullable().describe('how both sides did when the judge last looked').optional(),
   canaryEndsAt: TIME.nullable(),
+  pausedAt: TIME.nullable().describe('since when it stands still').optional(),
   startedAt: TIME,
   finishedAt: TIME.nullable(),
   reason: z.string().nullable().describe('why it has not succeeded'),
@@ -66,6 +74,21 @@ export const ROLLOUT = z.strictObject({
   progress: z.strictObject({ total: COUNT, replaced: COUNT }),
   steps: z.array(STEP)
 }).meta({ id: 'Rollout' })
+
+const MOMENT = z.strictObject({
+  at: TIME,
+  type: z.string().describe('of its event'),
+  actor: ACTOR.nullable().describe('who did it; null: nobody'),
+  message: z.string().nullable().describe('at most 500 characters')
+}).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada' }] })
+
+/** With all that is kept of it; null: it is of a version that did not keep this. */
+const ROLLOUT_STORY = z.strictObject({
+  ...ROLLOUT.shape,
+  timeline: z.array(MOMENT).nullable().describe('what happened to it as a whole, oldest first, the last 100; what happened in each slot is in `steps`'),
+  comparisons: z.array(z.strictObject({ at: TIME, fresh: FIGURES, old: FIGURES })).nullable().describe('how both sides did whenever the judge looked, each since it began to compare; oldest first, at most 60 over the whole time'),
+  usual: z.strictObject({ tookMs: COUNT, count: NUMBER }).nullable().describe('median of the last ones of its kind that have succeeded before it, and how many these are, at most 20; null: fewer than three')
+}).meta({ id: 'RolloutStory' })
 
 /** What keeps a rollout from being begun. */
 export const ROLLOUT_PROBLEMS = /** @type {const} */ (['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
@@ -83,13 +106,13 @@ const ROLLOUT_BODY = z.strictObject({
   allOf: [
     onlyWith('release', 'rollback'),
     onlyWith('path', 'deploy'),
-    { anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { not: { required: ['strategy'] } }] }
+    { anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { properties: { strategy: false } }] }
   ]
 })
 
 /** As JSON Schema. @param {string} field @param {string} kind */
 function onlyWith (field, kind) {
-  return { anyOf: [{ properties: { kind: { const: kind } } }, { not: { required: [field] } }] }
+  return { anyOf: [{ properties: { kind: { const: kind } } }, { properties: { [field]: false } }] }
 }
 
 /** @type {Readonly<Record<import('../config/steering.js').Steering, string>>} */
@@ -106,7 +129,7 @@ const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 /**
  * @param {object} parts
  * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy' | 'events'>} parts.deck
- * @param {Pick<import('../../db/history.js').History, 'rollout' | 'rollouts'>} parts.history
+ * @param {Pick<import('../../db/history.js').History, 'rollout' | 'rollouts' | 'rolloutDurations'>} parts.history
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
  * @param {AbortSignal} parts.closing  aborted when the admin port closes
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -120,7 +143,10 @@ export function rolloutResources ({ deck, history, timers, closing }) {
         role: 'viewer',
         query: PAGE_QUERY,
         answer: pageOf(ROLLOUT),
-        handle: ({ query }) => ({ body: history.rollouts(query) })
+        handle ({ query }) {
+          const { items, next } = history.rollouts(query)
+          return { body: { items: items.map(rolloutSummary), next } }
+        }
       }),
       POST: operation({
         name: 'startRollout',
@@ -134,9 +160,9 @@ export function rolloutResources ({ deck, history, timers, closing }) {
         problems: [...ROLLOUT_PROBLEMS, 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config'],
         answer: ROLLOUT,
         async handle ({ body, auth }) {
-          const command = { ...body, actor: auth.actor }
+          const command = { ...body, actor: auth.actor, client: auth.client }
           const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
-          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rollout }
+          return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
         }
       })
     },
@@ -146,15 +172,15 @@ export function rolloutResources ({ deck, history, timers, closing }) {
     '/rollouts/:id': {
       GET: operation({
         name: 'getRollout',
-        summary: 'One rollout; with wait once it is done, or the time is up',
+        summary: 'One rollout and what happened in it; with wait once it is done, or the time is up',
         role: 'viewer',
         query: ONE_QUERY,
         problems: ['not-found'],
-        answer: ROLLOUT,
+        answer: ROLLOUT_STORY,
         async handle ({ id, query, req, res }) {
           const rollout = findRollout(id)
-          if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: rollout }
-          return { body: await untilDone(id, query.wait, res) ?? findRollout(id) }
+          if (query.wait === undefined || req.method === 'HEAD' || !isRunning(id)) return { body: storyOf(rollout) }
+          return { body: storyOf(await untilDone(id, query.wait, res) ?? findRollout(id)) }
         }
       })
     }
@@ -166,11 +192,12 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       name: `${type}Rollout`,
       summary: STEERING_SUMMARIES[type],
       role: 'operator',
+      cli: `clusterdeck ${type}`,
       problems: ['not-found', 'rollout-ended', 'rollout-state', 'stopping'],
       answer: ROLLOUT,
       handle ({ id, auth }) {
         findRollout(id)
-        return { body: deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id) }
+        return { body: rolloutSummary(deck.dispatch({ type, rollout: id, actor: auth.actor }) ?? findRollout(id)) }
       }
     })
   }
@@ -186,6 +213,10 @@ export function rolloutResources ({ deck, history, timers, closing }) {
     const rollout = running?.id === id ? running : history.rollout(id)
     if (!rollout) throw new DeckError('not-found', `Rollout ${id} does not exist or is no longer kept`)
     return rollout
+  }
+
+  function storyOf (/** @type {RolloutView} */ rollout) {
+    return { ...rollout, timeline: rollout.timeline ?? null, comparisons: rollout.comparisons ?? null, usual: usualOf(history, rollout) }
   }
 
   /**
@@ -213,4 +244,9 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       }
     })
   }
+}
+
+/** Without what is told of one alone. @param {RolloutView} rollout */
+export function rolloutSummary ({ timeline, comparisons, ...rollout }) {
+  return rollout
 }

@@ -1,15 +1,47 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+
 /**
  * An answer that goes on (WHATWG HTML, 9.2): until its reader goes, is signed out, or the admin port closes.
  * @typedef {object} StreamParts
  * @property {(req: import('node:http').IncomingMessage) => unknown} authenticate
  * @property {Pick<typeof globalThis, 'setInterval' | 'clearInterval'>} timers
+ * @property {Map<string, number>} streams  by holder, how many are open
  * @property {AbortSignal} closing  aborted when the admin port closes
  * @typedef {ReturnType<typeof openStream>} Stream
  */
 
 const HEARTBEAT_MS = 15_000
+/** Of one holder of a token, and of all browsers that are signed in by it: each costs work for every line and event. */
+const MAX_STREAMS = 32
 
 export const EVENT_STREAM = 'text/event-stream'
+
+/** What each event of a stream is. @param {string} data @param {[string, ...string[]]} types */
+export function serverSentEvent (data, types) {
+  return z.looseObject({
+    data: z.string().meta({ description: data, contentMediaType: 'application/json' }),
+    event: z.enum(types).optional(),
+    id: z.string().optional().describe('from which `Last-Event-ID` goes on')
+  })
+}
+
+/**
+ * To be called before anything is read for the stream.
+ * @param {Pick<import('./endpoint.js').Call, 'auth' | 'res'>} call @param {Pick<StreamParts, 'streams'>} parts
+ * @throws {DeckError} rate-limited
+ */
+export function admitStream ({ auth, res }, { streams }) {
+  const holder = `${auth.via} ${auth.token}`
+  const open = streams.get(holder) ?? 0
+  if (open >= MAX_STREAMS) throw new DeckError('rate-limited', `There are ${MAX_STREAMS} streams of ${auth.actor} already: end some first`)
+  streams.set(holder, open + 1)
+  res.once('close', () => {
+    const left = /** @type {number} */ (streams.get(holder)) - 1
+    if (left > 0) streams.set(holder, left)
+    else streams.delete(holder)
+  })
+}
 
 /**
  * @param {Pick<import('./endpoint.js').Call, 'req' | 'res'>} call

@@ -43,7 +43,7 @@ export function tokenResources ({ tokens, deck, now }) {
         role: 'admin',
         cli: 'clusterdeck tokens',
         answer: listOf(TOKEN),
-        handle: () => ({ body: { items: tokens.list().map(shown) } })
+        handle: () => ({ body: { items: tokens.list().map((token) => shownToken(token, now())) } })
       }),
       POST: operation({
         name: 'createToken',
@@ -52,12 +52,13 @@ export function tokenResources ({ tokens, deck, now }) {
         cli: 'clusterdeck tokens create ada --role operator',
         body: TOKEN_BODY,
         status: 201,
+        isSecret: true,
         problems: ['not-possible'],
         answer: TOKEN.extend({ token: z.string().describe('what to send as a bearer') }).meta({ id: 'NewToken' }),
         handle ({ body: { name, role, ttl = DEFAULT_TTL_MS }, auth }) {
           const { token, secret } = tokens.create({ name, role, ttlMs: ttl, createdBy: auth.actor })
           tell('token.created', auth.actor, token)
-          return { body: { ...shown(token), token: secret } }
+          return { body: { ...shownToken(token, now()), token: secret } }
         }
       })
     },
@@ -73,7 +74,7 @@ export function tokenResources ({ tokens, deck, now }) {
         handle ({ id, auth }) {
           const token = tokens.revoke(id)
           tell('token.revoked', auth.actor, token)
-          return { body: shown(token) }
+          return { body: shownToken(token, now()) }
         }
       })
     }
@@ -83,11 +84,11 @@ export function tokenResources ({ tokens, deck, now }) {
   function tell (type, actor, { id, name, role, expiresAt }) {
     deck.events.publish({ type, actor, message: `token ${id} of ${name} (${role})`, detail: { token: id, name, role, expiresAt: iso(expiresAt) } })
   }
+}
 
-  /** @param {import('../admin/tokens.js').KnownToken} token */
-  function shown ({ id, name, role, createdAt, createdBy, expiresAt }) {
-    return { id, name, role, createdAt: iso(createdAt), createdBy, expiresAt: iso(expiresAt), isExpired: expiresAt <= now() }
-  }
+/** @param {import('../admin/tokens.js').KnownToken} token @param {number} now */
+export function shownToken ({ id, name, role, createdAt, createdBy, expiresAt }, now) {
+  return { id, name, role, createdAt: iso(createdAt), createdBy, expiresAt: iso(expiresAt), isExpired: expiresAt <= now }
 }
 
 /** @param {number} ms */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { COLUMNS } from '../vitals/columns.js'
+import { COLUMN_NAMES, COLUMNS } from '../vitals/columns.js'
 import { operation } from './endpoint.js'
 import { NUMBER, TIME } from './fields.js'
 import { timeParam } from './input.js'
@@ -23,6 +23,9 @@ export const SAMPLE = z.strictObject({
 
 const VALUES = z.record(z.string(), z.array(z.number().nullable())).describe('by name of the column; null where nothing is known')
 
+const SLOTS = z.string().regex(/^(?:all|none|[1-9]\d{0,2})$/).transform((text) => text === 'all' || text === 'none' ? text : Number(text)).optional()
+  .meta({ description: 'all, none or the number of a slot', as: { type: 'string', pattern: '^(all|none|[1-9][0-9]{0,2})$' } })
+
 const SERIES = z.strictObject({
   step: z.enum(['1s', '10s', '1m']),
   stepMs: NUMBER,
@@ -34,6 +37,7 @@ const SERIES = z.strictObject({
   next: TIME.nullable().describe('from where to ask again, where this was too much for one answer')
 }).meta({ id: 'Series' })
 
+const COLUMN_LIST = { type: 'string', maxLength: 1000, pattern: `^(${COLUMN_NAMES.join('|')})(,(${COLUMN_NAMES.join('|')}))*$`, examples: ['rssBytes,requests'] }
 const DEFAULT_RANGE_MS = 15 * MINUTE_MS
 // The clock goes on between the moment in which somebody asks for the last 15 minutes and the look at it here.
 const TOLERANCE_MS = 2 * SECOND_MS
@@ -56,8 +60,8 @@ export function vitalsResources ({ deck, now }) {
           since: timeParam(now),
           until: timeParam(now),
           columns: z.string().max(1000).regex(/^[A-Za-z0-9]+(,[A-Za-z0-9]+)*$/).transform((text) => text.split(',')).optional()
-            .describe('names of columns such as rssBytes, separated by commas'),
-          slots: z.enum(['all', 'none']).optional().describe('all or none'),
+            .meta({ description: 'names of columns such as rssBytes, separated by commas', as: COLUMN_LIST }),
+          slots: SLOTS,
           step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m')
         }),
         handle: ({ query }) => ({ body: read(query) })
@@ -71,7 +75,7 @@ export function vitalsResources ({ deck, now }) {
       throw new DeckError('invalid-query', `since: expected a time before until (${iso(until)}), received ${iso(sinceMs)}`)
     }
     const { name, stepMs } = STEPS.find((each) => step === undefined ? suits(each, sinceMs, until) : each.name === step) ?? STEPS[2]
-    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, withSlots: slots !== 'none' })
+    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, slots })
     return { step: name, since: iso(sinceMs), until: iso(until), ...series, next: nextMs === null ? null : iso(nextMs) }
   }
 

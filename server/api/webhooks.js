@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation } from './endpoint.js'
-import { COUNT, listOf, NUMBER, TIME } from './fields.js'
+import { COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.js'
 import { parseId } from './input.js'
 
 const DELIVERY = z.strictObject({
@@ -61,7 +61,7 @@ export function webhookResources ({ deck }) {
         summary: 'Sends again what was not delivered, once',
         role: 'operator',
         cli: 'clusterdeck webhooks retry 1 7',
-        path: { n: NUMBER.describe('the id of a delivery') },
+        path: { n: ID_PARAMETER.describe('the id of a delivery') },
         status: 202,
         problems: ['not-found', 'delivery-not-failed', 'stopping'],
         answer: DELIVERY,

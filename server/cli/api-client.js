@@ -8,15 +8,15 @@ import { request } from './http.js'
 
 // For an error whose code this version does not know: the master may be newer.
 const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors.js').ErrorCode>} */ ({
-  401: 'unauthenticated', 403: 'forbidden', 404: 'not-found', 409: 'rollout-running', 422: 'invalid-body', 429: 'rate-limited', 503: 'history-unavailable'
+  401: 'unauthenticated', 403: 'forbidden', 404: 'not-found', 409: 'rollout-running', 412: 'precondition-failed', 422: 'invalid-body', 429: 'rate-limited', 503: 'history-unavailable'
 }))
 
 /**
  * Talks to the admin API of a running master. Every failure is a DeckError that says what to do.
- * @param {{ url: string, token: string }} master
+ * @param {{ url: string, token: string, fingerprint?: string | null }} master
  * @param {{ timeoutMs: number, signal?: AbortSignal }} options `timeoutMs`: for all calls together, from now; `signal`: aborts then, or earlier
  */
-export function createApiClient ({ url, token }, { timeoutMs, signal = AbortSignal.timeout(timeoutMs) }) {
+export function createApiClient ({ url, token, fingerprint = null }, { timeoutMs, signal = AbortSignal.timeout(timeoutMs) }) {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli' }
 
   return {
@@ -30,6 +30,8 @@ export function createApiClient ({ url, token }, { timeoutMs, signal = AbortSign
     put: (path, body) => call('PUT', path, body),
     /** @param {string} path */
     delete: (path) => call('DELETE', path),
+    /** Whatever there is at the moment. @param {string} path @param {unknown} body */
+    patch: (path, body) => call('PATCH', path, body, { 'if-match': '*' }),
     /** @param {string} path below /api/v1 @returns {Promise<Response>} its body is still to be read */
     download,
     /** A text as it comes. @param {string} path below /api/v1 @param {string} type */
@@ -38,13 +40,14 @@ export function createApiClient ({ url, token }, { timeoutMs, signal = AbortSign
     stream
   }
 
-  /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @returns {Promise<any>} */
-  async function call (method, path, body) {
+  /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @param {Record<string, string>} [more] headers @returns {Promise<any>} */
+  async function call (method, path, body, more = {}) {
     try {
       const response = await request(`${url}/api/v1${path}`, {
         method,
         signal,
-        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+        fingerprint,
+        headers: body === undefined ? headers : { ...headers, ...more, 'content-type': 'application/json' },
         body: body === undefined ? undefined : JSON.stringify(body)
       })
       return await readBody(response)
@@ -56,7 +59,7 @@ export function createApiClient ({ url, token }, { timeoutMs, signal = AbortSign
   /** @param {string} path @param {string} [type] */
   async function download (path, type = 'application/octet-stream') {
     try {
-      const response = await request(`${url}/api/v1${path}`, { signal, headers: { ...headers, accept: `${type}, application/json;q=0.5` } })
+      const response = await request(`${url}/api/v1${path}`, { signal, fingerprint, headers: { ...headers, accept: `${type}, application/json;q=0.5` } })
       if (!isOk(response)) await readBody(response)
       return response
     } catch (error) {
@@ -81,7 +84,7 @@ export function createApiClient ({ url, token }, { timeoutMs, signal = AbortSign
    */
   async function * stream (path, { lastEventId } = {}) {
     try {
-      const response = await request(`${url}/api/v1${path}`, { headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
+      const response = await request(`${url}/api/v1${path}`, { fingerprint, headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
       if (!isOk(response)) await readBody(response)
       let rest = ''
       for await (const chunk of response.setEncoding('utf8')) {

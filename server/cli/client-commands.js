@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createApiClient } from './api-client.js'
 import * as commands from './commands.js'
+import { config } from './config.js'
 import { crashes } from './crashes.js'
 import { diagnose, kill } from './diagnose.js'
 import { checkedDuration } from './duration.js'
@@ -18,7 +19,7 @@ import { send } from './send.js'
 
 /** @param {Command} program @param {Terminal} terminal */
 export function addClientCommands (program, terminal) {
-  /** @param {string} usage @param {string} about @param {(context: commands.Context, ...args: string[]) => Promise<void>} work */
+  /** @param {string} usage @param {string} about @param {(context: commands.Context, ...args: any[]) => Promise<void>} work */
   const client = (usage, about, work) => program.command(usage)
     .description(about)
     .optionsGroup('Options:')
@@ -62,6 +63,7 @@ export function addClientCommands (program, terminal) {
     .option('--wait', 'wait until they are ready')
   client('send <type> [json]', 'send a message to the app: in all workers that are ready, or in one', send)
     .option('--worker <id>', 'only to this worker')
+  client('acknowledge <notice>', 'take a notice off the status and the overview; the history keeps who did', commands.acknowledge)
   client('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', kill)
   client('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnose)
     .requiredOption('--kind <cpu-profile|heap-snapshot|heap-statistics|report>', 'what to take')
@@ -77,16 +79,21 @@ export function addClientCommands (program, terminal) {
   for (const [name, about] of Object.entries(HISTORY_OPTIONS)) past.option(`--${name} <value>`, about)
   client('logs', 'print the last lines of the workers\' output', logs)
     .option('-f, --follow', 'follow new output')
-    .option('--timestamps', 'with --follow: print when each new line has arrived')
+    .option('--timestamps', 'print when each line has arrived')
     .option('--slot <n>', 'only this slot')
     .option('--stream <stdout|stderr>', 'only this stream')
-    .option('--lines <n>', 'lines of each log, at most 1000', '100')
+    .option('--lines <n>', 'lines of each log, or of all that match together, at most 1000', '100')
+    .option('--q <words>', 'only lines with these words, of all files')
+    .option('--since <value>', 'only lines since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
+    .option('--until <value>', 'only lines before')
+    .option('--around <value>', 'the lines before and after that time')
   client('crashes [id]', 'print the crash groups, or one of them', crashes)
     .option('--state <open|resolved|muted>', 'only this state')
     .option('--q <words>', 'only with these words in message or stack')
     .option('--release <value>', 'only this release')
     .option('--since <value>', 'only crashes since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
   client('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test one or all, or send a failed delivery again', webhooks)
+  client('config [set] [change...]', 'print the options and where each value comes from, or change some until the next start', config)
   client('open', 'print a one-time sign-in link and open it', commands.open)
     .option('--as <name>', 'for this person: the history will name them')
     .option('--role <viewer|operator|admin>', 'what they may do (default: admin)')

@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
+import { oneLine } from '../system/one-line.js'
 import { timedOut } from './api-client.js'
 import { request } from './http.js'
+import { checkedId } from './id.js'
 import { statusText } from './output.js'
 import { watch } from './watch.js'
 
@@ -33,6 +35,12 @@ export async function status (context) {
   if (options.watch) return await watch(context)
   const body = await api.get('/status')
   print(options.json ? json(body) : statusText(body, Date.now()))
+}
+
+/** @param {Context} context @param {string} notice */
+export async function acknowledge ({ api, options, print }, notice) {
+  const body = await api.post(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
+  print(options.json ? json(body) : `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
 }
 
 /** @param {Context} context */
@@ -105,7 +113,7 @@ export async function stop ({ api, master, options, print, tell, timeoutMs }) {
 /**
  * @param {import('./find-master.js').Master} master @param {AbortSignal} signal
  */
-async function isGone ({ pid, url }, signal) {
+async function isGone ({ pid, url, fingerprint }, signal) {
   if (pid !== null) {
     try {
       process.kill(pid, 0)
@@ -115,7 +123,7 @@ async function isGone ({ pid, url }, signal) {
       if (error.code !== 'EPERM') return true
     }
   }
-  return request(`${url}/healthz`, { signal, headers: {} }).then((response) => !response.resume(), () => !signal.aborted)
+  return request(`${url}/healthz`, { signal, fingerprint, headers: {} }).then((response) => !response.resume(), () => !signal.aborted)
 }
 
 /** @param {() => boolean | Promise<boolean>} isDone @param {AbortSignal} signal @param {number} timeoutMs */

@@ -69,6 +69,10 @@ export const EXAMPLES = Object.freeze({
     ['to every worker that is ready', 'clusterdeck send reload'],
     ['with data, to one of those that "clusterdeck status" lists', "clusterdeck send log-level '{\"level\": \"debug\"}' --worker 5"]
   ],
+  acknowledge: [
+    ['one of those that "clusterdeck status" lists', 'clusterdeck acknowledge 812'],
+    ['for a script', 'clusterdeck acknowledge 812 --json']
+  ],
   kill: [
     ['one of those that "clusterdeck status" lists', 'clusterdeck kill 5'],
     ['for a script', 'clusterdeck kill 5 --json']
@@ -88,7 +92,7 @@ export const EXAMPLES = Object.freeze({
   ],
   logs: [
     ['follow the errors of all workers, with the time', 'clusterdeck logs --follow --timestamps --stream stderr'],
-    ['the end of what slot 1 has written', 'clusterdeck logs --slot 1 --lines 500'],
+    ['what was written about payments in the last two hours', 'clusterdeck logs --q payment --since 2h'],
     ['for a script', 'clusterdeck logs --json | jq -r .text']
   ],
   crashes: [
@@ -100,6 +104,11 @@ export const EXAMPLES = Object.freeze({
     ['what was delivered, and what was not', 'clusterdeck webhooks'],
     ['send a test to all of them, or to one, and fail if that fails', 'clusterdeck webhooks test'],
     ['send delivery 7 of webhook 1 again', 'clusterdeck webhooks retry 1 7']
+  ],
+  config: [
+    ['every option, its value and where that comes from', 'clusterdeck config'],
+    ['let workers drain for ten seconds at most', 'clusterdeck config set drain.deadlineMs=10000'],
+    ['several at once, all or none', 'clusterdeck config set rollout.surge=25% rollout.onFailure=hold']
   ],
   open: [
     ['in the browser of this machine', 'clusterdeck open'],

@@ -7,7 +7,7 @@ import { isAlive } from '../system/process-identity.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 import { givenToken } from './token.js'
 
-/** @typedef {{ url: string, token: string, pid: number | null, dataDir: string }} Master `pid`: null for one that was named by its address */
+/** @typedef {{ url: string, token: string, fingerprint: string | null, pid: number | null, dataDir: string }} Master `fingerprint`: of its certificate, where the data folder says it; `pid`: null for one that was named by its address */
 
 /**
  * Where the master is and what it takes to talk to it: what was named, else what the data folder says.
@@ -29,7 +29,7 @@ export async function findMaster (options, { env, cwd }) {
   if (token === undefined) {
     throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE), received none`)
   }
-  return { url: /** @type {string} */ (named ?? running?.url), token, pid: isOwn ? running?.pid ?? null : null, dataDir }
+  return { url: /** @type {string} */ (named ?? running?.url), token, fingerprint: isOwn ? running?.fingerprint ?? null : null, pid: isOwn ? running?.pid ?? null : null, dataDir }
 }
 
 /** @param {string | undefined} given @param {Record<string, string | undefined>} env @param {string} cwd */
@@ -60,12 +60,12 @@ function isOwnFolder (folder) {
   }
 }
 
-/** @param {string} folder @returns {{ url: string, pid: number, folder: string } | null} */
+/** @param {string} folder @returns {{ url: string, fingerprint: string | null, pid: number, folder: string } | null} */
 function readMaster (folder) {
   const file = path.join(folder, 'master.json')
   try {
-    const { adminUrl, pid } = JSON.parse(readFileSync(file, 'utf8'))
-    return { url: new URL(adminUrl).origin, pid: Number(pid), folder }
+    const { adminUrl, fingerprint = null, pid } = JSON.parse(readFileSync(file, 'utf8'))
+    return { url: new URL(adminUrl).origin, fingerprint, pid: Number(pid), folder }
   } catch (/** @type {any} */ error) {
     if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${file}: belongs to another user`, { cause: error })
     // ENOENT: none runs here. Unreadable content is as good as none.
@@ -87,6 +87,6 @@ function readToken (folders) {
 /** @param {string | undefined} url @returns {string | null} */
 function checkedUrl (url) {
   if (url === undefined) return null
-  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url).origin
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return `${new URL(url).origin}${new URL(url).pathname.replace(/\/+$/, '')}`
   throw new DeckError('usage', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
 }

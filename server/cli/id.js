@@ -1,8 +1,8 @@
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 
-/** @param {string} name of the command or option @param {string} text @returns {number} the id of a worker @throws {DeckError} usage */
-export function checkedId (name, text) {
-  if (ID.test(text)) return Number(text)
-  throw new DeckError('usage', `${name}: expected the id of a worker, received ${JSON.stringify(text)}`)
+/** @param {string} name of the command or option @param {string | undefined} text @param {string} [of] @returns {number} @throws {DeckError} usage */
+export function checkedId (name, text, of = 'a worker') {
+  if (text !== undefined && ID.test(text)) return Number(text)
+  throw new DeckError('usage', `${name}: expected the id of ${of}, received ${text === undefined ? 'nothing' : JSON.stringify(text)}`)
 }

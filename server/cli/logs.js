@@ -7,24 +7,28 @@ const RECONNECT_WITHIN_MS = 10_000
 const RECONNECT_EVERY_MS = 250
 const MAX_LINES = 1000
 
+/** Which lines of all that are kept; the master checks them. */
+const FILTERS = Object.freeze(['q', 'since', 'until', 'around'])
+
 /** Where a line says no time: as wide as one. */
 const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
-/** @typedef {{ slot: number, stream: string, text: string }} Entry */
-/** @typedef {(entry: Entry, arrivedAt: string | null) => void} Show `arrivedAt`: null for a line that was there before */
+/** @typedef {{ slot: number, stream: string, text: string, arrivedAt?: string | null }} Entry */
+/** @typedef {(entry: Entry, seenAt: string | null) => void} Show `seenAt`: for a line without a time of its own; null for one that was there before */
 
 /** @param {import('./commands.js').Context} context */
 export async function logs (context) {
-  const { api, options } = context
-  if (options.timestamps && !options.follow) {
-    throw new DeckError('usage', '--timestamps: expected with --follow, received without: a line does not say when it was written, only when it arrives')
-  }
+  const { api, options, tell } = context
+  const filter = FILTERS.find((name) => options[name] !== undefined)
+  if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
   const query = new URLSearchParams({ lines: String(checkedLines(options.lines, options.follow ? 0 : 1)) })
-  for (const name of ['slot', 'stream']) if (options[name] !== undefined) query.set(name, options[name])
+  for (const name of ['slot', 'stream', ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
   const show = printer(context)
   if (options.follow) return await follow(context, query, show)
-  const { items } = await api.get(`/logs?${query}`)
+  const { items, next } = await api.get(`/logs?${query}`)
   for (const entry of items) show(entry, null)
+  if (next !== null && filter && items.length < Number(options.lines)) tell('searched the newest part only: go on with an earlier --until')
+  else if (items.length === 0 && filter) tell('no line matches')
 }
 
 /**
@@ -46,9 +50,9 @@ async function follow ({ api, tell }, query, show) {
         // Those before it belong to it: cut off in between, they come again.
         if (message.id === undefined) continue
         // The first ones of all are the last that were written before.
-        const arrivedAt = place === undefined ? null : new Date().toISOString()
+        const seenAt = place === undefined ? null : new Date().toISOString()
         place = message.id
-        for (const line of lines) tellLine(line, arrivedAt)
+        for (const line of lines) tellLine(line, seenAt)
         lines = []
       }
     } catch (error) {
@@ -59,23 +63,23 @@ async function follow ({ api, tell }, query, show) {
     await wait(RECONNECT_EVERY_MS)
   }
 
-  /** @param {{ event: string, data: any }} message @param {string | null} arrivedAt */
-  function tellLine ({ event, data }, arrivedAt) {
+  /** @param {{ event: string, data: any }} message @param {string | null} seenAt */
+  function tellLine ({ event, data }, seenAt) {
     if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, left out: output is faster than the reader`)
-    else if (event === 'message') show(data, arrivedAt)
+    else if (event === 'message') show(data, seenAt)
   }
 }
 
 /** @param {import('./commands.js').Context} context @returns {Show} */
 function printer ({ options, print, isTerminal }) {
   const { json, timestamps } = options
-  if (json) return (entry, arrivedAt) => print(JSON.stringify(timestamps ? { arrivedAt, ...entry } : entry))
+  if (json) return ({ arrivedAt, ...entry }, seenAt) => print(JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry))
   const isOne = options.slot !== undefined && options.stream !== undefined
-  return ({ slot, stream, text }, arrivedAt) => {
+  return ({ slot, stream, text, arrivedAt }, seenAt) => {
     // What is no terminal gets what the app has written.
     const shown = isTerminal ? oneLine(text) : text
     const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
-    print(timestamps ? `${arrivedAt ?? NO_TIME} ${line}` : line)
+    print(timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line)
   }
 }
 

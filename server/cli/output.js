@@ -72,8 +72,10 @@ function countsOf (words) {
 
 /** @param {any} status @param {number} now */
 function factsText (status, now) {
-  const { master, app } = status
+  const { master, app, health, notices = [] } = status
   const facts = [
+    ...notices.map(noticeFact),
+    ...(health ? [['health', healthText(health)]] : []),
     ['state', status.state],
     ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}, clusterdeck ${master.version}, node ${master.nodeVersion}`],
     ['app', app.entry],
@@ -85,6 +87,16 @@ function factsText (status, now) {
     ...(status.history?.problem ? [['history', `cannot be written: ${status.history.problem}`]] : [])
   ]
   return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+}
+
+/** @param {any} notice */
+function noticeFact ({ id, at, count, message }) {
+  return ['notice', `${id}: ${message} (${at}${count > 1 ? `, ${count} times` : ''})`]
+}
+
+/** @param {any} health */
+function healthText ({ text, reasons }) {
+  return [text, ...reasons.map((/** @type {any} */ reason) => reason.text)].join(': ')
 }
 
 /** @param {any} status @param {number} now @param {string[]} columns */

@@ -22,17 +22,18 @@ export async function releases ({ api, options, print }, id) {
 /** @param {any[]} items newest first */
 function releasesText (items) {
   return table(['RELEASE', 'OUTCOME', 'IN USE', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
-    release.id, release.outcome, release.inUse ? 'yes' : null, release.createdAt, release.createdBy, release.package?.version, commitOf(release), release.mode, release.note
+    release.id, release.setback?.outcome === 'taken-back' ? 'taken-back' : release.outcome, release.inUse ? 'yes' : null, release.createdAt, release.createdBy, release.package?.version, commitOf(release), release.mode, release.note
   ]))
 }
 
 /** @param {any} release */
 function releaseText (release) {
-  const { id, outcome, inUse, deployedAt, rollout, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment, changed } = release
+  const { id, outcome, setback, inUse, deployedAt, rollout, mode, path, entry, cwd, source, createdAt, createdBy, note, package: about, lockFile, environment, changed } = release
   /** @type {[string, string][]} */
   const facts = [
     ['release', `${id}${inUse ? ' (in use)' : ''}`],
     ['outcome', outcome === null ? '-' : `${outcome} at ${deployedAt}${rollout === null ? '' : `, rollout ${rollout}`}`],
+    ['since then', setback ? `${setback.outcome} by ${setback.actor} at ${setback.at}, rollout ${setback.rollout}${setback.reason ? `: ${setback.reason}` : ''}` : '-'],
     ['created', `${createdAt} by ${createdBy}${note ? `: ${note}` : ''}`],
     ['mode', source ? `${mode} of ${source}` : mode],
     ['path', path],

@@ -1,4 +1,6 @@
+import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
+import { checkedId } from './id.js'
 import { table } from './output.js'
 
 /**
@@ -7,9 +9,9 @@ import { table } from './output.js'
  * @param {string} [action] @param {string} [subject]
  */
 export async function tokens (context, action, subject) {
-  const work = action === undefined ? list : ACTIONS[action]
-  if (!work) throw new DeckError('usage', `tokens: expected create or revoke, received ${JSON.stringify(action)}`)
-  await work(context, subject)
+  if (action === undefined) return await list(context)
+  if (!Object.hasOwn(ACTIONS, action)) throw new DeckError('usage', `tokens: expected create or revoke, received ${JSON.stringify(action)}${didYouMean(action, Object.keys(ACTIONS))}`)
+  await ACTIONS[action](context, subject)
 }
 
 /** @type {Readonly<Record<string, (context: import('./commands.js').Context, subject?: string) => Promise<void>>>} */
@@ -36,7 +38,6 @@ async function create ({ api, options, print, tell }, name) {
 
 /** @param {import('./commands.js').Context} context @param {string} [id] */
 async function revoke ({ api, options, print }, id) {
-  if (!/^[1-9]\d{0,14}$/.test(id ?? '')) throw new DeckError('usage', `tokens revoke: expected the id of a token, received ${id === undefined ? 'none' : JSON.stringify(id)}`)
-  const ended = await api.delete(`/tokens/${id}`)
+  const ended = await api.delete(`/tokens/${checkedId('tokens revoke', id, 'a token')}`)
   print(options.json ? JSON.stringify(ended, null, 2) : `token ${ended.id} of ${ended.name} has ended`)
 }

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.js'
-import { ID } from '../config/id.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { timedOut } from './api-client.js'
+import { checkedId } from './id.js'
 import { table } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
@@ -32,7 +32,7 @@ async function list ({ api, options, print }) {
 async function test (context, id, surplus) {
   if (surplus !== undefined) throw new DeckError('usage', `webhooks test: expected one id at the most, received ${JSON.stringify(surplus)} as well`)
   const { api, options, print } = context
-  const wanted = id === undefined ? (await api.get('/webhooks')).items.map((/** @type {any} */ each) => each.id) : [checkedId('webhooks test: expected the id of a webhook', id)]
+  const wanted = id === undefined ? (await api.get('/webhooks')).items.map((/** @type {any} */ each) => each.id) : [checkedId('webhooks test', id, 'a webhook')]
   if (wanted.length === 0) throw new DeckError('not-found', 'no webhooks are configured (option notify)')
   const items = []
   for (const webhook of wanted) {
@@ -46,8 +46,8 @@ async function test (context, id, surplus) {
 
 /** @param {Context} context @param {string} [id] @param {string} [delivery] */
 async function retry (context, id, delivery) {
-  const webhook = checkedId('webhooks retry: expected the id of a webhook', id)
-  const n = checkedId('webhooks retry: expected the id of a delivery', delivery)
+  const webhook = checkedId('webhooks retry', id, 'a webhook')
+  const n = checkedId('webhooks retry', delivery, 'a delivery')
   const { api, options, print } = context
   const ended = await outcomeOf(webhook, await api.post(`/webhooks/${webhook}/deliveries/${n}/retry`), context)
   if (options.json) print(json(ended))
@@ -91,12 +91,6 @@ function listText (items) {
 /** @param {any} delivery */
 function detailOf ({ error, nextAttemptAt }) {
   return nextAttemptAt === null ? error : `${error}, tried again at ${nextAttemptAt}`
-}
-
-/** @param {string} expectation @param {string} [text] */
-function checkedId (expectation, text) {
-  if (text !== undefined && ID.test(text)) return Number(text)
-  throw new DeckError('usage', `${expectation}, received ${text === undefined ? 'nothing' : JSON.stringify(text)}`)
 }
 
 /** @param {unknown} value */

@@ -9,7 +9,7 @@ import { createOrphanHandle } from './orphan-handle.js'
  * Takes in the workers that another master has left.
  * @param {object} parts
  * @param {Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [parts.keeper]  tells how they end
- * @param {number} parts.deadlineMs  how long each may drain
+ * @param {() => number} parts.deadlineMs  how long each may drain
  * @param {ReturnType<typeof import('./autopsy.js').createAutopsy>} parts.autopsy
  * @param {(worker: number, exit: any) => void} parts.onExit
  * @param {(worker: number, handle: import('./orphan-handle.js').OrphanHandle) => void} parts.onAdopted
@@ -25,7 +25,7 @@ export function createAdoption ({ keeper, deadlineMs, autopsy, onExit, onAdopted
       if (identity) rmSync(identity.orderFile, { force: true })
       return { ...worker, exit: autopsy.examine(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
-    onAdopted(worker.id, createOrphanHandle(identity, { deadlineMs, isTold, onExit: (exit) => onExit(worker.id, exit) }))
+    onAdopted(worker.id, createOrphanHandle(identity, { deadlineMs: deadlineMs(), isTold, onExit: (exit) => onExit(worker.id, exit) }))
     return { ...worker, exit: null }
   }
 }

@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
 import { isAsked } from '../lifecycle/readiness.js'
-import { jittered } from '../lifecycle/recycling.js'
+import { requestLimit } from '../lifecycle/recycling.js'
 import { mayChange } from '../releases/resolve.js'
 import { createWorkerHandle } from './worker-handle.js'
 
@@ -21,7 +21,7 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
- * @param {Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'>} config
+ * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'> }} settings
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
@@ -31,7 +31,7 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
  * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over the master's own
  * @param {() => number} [options.random]
  */
-export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch }, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), random = Math.random }) {
+export function createForker (settings, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), random = Math.random }) {
   let inspectors = 0
   // As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0.
   const inspectPort = () => FIRST_INSPECT_PORT + inspectors++ % INSPECT_PORTS
@@ -43,6 +43,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
@@ -51,12 +52,12 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
     const crashFile = path.join(crashFolder, name)
     const orderFile = path.join(orderFolder, name)
     /** @type {import('../../workers/protocol.js').BootSettings} */
-    const settings = {
+    const boot = {
       worker: id,
       dispatch,
       readySignal: ready.signal,
       crashFile,
-      maxRequests: recycle.maxRequests > 0 ? jittered(recycle.maxRequests, random()) : 0,
+      maxRequests: requestLimit(recycle, random()),
       crash,
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
@@ -69,7 +70,7 @@ export function createForker ({ args: ownArgs, execArgv: ownExecArgv, cwd: ownCw
       CLUSTERDECK_RELEASE: release.id,
       ...NOT_FOR_APPS,
       NODE_APP_INSTANCE: slot - 1,
-      [BOOT_VARIABLE]: JSON.stringify(settings)
+      [BOOT_VARIABLE]: JSON.stringify(boot)
     })
     const isRefusedUntilReady = dispatch === 'round-robin' && isAsked(ready)
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isRefusedUntilReady, message: stop.message })

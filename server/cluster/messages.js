@@ -26,9 +26,10 @@ const MAX_RESOURCES = 50
  * @param {(query: any, errno: number) => boolean} parts.onBindFailed  whether the start ends with it
  * @param {(files: unknown[]) => void} parts.onLoaded
  * @param {(worker: number, reply: any) => void} parts.onDiagnosed
+ * @param {Pick<ReturnType<typeof import('./open-requests.js').createOpenRequests>, 'answered'>} parts.openRequests
  * @param {Pick<ReturnType<typeof import('./nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
  */
-export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, nonsense }) {
+export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, nonsense }) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
@@ -53,6 +54,7 @@ export function createMessages ({ state, handles, receive, sockets, watchdog, vi
       receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
     },
     diagnosed: onDiagnosed,
+    requests: openRequests.answered,
     crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
     files (/** @type {number} */ worker, /** @type {any} */ { files }) {
       const known = state().workers[worker]

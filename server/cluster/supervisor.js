@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
+import { requestLimit } from '../lifecycle/recycling.js'
 import { releasesInUse, snapshot } from '../lifecycle/snapshot.js'
 import { createMilestone } from '../system/milestone.js'
 import { createAdoption } from './adoption.js'
@@ -12,6 +13,7 @@ import { createInbox } from './inbox.js'
 import { toMemory } from './memory.js'
 import { createMessages } from './messages.js'
 import { createNonsense } from './nonsense.js'
+import { createOpenRequests } from './open-requests.js'
 import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
 import { createSockets } from './sockets.js'
@@ -52,7 +54,7 @@ export function createSupervisor (initialState, {
   let loaded = () => {}
   /** The rollout of it. @type {number | null} */
   let lastDeploy = null
-  const { ready, drain } = initialState.options
+  const { ready } = initialState.options
   const running = createMilestone()
   const finished = createMilestone()
   /** @type {ReturnType<typeof createMilestone<import('./sockets.js').BindError>>} */
@@ -64,7 +66,7 @@ export function createSupervisor (initialState, {
   const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id }) })
   const sockets = createSockets({ onBindError: isFirstStart, onUnused: tellUnused, keeper })
   const autopsy = createAutopsy(crashes)
-  const adopt = createAdoption({ keeper, deadlineMs: drain.deadlineMs, autopsy, onExit: exited, onAdopted: (worker, handle) => handles.set(worker, handle) })
+  const adopt = createAdoption({ keeper, deadlineMs: () => state.options.drain.deadlineMs, autopsy, onExit: exited, onAdopted: (worker, handle) => handles.set(worker, handle) })
   const watchdog = createWatchdog({
     ...watch,
     receive,
@@ -73,6 +75,7 @@ export function createSupervisor (initialState, {
   })
   const nonsense = createNonsense({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
   const appMessages = createAppMessages({ state: () => state, events })
+  const openRequests = createOpenRequests({ state: () => state, handles })
   const hear = createMessages({
     state: () => state,
     handles,
@@ -87,6 +90,7 @@ export function createSupervisor (initialState, {
     onBindFailed,
     onLoaded: (files) => loaded(files),
     onDiagnosed: (worker, reply) => diagnosed(worker, reply),
+    openRequests,
     nonsense
   })
 
@@ -113,6 +117,9 @@ export function createSupervisor (initialState, {
 
     /** What an operator has to say to the app. */
     send: createOperatorMessages({ state: () => state, handles, events }),
+
+    /** What a worker has in flight. */
+    openRequests: openRequests.ask,
 
     /** @param {number} worker @param {boolean} isExcused it is known why it does not answer: the watchdog lets it be */
     excuse (worker, isExcused) { watchdog.excuse(worker, isExcused) },
@@ -194,6 +201,17 @@ export function createSupervisor (initialState, {
       if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
     },
 
+    /**
+     * What counts from now on; what has begun goes on as it was.
+     * @param {import('../lifecycle/state.js').LifecycleOptions} options @param {import('./watchdog.js').Limits & { crash: { graceMs: number }, recycle: { maxRequests: number } }} limits
+     * @throws {DeckError} as dispatch
+     */
+    configure (options, limits) {
+      this.dispatch({ type: 'configure', options })
+      watchdog.configure(limits)
+      for (const handle of handles.values()) handle.tell({ type: 'limits', graceMs: limits.crash.graceMs, maxRequests: requestLimit(limits.recycle, random()) })
+    },
+
     /** Ends every worker without any grace. @param {string} reason */
     killAll (reason) { receive({ type: 'kill-all', reason }) }
   }
@@ -264,6 +282,7 @@ export function createSupervisor (initialState, {
     sockets.forget(worker)
     nonsense.left(worker)
     appMessages.left(worker)
+    openRequests.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
   }
 

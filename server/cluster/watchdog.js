@@ -1,7 +1,10 @@
 import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 import { captureStack } from '../system/stuck-stack.js'
 
-/** @typedef {ReturnType<typeof createWatchdog>} Watchdog */
+/**
+ * @typedef {ReturnType<typeof createWatchdog>} Watchdog
+ * @typedef {{ watchdog: { timeoutMs: number, stack: 'on' | 'off' }, recycle: { maxRssBytes: number } }} Limits  0: it does not watch, no limit
+ */
 
 const TICK_MS = 500
 /** Samples of one a second: a peak is no reason to recycle anything. */
@@ -10,25 +13,39 @@ const SAMPLES_OVER_LIMIT = 5
 /**
  * Listens whether the workers still say something once a second, and what they say of their memory.
  * @param {object} parts
- * @param {{ timeoutMs: number, stack: 'on' | 'off' }} parts.watchdog `timeoutMs`: 0: it does not watch
- * @param {{ maxRssBytes: number }} parts.recycle 0: no limit
+ * @param {Limits['watchdog']} parts.watchdog
+ * @param {Limits['recycle']} parts.recycle
  * @param {() => { id: number, slot: number, pid: number | null }[]} parts.listReady workers that should answer, and have a channel
  * @param {(input: any) => void} parts.receive takes inputs of the lifecycle
  * @param {(worker: number) => void} parts.closeInspector
  * @param {() => number} [parts.now] monotonic, ms
  * @param {typeof captureStack} [parts.capture]
  */
-export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { maxRssBytes }, listReady, receive, closeInspector, now = () => performance.now(), capture = captureStack }) {
+export function createWatchdog ({ watchdog, recycle, listReady, receive, closeInspector, now = () => performance.now(), capture = captureStack }) {
   /** @type {Map<number, number>} by worker: samples over the limit in a row */
   const overLimit = new Map()
   /** @type {Map<number, import('../lifecycle/state.js').CrashNote>} by worker: where it is stuck */
   const notes = new Map()
   /** @type {Map<number, number>} */
   const pids = new Map()
+  let { timeoutMs, stack } = watchdog
+  let { maxRssBytes } = recycle
   const heartbeat = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queuedMs(pids.get(worker)) })
-  const timer = timeoutMs > 0 ? setInterval(tick, TICK_MS).unref() : undefined
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  startTimer()
 
   return {
+    /** @param {Limits} limits */
+    configure (limits) {
+      ({ timeoutMs, stack } = limits.watchdog)
+      // Who is too large by the new limit is so for some samples first, as ever.
+      if (maxRssBytes !== limits.recycle.maxRssBytes) overLimit.clear()
+      maxRssBytes = limits.recycle.maxRssBytes
+      heartbeat.setTimeoutMs(timeoutMs)
+      startTimer()
+    },
+
     /** @param {number} worker @param {any} message one of workers/protocol.js: whatever it is, its loop runs */
     heard (worker, message) {
       if (heartbeat.heard(worker)) {
@@ -69,6 +86,11 @@ export function createWatchdog ({ watchdog: { timeoutMs, stack }, recycle: { max
     },
 
     stop () { clearInterval(timer) }
+  }
+
+  function startTimer () {
+    clearInterval(timer)
+    timer = timeoutMs > 0 ? setInterval(tick, TICK_MS).unref() : undefined
   }
 
   function tick () {

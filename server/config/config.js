@@ -2,16 +2,20 @@ import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { readConfigFile } from './file.js'
 import { cpuCount } from './cpu-count.js'
+import { checkExposure } from './exposure.js'
 import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
 import { didYouMean, nearest } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 
 /** @typedef {import('./options.js').Option} Option */
-/** @typedef {{ value: unknown, source: string, folder: string }} Given a value, the name under which it was given, and what its relative path starts from */
+/** @typedef {{ source: 'file' | 'environment' | 'flag' | 'program', from: string | null }} Origin where a value comes from; `from`: the file, the variable or the flag */
+/** @typedef {{ value: unknown, source: string, folder: string, origin?: Origin }} Given a value, the name under which it was given, and what its relative path starts from */
 /** @typedef {Readonly<Omit<import('zod').infer<typeof SCHEMA>, 'entry' | 'cwd' | 'workers'> & { entry: string, cwd: string, workers: number }>} Config */
 
 const ENV_PREFIX = 'CLUSTERDECK_'
+/** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
+const ORIGINS = new WeakMap()
 // Set for workers, or read by the commands that talk to a running master.
 const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'KEEPER', 'KEPT'].map((name) => ENV_PREFIX + name)
 
@@ -42,7 +46,7 @@ export async function loadConfig ({ flags = {}, env = process.env, cwd = process
  */
 export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain })
-  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd })], { cwd, countCpus })
+  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus })
 }
 
 /** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number }} place @returns {Config} */
@@ -52,14 +56,58 @@ function toConfig (sources, { cwd, countCpus }) {
   if (values.watch && values.releases.mode === 'snapshot') {
     throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
   }
+  checkExposure(values.admin)
   const folder = values.cwd ?? cwd
-  return deepFreeze({
+  const config = deepFreeze({
     ...values,
     cwd: folder,
+    admin: checkedAdmin(values.admin),
     entry: findEntry(values.entry, given.get('entry')?.source ?? 'entry', cwd),
     dataDir: path.resolve(cwd, values.dataDir),
     workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers
   })
+  ORIGINS.set(config, new Map([...given].map(([name, { origin }]) => [name, origin])))
+  return config
+}
+
+/**
+ * @param {Config['admin']} admin
+ * @returns {Config['admin']}
+ * @throws {DeckError} invalid-config
+ */
+function checkedAdmin (admin) {
+  const { basePath, publicUrl, tls } = admin
+  if ((tls.cert === undefined) !== (tls.key === undefined)) {
+    throw new DeckError('invalid-config', `admin.tls.${tls.cert ? 'key' : 'cert'}: expected a file beside admin.tls.${tls.cert ? 'cert' : 'key'}, received nothing`)
+  }
+  const shownBelow = publicUrl === undefined ? undefined : new URL(publicUrl).pathname.replace(/\/+$/, '')
+  if (shownBelow !== undefined && basePath !== undefined && basePath !== shownBelow) {
+    throw new DeckError('invalid-config', `admin.basePath: expected ${JSON.stringify(shownBelow)}, the path of admin.publicUrl, received ${JSON.stringify(basePath)}`)
+  }
+  return basePath === undefined && shownBelow ? { ...admin, basePath: shownBelow } : admin
+}
+
+/** @param {Config} config @param {string} name of an option @returns {Origin | null} null: nobody has said anything */
+export function originOf (config, name) {
+  return ORIGINS.get(config)?.get(name) ?? null
+}
+
+/** @param {Config} config @param {Pick<Option, 'path'>} option */
+export function valueOf (config, { path: keys }) {
+  return keys.reduce((/** @type {any} */ group, key) => group[key], config)
+}
+
+/**
+ * The same configuration with other values, which are held against the same schema as at a start.
+ * @param {Config} config @param {Record<string, unknown>} wanted by the name of the option, `drain.deadlineMs`
+ * @returns {Config}
+ * @throws {DeckError} invalid-config, unknown-option
+ */
+export function withValues (config, wanted) {
+  for (const name of Object.keys(wanted)) if (!OPTIONS.some((option) => option.name === name)) throw notAnOption(name)
+  const known = OPTIONS.map((option) => /** @type {const} */ ([option.name, Object.hasOwn(wanted, option.name) ? wanted[option.name] : valueOf(config, option)]))
+  const given = known.filter(([, value]) => value !== undefined).map(([name, value]) => /** @type {const} */ ([name, { value, source: name, folder: config.cwd }]))
+  return /** @type {Config} */ (deepFreeze(validate(new Map(given))))
 }
 
 /** @param {Record<string, unknown>} flags @param {string} folder @returns {[string, Given][]} */
@@ -68,7 +116,7 @@ function fromFlags (flags, folder) {
     const option = OPTIONS.find((each) => each.key === key && each.kind !== 'file')
     if (!option) throw new DeckError('unknown-option', `unknown option "${key}"${didYouMean(key, OPTIONS.map((each) => each.key))}`)
     const source = key === 'entry' ? 'entry' : option.flag
-    return [option.name, { value: fromText(option, value), source, folder }]
+    return [option.name, { value: fromText(option, value), source, folder, origin: { source: 'flag', from: source } }]
   })
 }
 
@@ -76,7 +124,7 @@ function fromFlags (flags, folder) {
 function fromEnvironment (env, folder) {
   refuseMistyped(Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX)))
   return OPTIONS.filter(({ kind, env: name }) => kind !== 'file' && env[name] !== undefined && env[name] !== '').map((option) => {
-    return [option.name, { value: fromText(option, env[option.env]), source: option.env, folder }]
+    return [option.name, { value: fromText(option, env[option.env]), source: option.env, folder, origin: { source: 'environment', from: option.env } }]
   })
 }
 
@@ -95,14 +143,14 @@ function refuseMistyped (names) {
 
 /** @param {{ file: string, values: Record<string, unknown> } | null} file @returns {[string, Given][]} */
 function fromFile (file) {
-  return file ? fromValues(file.values, { where: ` in ${file.file}`, folder: path.dirname(file.file) }) : []
+  return file ? fromValues(file.values, { where: ` in ${file.file}`, folder: path.dirname(file.file), origin: { source: 'file', from: file.file } }) : []
 }
 
 /**
- * @param {Record<string, unknown>} values nested, as in a config file @param {{ where: string, folder: string }} source `where`: is said behind a name
+ * @param {Record<string, unknown>} values nested, as in a config file @param {{ where: string, folder: string, origin: Origin }} source `where`: is said behind a name
  * @returns {[string, Given][]}
  */
-function fromValues (values, { where, folder }) {
+function fromValues (values, { where, folder, origin }) {
   return flatten(values, [])
 
   /** @param {Record<string, unknown>} object @param {string[]} above @returns {[string, Given][]} */
@@ -110,7 +158,7 @@ function fromValues (values, { where, folder }) {
     return Object.entries(object).flatMap(([key, value]) => {
       const name = [...above, key].join('.')
       const source = name + where
-      if (OPTIONS.some((option) => option.name === name)) return value === undefined ? [] : [[name, { value, source, folder }]]
+      if (OPTIONS.some((option) => option.name === name)) return value === undefined ? [] : [[name, { value, source, folder, origin }]]
       if (!isGroup(name)) throw unknownKey(name, where)
       if (value === undefined) return []
       if (typeof value === 'object' && value !== null && !Array.isArray(value)) return flatten(/** @type {any} */ (value), [...above, key])
@@ -122,6 +170,13 @@ function fromValues (values, { where, folder }) {
 /** @param {string} name */
 function isGroup (name) {
   return OPTIONS.some((option) => option.name.startsWith(`${name}.`))
+}
+
+/** @param {string} name */
+function notAnOption (name) {
+  if (!isGroup(name)) return unknownKey(name, '')
+  const [{ name: example }] = OPTIONS.filter((option) => option.name.startsWith(`${name}.`))
+  return new DeckError('unknown-option', `${name}: expected the name of one option, such as "${example}", received that of a group`)
 }
 
 /** @param {string} name @param {string} where */

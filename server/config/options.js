@@ -6,6 +6,10 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 export const MAX_WORKERS = 256
 /** A path and perhaps a query, as the first line of a request has them. */
 const URL_PATH = /^\/[!-"$-~]{0,2000}$/
+/** Options, and groups of them, that an operator can change while the cluster runs. */
+const LIVE = Object.freeze(['ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift', 'logs.maxBytes', 'logs.maxFiles', 'notify'])
+/** What may hold a secret is shown to nobody. */
+const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify'])
 
 /** How a deploy goes about its work. `guardMs` is not of one rollout but of what follows it. */
 const ROLLOUT = {
@@ -48,7 +52,14 @@ export const SCHEMA = z.strictObject({
     host: text('the address that the admin page listens on').default('127.0.0.1'),
     port: integer(0, 65535, 'the admin page\'s port; 0: any free one').default(9777),
     allowedHosts: list('more host names by which the admin page can be reached, as behind a proxy', ','),
-    sessionTtlMs: milliseconds('how long a browser stays signed in').default(DAY_MS / 2)
+    sessionTtlMs: milliseconds('how long a browser stays signed in').default(DAY_MS / 2),
+    basePath: z.string().regex(/^(\/[\w.~-]+)+$/).optional().meta({ kind: 'text', hint: '/path', expected: 'a path such as "/deck", without a slash at its end', description: 'the path below which a proxy shows the admin page; default: that of admin.publicUrl' }),
+    publicUrl: z.url({ protocol: /^https?$/ }).refine((url) => /^\w+:\/\/[^/?#@]+(\/[\w.~/-]*)?$/.test(url)).optional().meta({ kind: 'text', hint: 'url', expected: 'an address such as "https://ops.example.com/deck"', description: 'the address by which people reach the admin page, as behind a proxy: sign-in links have it' }),
+    tls: group({
+      cert: path('a certificate with its chain, as PEM: the admin page speaks https; a renewed one is taken within a minute').optional(),
+      key: path('the private key of that certificate, as PEM').optional()
+    }),
+    plainHttp: onOrOff('with an admin.host that others reach: also without TLS, where the token can be read on the way').default(false)
   }),
   ready: group({
     signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
@@ -139,6 +150,8 @@ export const SCHEMA = z.strictObject({
  * @property {string} description
  * @property {string} [separator] of a list that is written as one string
  * @property {unknown} [fallback] the default
+ * @property {boolean} isLive  whether it can change while the cluster runs
+ * @property {boolean} isSecret  whether its value may hold a secret
  */
 
 /** @type {readonly Option[]} */
@@ -155,15 +168,18 @@ function describe (schema, path) {
 
 /** @param {string[]} path @param {any} field @returns {Option} */
 function toOption (path, field) {
+  const name = path.join('.')
   const words = path.flatMap((part) => part.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
   return {
     ...metaOf(field),
-    name: path.join('.'),
+    name,
     path,
     key: words[0] + words.slice(1).map((word) => word[0].toUpperCase() + word.slice(1)).join(''),
     flag: `--${words.join('-')}`,
     env: `CLUSTERDECK_${words.join('_').toUpperCase()}`,
-    fallback: field.safeParse(undefined).data
+    fallback: field.safeParse(undefined).data,
+    isLive: LIVE.some((place) => name === place || name.startsWith(`${place}.`)),
+    isSecret: SECRET.includes(name)
   }
 }
 
@@ -194,8 +210,7 @@ function integer (min, max, description, hint = 'n') {
 
 /** @param {number} min @param {number} max @param {string} description @param {string} [hint] */
 function offOr (min, max, description, hint = 'n') {
-  const allowed = z.int().refine((value) => value === 0 || (value >= min && value <= max))
-  return allowed.meta({ kind: 'integer', hint, expected: `0 or an integer from ${min} to ${max}`, description })
+  return z.union([z.int().min(0).max(0), z.int().min(min).max(max)]).meta({ kind: 'integer', hint, expected: `0 or an integer from ${min} to ${max}`, description })
 }
 
 /** @param {number} min @param {number} max @param {string} description */
@@ -265,6 +280,14 @@ export const STRATEGY = (() => {
   const { guardMs, ...fields } = ROLLOUT
   return asWish(z.strictObject(fields))
 })()
+
+/** What may change while the cluster runs, by the names of the options. */
+export const CHANGE = z.strictObject(Object.fromEntries(OPTIONS.filter(({ isLive }) => isLive).map(({ name, path }) => [name, asWish(fieldAt(path))])))
+
+/** @param {string[]} path @returns {any} */
+function fieldAt (path) {
+  return path.reduce((schema, key) => unwrapped(schema).shape[key], /** @type {any} */ (SCHEMA))
+}
 
 /** @param {any} schema @returns {any} every field optional, without its default, described by what it expects */
 function asWish (schema) {

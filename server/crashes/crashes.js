@@ -1,8 +1,13 @@
 import { DeckError } from '../errors.js'
+import { goneSince } from './gone-since.js'
+import { createSourceLines } from './source-lines.js'
 
 /** @typedef {'resolve' | 'mute' | 'reopen'} CrashAction */
+/** @typedef {ReturnType<typeof createCrashService>} CrashService */
 
 const STATES = /** @type {const} */ ({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
+/** How many notes one group has at most. */
+const MAX_NOTES = 100
 const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.group-muted', reopen: 'crash.group-reopened' })
 
 /**
@@ -11,14 +16,17 @@ const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.gro
  * @param {import('../../db/history.js').History['crashes']} parts.store
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {() => string | null} parts.release  the one that runs
+ * @param {() => import('./gone-since.js').KnownRelease[]} [parts.releases]  all that are known
  * @param {() => number} [parts.now]
  */
-export function createCrashService ({ store, events, release, now = Date.now }) {
+export function createCrashService ({ store, events, release, releases = () => [], now = Date.now }) {
+  const sourceLines = createSourceLines()
+
   return {
     /** @param {import('../../db/crash-groups.js').GroupQuery} query */
     page (query) {
       const { items, next } = store.page(query)
-      return { items: items.map(withNews), next }
+      return { items: withNews(items), next }
     },
 
     /** How many groups there are of each state. */
@@ -26,51 +34,118 @@ export function createCrashService ({ store, events, release, now = Date.now }) 
 
     /** One group without its samples: what costs little to look at again and again. @param {number} id @throws {DeckError} not-found */
     group (id) {
-      const group = store.find(id)
-      if (!group) throw notFound(id)
-      return withNews(group)
+      const group = mustFind(id)
+      return withNews([group])[0]
     },
 
     /** One group with its samples, newest first, and all that is known of the newest. @param {number} id @throws {DeckError} not-found */
     find (id) {
-      const group = store.find(id)
-      if (!group) throw notFound(id)
-      return { ...withNews(group), occurrences: store.occurrences(id), latest: store.newest(id) }
+      const group = mustFind(id)
+      return { ...withNews([group])[0], notes: store.notes(id), occurrences: store.occurrences(id), latest: store.newest(id) }
     },
 
     /** @param {number} id @param {number} crash @throws {DeckError} not-found */
     occurrence (id, crash) {
-      if (!store.find(id)) throw notFound(id)
+      mustFind(id)
       const record = store.occurrence(id, crash)
       if (!record) throw new DeckError('not-found', `Crash group ${id} has no occurrence ${crash}; a group keeps only some`)
       return record
     },
 
+    /** How often it came in each hour, oldest first, without the hours in which it did not. @param {number} id @param {number} since ms */
+    hours: (id, since) => store.hours(id, since),
+
+    /** What people say of it, oldest first. @param {number} id */
+    notes: (id) => store.notes(id),
+
+    /**
+     * The lines around the app's own frames, as far as its release still has them.
+     * @param {{ at: string, release: string | null, stack: string | null, frames: import('./stack-frames.js').Frame[] }} crash
+     */
+    sourceLines: (crash) => sourceLines(crash, releases().find(({ id }) => id === crash.release)?.path ?? null),
+
     /** @param {number} id @param {CrashAction} action @param {string} actor @throws {DeckError} not-found, history-unavailable */
     act (id, action, actor) {
-      const group = store.find(id)
-      if (!group) throw notFound(id)
-      if (group.state !== STATES[action]) {
-        change(id, { state: STATES[action], atMs: now(), actor })
-        const message = `crash group ${id} (${group.errorName ?? group.kind}) is ${STATES[action]}`
-        events.publish({ type: EVENTS[action], actor, message, detail: { crashGroup: id, from: group.state, to: STATES[action] } })
+      settle(mustFind(id), action, actor)
+      return this.group(id)
+    },
+
+    /** All of them or none. @param {number[]} ids @param {CrashAction} action @param {string} actor @throws {DeckError} not-found, history-unavailable */
+    actOnAll (ids, action, actor) {
+      for (const group of [...new Set(ids)].map(mustFind)) settle(group, action, actor)
+    },
+
+    /** @param {number} id @param {string | null} assignee null: nobody @param {string} actor @throws {DeckError} not-found, history-unavailable */
+    assign (id, assignee, actor) {
+      const group = mustFind(id)
+      if (group.assignee !== assignee) {
+        writing(() => store.setAssignee(id, assignee))
+        const message = `crash group ${id} (${group.errorName ?? group.kind}) ${assignee === null ? 'is nobody\'s now' : `is for ${assignee}`}`
+        events.publish({ type: 'crash.group-assigned', actor, message, detail: { crashGroup: id, from: group.assignee, to: assignee } })
       }
-      return withNews(/** @type {import('../../db/crash-groups.js').CrashGroup} */ (store.find(id)))
+      return this.group(id)
+    },
+
+    /** @param {number} id @param {string} text @param {string} actor @throws {DeckError} not-found, not-possible, history-unavailable */
+    addNote (id, text, actor) {
+      const group = mustFind(id)
+      if (store.notes(id).length >= MAX_NOTES) throw new DeckError('not-possible', `Crash group ${id} has ${MAX_NOTES} notes already: remove one first`)
+      const note = writing(() => store.addNote(id, { atMs: now(), actor, text }))
+      events.publish({ type: 'crash.note-added', actor, message: `crash group ${id} (${group.errorName ?? group.kind}) has a new note`, detail: { crashGroup: id, note } })
+      return noteOf(id, note)
+    },
+
+    /** @param {number} id @param {number} note @param {string} actor @throws {DeckError} not-found, history-unavailable */
+    removeNote (id, note, actor) {
+      mustFind(id)
+      const removed = noteOf(id, note)
+      writing(() => store.removeNote(id, note))
+      events.publish({ type: 'crash.note-removed', actor, message: `a note of ${removed.actor} on crash group ${id} was removed`, detail: { crashGroup: id, note } })
+      return removed
     }
   }
 
-  /** @param {number} id @param {Parameters<typeof store.setState>[1]} to */
-  function change (id, to) {
-    try {
-      store.setState(id, to)
-    } catch (error) {
-      throw new DeckError('history-unavailable', 'the history database cannot be written', { cause: error })
-    }
+  /** @param {number} id */
+  function mustFind (id) {
+    const group = store.find(id)
+    if (!group) throw notFound(id)
+    return group
   }
 
-  /** @template {import('../../db/crash-groups.js').CrashGroup} T @param {T} group */
-  function withNews (group) {
-    return { ...group, isNewInRelease: group.firstRelease !== null && group.firstRelease === release(), hasReturned: group.returnedAt !== null }
+  /** @param {number} id @param {number} note */
+  function noteOf (id, note) {
+    const found = store.notes(id).find((each) => each.id === note)
+    if (!found) throw new DeckError('not-found', `Crash group ${id} has no note ${note}`)
+    return found
+  }
+
+  /** @param {import('../../db/crash-groups.js').CrashGroup} group @param {CrashAction} action @param {string} actor */
+  function settle ({ id, state, errorName, kind }, action, actor) {
+    const to = STATES[action]
+    if (state === to) return
+    writing(() => store.setState(id, { state: to, atMs: now(), actor }))
+    events.publish({ type: EVENTS[action], actor, message: `crash group ${id} (${errorName ?? kind}) is ${to}`, detail: { crashGroup: id, from: state, to } })
+  }
+
+  /** @template {import('../../db/crash-groups.js').CrashGroup} T @param {T[]} groups */
+  function withNews (groups) {
+    const running = release()
+    const known = releases()
+    return groups.map(({ highestRelease, ...group }) => ({
+      ...group,
+      isNewInRelease: group.firstRelease !== null && group.firstRelease === running,
+      goneSince: goneSince({ ...group, highestRelease }, { running, releases: known, now: now() }),
+      hasReturned: group.returnedAt !== null
+    }))
+  }
+}
+
+/** @template T @param {() => T} work @returns {T} */
+function writing (work) {
+  try {
+    return work()
+  } catch (error) {
+    throw new DeckError('history-unavailable', 'the history database cannot be written', { cause: error })
   }
 }
 

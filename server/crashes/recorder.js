@@ -7,6 +7,9 @@ import { createSourceMaps } from './source-maps.js'
 /** @typedef {{ store: Pick<import('../../db/history.js').History['crashes'], 'record'>, events: Pick<import('../events/stream.js').EventStream, 'publish'> }} Outlets */
 
 const STDERR_LINES = 50
+/** What Node writes when the master looks into a worker that is stuck, and clusterdeck by its name: no words of the app. */
+const OURS = /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect|clusterdeck: )/
+const OUR_LINES = 20
 /** While the database is away; what comes then is in the history without its crash record. */
 const MAX_WAITING = 100
 
@@ -23,7 +26,7 @@ const MAX_WAITING = 100
 export function createCrashRecorder ({
   logs = { tail: () => [] }, vitals = { lastMinute: () => [] }, lackedMemory = createOutOfMemory(), now = Date.now, soon = queueMicrotask
 } = {}) {
-  const original = createSourceMaps()
+  const { original } = createSourceMaps()
   /** @type {Outlets | null} */
   let opened = null
   /** @type {import('./record.js').CrashRecord[]} */
@@ -103,7 +106,7 @@ export function createCrashRecorder ({
 
   /** @param {number} slot @param {number} worker */
   function tail (slot, worker) {
-    return attempt(() => logs.tail({ slot, stream: 'stderr', lines: STDERR_LINES, worker }), [])
+    return attempt(() => logs.tail({ slot, stream: 'stderr', lines: STDERR_LINES + OUR_LINES, worker }).filter((line) => !OURS.test(line)).slice(-STDERR_LINES), [])
   }
 }
 

@@ -18,25 +18,41 @@ export function createSourceMaps () {
   /** @type {Map<string, SourceMap | null>} by file and time of change, least recently used first */
   const maps = new Map()
 
-  /** @param {Frame[]} frames @param {string | null} root the release's folder @returns {Frame[]} */
-  return function original (frames, root) {
-    if (root === null) return frames
-    return frames.map((frame, index) => index < MAX_FRAMES && frame.isInApp ? mapped(frame, root) : frame)
+  return {
+    /** @param {Frame[]} frames @param {string | null} root the release's folder @returns {Frame[]} */
+    original (frames, root) {
+      if (root === null) return frames
+      return frames.map((frame, index) => index < MAX_FRAMES && frame.isInApp ? find(frame, root)?.frame ?? frame : frame)
+    },
+
+    /**
+     * The source that a map brings along.
+     * @param {Frame} frame of the file that ran @param {string} root @param {number} unchangedMs  a file that has changed since is another one
+     * @returns {{ file: string | null, line: number | null, text: string } | null}
+     */
+    sourceOf (frame, root, unchangedMs) {
+      const found = find(frame, root)
+      if (!found || statSync(found.file).ctimeMs > unchangedMs) return null
+      const { sources, sourcesContent } = found.map.payload
+      const text = sourcesContent?.[sources.indexOf(found.source)]
+      return typeof text === 'string' ? { file: found.frame.file, line: found.frame.line, text } : null
+    }
   }
 
-  /** @param {Frame} frame @param {string} root @returns {Frame} */
-  function mapped (frame, root) {
+  /** @param {Frame} frame @param {string} root */
+  function find (frame, root) {
     try {
       const { line, column } = frame
-      if (frame.file === null || line === null || column === null) return frame
+      if (frame.file === null || line === null || column === null) return null
       const file = inside(root, path.resolve(root, frame.file))
-      const entry = /** @type {any} */ (mapOf(file, root)?.findEntry(line - 1, column - 1))
-      if (typeof entry?.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return frame
+      const map = mapOf(file, root)
+      const entry = /** @type {any} */ (map?.findEntry(line - 1, column - 1))
+      if (!map || typeof entry?.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return null
       const source = entry.originalSource.replace(/^file:\/\//, '').slice(0, 1000)
       const place = { function: frame.function, file: path.resolve(path.dirname(file), source), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
-      return { ...toFrame(place, root), isInApp: true }
+      return { file, map, source: entry.originalSource, frame: { ...toFrame(place, root), isInApp: true } }
     } catch {
-      return frame
+      return null
     }
   }
 
@@ -67,7 +83,7 @@ function load (file, root) {
 }
 
 /** @param {string} root @param {string} file @returns {string} @throws where it lies outside, also by a link */
-function inside (root, file) {
+export function inside (root, file) {
   const real = realpathSync(file)
   if (!real.startsWith(realpathSync(root) + path.sep)) throw new Error('outside of the release')
   return real

@@ -1,3 +1,4 @@
+import { shownToken } from '../api/tokens.js'
 import { DeckError } from '../errors.js'
 
 /**
@@ -7,13 +8,5 @@ import { DeckError } from '../errors.js'
  */
 export function accessModel ({ tokens, can, now }) {
   if (!can?.administer) throw new DeckError('forbidden', 'Only an admin sees who may come in')
-  return {
-    now,
-    tokens: tokens.list().map(({ createdAt, expiresAt, ...token }) => ({
-      ...token,
-      createdAt: new Date(createdAt).toISOString(),
-      expiresAt: new Date(expiresAt).toISOString(),
-      isExpired: expiresAt <= now
-    }))
-  }
+  return { now, tokens: tokens.list().map((token) => shownToken(token, now)) }
 }

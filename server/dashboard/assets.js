@@ -4,15 +4,20 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
+import { encode, encodingFor, KEPT } from '../api/encoding.js'
+import { bundle } from './bundle.js'
 
 /**
  * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Public: they say
  * nothing about the cluster, and the sign-in page needs them.
- * @typedef {{ content: Buffer, type: string, hash: string }} Asset
+ * @typedef {{ content: Buffer, type: string, hash: string, encoded: Map<import('../api/encoding.js').Encoding, Promise<Buffer>> }} Asset  `encoded`: made when somebody asks for it first
  */
 
 const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
 const require = createRequire(import.meta.url)
+const UPLOT_DIST = join(dirname(require.resolve('uplot/package.json')), 'dist')
+const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
+const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
 
 const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({
   '.css': 'text/css; charset=utf-8',
@@ -20,35 +25,28 @@ const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({
   '.svg': 'image/svg+xml'
 }))
 
+/** Ours, and from packages, by the name that a page knows them by. */
 const FILES = Object.freeze({
-  'app.css': join(PUBLIC, 'app.css'),
-  'favicon.svg': join(PUBLIC, 'favicon.svg'),
-  'icons.svg': join(PUBLIC, 'icons.svg'),
-  'theme.js': join(PUBLIC, 'theme.js'),
-  'live.js': join(PUBLIC, 'live.js'),
-  'chart.js': join(PUBLIC, 'chart.js'),
-  'chart-marks.js': join(PUBLIC, 'chart-marks.js'),
-  'charts.js': join(PUBLIC, 'charts.js'),
-  'vitals-feed.js': join(PUBLIC, 'vitals-feed.js'),
-  'access.js': join(PUBLIC, 'access.js'),
-  'copy.js': join(PUBLIC, 'copy.js'),
-  'dialogs.js': join(PUBLIC, 'dialogs.js'),
-  'format.js': join(PUBLIC, 'format.js'),
-  'log-text.js': join(PUBLIC, 'log-text.js'),
-  'log-backlog.js': join(PUBLIC, 'log-backlog.js'),
-  'log-tail.js': join(PUBLIC, 'log-tail.js'),
-  'log-view.js': join(PUBLIC, 'log-view.js'),
-  'logs.js': join(PUBLIC, 'logs.js'),
-  'ticks.js': join(PUBLIC, 'ticks.js'),
-  'toasts.js': join(PUBLIC, 'toasts.js'),
-  'uplot.css': join(dirname(require.resolve('uplot/package.json')), 'dist/uPlot.min.css'),
-  'uplot.js': join(dirname(require.resolve('uplot/package.json')), 'dist/uPlot.esm.js'),
-  'htmx.js': join(dirname(require.resolve('htmx.org')), 'htmx.min.js'),
-  'socket.io.js': join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.min.js')
+  'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
+  'favicon.svg': [join(PUBLIC, 'favicon.svg')],
+  'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')],
+  'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
+  'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
+  'icons.svg': [join(PUBLIC, 'icons.svg')],
+  'theme.js': [join(PUBLIC, 'theme.js')],
+  'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.min.js')]
 })
 
+/** Each comes with what it imports. */
+const MODULES = Object.freeze(['live.js', 'charts.js', 'worker.js', 'flame.js', 'history.js', 'logs.js', 'picks.js', 'access.js', 'copy.js', 'palette.js', 'commands.js', 'notifications.js'])
+/** What they import that is not ours: minified, which packages offer as a classic script alone. */
+const UPLOT = Object.freeze({ 'uplot.js': 'uPlot' })
+
 /** @type {Map<string, Asset>} read once: a page and its files always belong together, whatever an upgrade does to the disk */
-const ASSETS = new Map(Object.entries(FILES).map(([name, file]) => [name, load(file)]))
+const ASSETS = new Map([
+  ...Object.entries(FILES).map(([name, files]) => /** @type {const} */ ([name, toAsset(name, withoutReasons(name, files.map(read).join('\n')))])),
+  ...MODULES.map((name) => /** @type {const} */ ([name, toAsset(name, bundle(name, readModule, UPLOT))]))
+])
 
 /** Changes when any file does: a page that was loaded before an upgrade can tell that it is out of date. */
 export const ASSETS_VERSION = hashOf(Buffer.from([...ASSETS.values()].map(({ hash }) => hash).join()))
@@ -63,7 +61,7 @@ export function assetUrl (name) {
 /** Answers GET /assets/<name>; a name that is not in the table goes on to the 404 of the app. */
 export function assetsRouter () {
   const router = Router()
-  router.get('/assets/:name', (req, res, next) => {
+  router.get('/assets/:name', async (req, res, next) => {
     const asset = ASSETS.get(req.params.name)
     if (!asset) return next()
     const isPinned = req.query.v === asset.hash
@@ -72,17 +70,39 @@ export function assetsRouter () {
       ETag: `"${asset.hash}"`,
       'Cache-Control': isPinned ? 'public, max-age=31536000, immutable' : 'no-cache'
     })
-    // The same for everybody: what the rest of the app varies by does not apply.
-    res.removeHeader('Vary')
-    res.send(asset.content)
+    // Nothing else that the rest of the app varies by applies.
+    res.set('Vary', 'Accept-Encoding')
+    const encoding = encodingFor(req)
+    if (encoding) res.set('Content-Encoding', encoding)
+    res.send(encoding ? await encodedOf(asset, encoding) : asset.content)
   })
   return router
 }
 
-/** @returns {Asset} */
-function load (/** @type {string} */ file) {
-  const content = readFileSync(file)
-  return { content, type: TYPES[extname(file)], hash: hashOf(content) }
+/** @param {string} name @param {string} text @returns {Asset} */
+function toAsset (name, text) {
+  const content = Buffer.from(text)
+  return { content, type: TYPES[extname(name)], hash: hashOf(content), encoded: new Map() }
+}
+
+/** @param {Asset} asset @param {import('../api/encoding.js').Encoding} encoding */
+function encodedOf ({ content, encoded }, encoding) {
+  const known = encoded.get(encoding) ?? encode(content, encoding, KEPT)
+  encoded.set(encoding, known)
+  return known
+}
+
+/** What a style is for, nobody reads in a browser. @param {string} name @param {string} text */
+function withoutReasons (name, text) {
+  return name.endsWith('.css') ? text.replace(/\/\*.*?\*\/\s*/gs, '').replace(/\n\s+/g, '\n') : text
+}
+
+function read (/** @type {string} */ file) {
+  return readFileSync(file, 'utf8')
+}
+
+function readModule (/** @type {string} */ name) {
+  return read(name === 'uplot.js' ? UPLOT_JS : join(PUBLIC, name))
 }
 
 function hashOf (/** @type {Buffer} */ content) {

@@ -1,11 +1,15 @@
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
+import { HOUR_MS } from './bars.js'
+import { frequencyOf } from './crash-frequency.js'
 import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
 import { count } from '../health.js'
 import { firstLine, readable } from './readable-text.js'
+import { logsUrlOf } from './shown-event.js'
 import { SPARK_BOX, sparkline } from './sparkline.js'
 import { foldFrames } from './stack-view.js'
+import { workerUrlOf } from './worker-url.js'
 
 /**
  * What the page of one crash group shows: the group, and the evidence of one of its crashes.
@@ -21,8 +25,8 @@ const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
 
 /** The elements that change while somebody looks: at the newest crash, or at one that was chosen. */
-const FOLLOWING = Object.freeze(['crash-head', 'crash-body'])
-const PINNED = Object.freeze(['crash-head', 'crash-kept'])
+const FOLLOWING = Object.freeze(['crash-head', 'crash-notes', 'crash-body'])
+const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-kept'])
 
 /** @type {readonly { label: string, valueOf: (sample: Sample) => number | null | undefined, format: (value: number | null) => string }[]} */
 const VITALS = Object.freeze([
@@ -48,7 +52,9 @@ export function crashModel ({ crashes, history, id, params, now }) {
     status: pinned !== null && record === null ? 404 : 200,
     pinned,
     group: toGroup(group),
-    crash: record && toCrash(record, eventOf(history, record)),
+    notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
+    frequencies: /** @type {const} */ (['day', 'month']).map((span) => frequencyOf(crashes, group.id, { now, span })),
+    crash: record && toCrash(record, eventOf(history, record), crashes.sourceLines(record)),
     kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length
   }
@@ -65,7 +71,8 @@ export function followCrash ({ crashes, history, id, params, now, render, can })
   let fragments = /** @type {{ id: string, html: string }[]} */ ([])
   return () => {
     try {
-      const group = JSON.stringify(crashes.group(Number(id)))
+      // Bars move on with the hour.
+      const group = JSON.stringify([crashes.group(Number(id)), crashes.notes(Number(id)), Math.floor(now() / HOUR_MS)])
       if (group === seen) return fragments
       const model = crashModel({ crashes, history, id, params, now: now() })
       fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
@@ -137,9 +144,9 @@ function toKept ({ id, occurrences, count }, shown) {
   }))
 }
 
-/** @param {Crash} record @param {number | null} event */
-function toCrash (record, event) {
-  const frames = foldFrames(record.frames ?? [])
+/** @param {Crash} record @param {number | null} event @param {ReturnType<Crashes['sourceLines']>} lines of its frames */
+function toCrash (record, event, lines) {
+  const frames = foldFrames(record.frames ?? [], lines)
   const message = readable(record.errorMessage)
   return {
     id: record.id,
@@ -156,6 +163,7 @@ function toCrash (record, event) {
     ...vitalsOf(record),
     sparkBox: SPARK_BOX,
     isCut: record.isCut === true,
+    logsUrl: logsUrlOf(record),
     facts: factsOf(record, event)
   }
 }
@@ -189,11 +197,11 @@ function answered (sample) {
 }
 
 /** @param {Crash} record @param {number | null} event @returns {{ name: string, value: string, url: string | null }[]} */
-function factsOf ({ worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory }, event) {
+function factsOf ({ at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory }, event) {
   const heap = memory?.heapTotalBytes ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}` : null
   /** @type {[string, string | number | null | undefined, (string | null | false)?][]} */
   const rows = [
-    ['Worker', worker === null ? null : `#${worker}`, `/history?worker=${worker}`],
+    ['Worker', worker === null ? null : `#${worker}`, worker !== null && workerUrlOf(worker, at)],
     ['Slot', slot, `/history?slot=${slot}`],
     ['PID', pid],
     ['Release', release, release !== null && `/history?release=${encodeURIComponent(release)}`],

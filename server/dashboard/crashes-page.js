@@ -1,13 +1,14 @@
 import { z } from 'zod'
-import { CURSOR, crashFilters } from '../api/filters.js'
+import { CRASH_SORT, CURSOR, crashFilters } from '../api/filters.js'
 import { parseFields } from '../api/input.js'
+import { frequencyOf } from './crash-frequency.js'
 import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.js'
 import { toShownProblem, urlOf } from './history-filters.js'
 import { firstLine, readable } from './readable-text.js'
 
 /**
  * What the list of crash groups shows.
- * @typedef {Partial<Record<'state' | 'q' | 'release', string>>} Filters  `state`: open where it is left out
+ * @typedef {Partial<Record<'state' | 'q' | 'release' | 'sort', string>>} Filters  `state`: open where it is left out, `sort`: last
  * @typedef {import('../deck.js').Deck['crashes']} Crashes
  */
 
@@ -15,6 +16,8 @@ const PAGE_SIZE = 50
 const MAX_MESSAGE_CHARS = 300
 // A page without a state shows those that are open, the API all.
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
+/** What a list is sorted by, by the column that says so. */
+const SORTS = Object.freeze(/** @type {const} */ (['count', 'last', 'first']))
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const CRASHES_FRAGMENTS = Object.freeze(['crash-tabs', 'crash-groups'])
 
@@ -36,7 +39,9 @@ export function crashesModel ({ crashes, params, now }) {
       total: counts.open + counts.resolved + counts.muted,
       isFirstPage: cursor === undefined,
       isNarrowed: filters.q !== undefined || filters.release !== undefined,
-      groups: items.map((group) => toRow(group, filters)),
+      sort: query.sort ?? 'last',
+      sorts: sortsOf(filters),
+      groups: items.map((group) => ({ ...toRow(group, filters), frequency: frequencyOf(crashes, group.id, { now, span: 'day' }) })),
       links: {
         more: next === null ? null : linkTo(filters, { cursor: next }),
         newest: cursor === undefined ? null : linkTo(filters),
@@ -50,16 +55,6 @@ export function crashesModel ({ crashes, params, now }) {
   }
 }
 
-/** @param {Pick<Crashes, 'counts'>} crashes @returns {number | null} for the navigation of every page; null: the database cannot tell */
-export function countOpen (crashes) {
-  try {
-    return crashes.counts().open
-  } catch {
-    // A broken history must not take the page down with it.
-    return null
-  }
-}
-
 /**
  * @param {URLSearchParams} params @param {number} now
  * @returns {{ filters: Filters, query: { cursor?: string } & import('../../db/crash-groups.js').GroupQuery }}
@@ -67,14 +62,15 @@ export function countOpen (crashes) {
  */
 function parseCrashFilters (params, now) {
   const { q, release } = crashFilters(() => now)
-  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(z.object({ state: STATE, q, release, cursor: CURSOR }), params)
+  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(z.object({ state: STATE, q, release, sort: CRASH_SORT, cursor: CURSOR }), params)
   if (state === 'open') delete filters.state
+  if (filters.sort === 'last') delete filters.sort
   return { filters, query: { ...query, ...(state === 'all' ? {} : { state }) } }
 }
 
 /** @param {Filters} filters @param {Record<string, string | undefined>} [changes] */
 function linkTo (filters, changes) {
-  return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, ...filters }, changes)
+  return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, sort: undefined, ...filters }, changes)
 }
 
 /** @param {Filters} filters @param {Record<string, number> | null} counts */
@@ -84,6 +80,11 @@ function tabsOf (filters, counts) {
     ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] ?? null })),
     { state: 'all', label: 'All', count: null }
   ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
+}
+
+/** @param {Filters} filters @returns {Record<string, string>} links by what they sort by */
+function sortsOf (filters) {
+  return Object.fromEntries(SORTS.map((sort) => [sort, linkTo(filters, { sort: sort === 'last' ? undefined : sort })]))
 }
 
 /** @param {ReturnType<Crashes['page']>['items'][number]} group @param {Filters} filters */
@@ -108,7 +109,7 @@ function releasesOf ({ firstRelease, lastRelease }) {
 
 /** @param {URLSearchParams} params @param {number} now */
 function blankModel (params, now) {
-  const filters = /** @type {Filters} */ (Object.fromEntries(['state', 'q', 'release'].flatMap((name) => {
+  const filters = /** @type {Filters} */ (Object.fromEntries(['state', 'q', 'release', 'sort'].flatMap((name) => {
     const text = params.get(name)
     return text ? [[name, text.slice(0, 100)]] : []
   })))
@@ -119,7 +120,9 @@ function blankModel (params, now) {
     total: 0,
     isFirstPage: false,
     isNarrowed: true,
-    groups: /** @type {ReturnType<typeof toRow>[]} */ ([]),
+    sort: 'last',
+    sorts: sortsOf({}),
+    groups: /** @type {(ReturnType<typeof toRow> & { frequency: import('./crash-frequency.js').Frequency })[]} */ ([]),
     links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' },
     canonicalUrl: '/crashes'
   }

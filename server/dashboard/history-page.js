@@ -1,43 +1,119 @@
-import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { CAUSES } from '../events/kinds.js'
-import { RANGES, SINGLE_TYPES, TYPE_GROUPS, parseFilters, toShownProblem, urlOf } from './history-filters.js'
+import { foldEvents, unfolded } from './event-folds.js'
+import { RANGES, SINGLE_TYPES, TYPE_GROUPS, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
 import { toShownEvent } from './shown-event.js'
+import { countTimeline } from './timeline.js'
 
 /**
- * What the history pages show.
+ * What the history page shows.
  * @typedef {import('./history-filters.js').Filters} Filters
- * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
- * @typedef {Pick<import('../../db/history.js').History, 'page' | 'event'>} History
+ * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
  */
 
 const PAGE_SIZE = 50
+/** Of a list in which much takes one row. */
+const FOLDED_PAGE_SIZE = 100
+/** Whoever has set one of these has asked for each of the events. */
+const EACH = /** @type {const} */ (['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
 const MAX_TRAIL = 40
 const TRAIL = /^[\w-]{0,40}(\.[\w-]{1,40})*$/
 
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const HISTORY_FRAGMENTS = Object.freeze(['events'])
+/** What is offered to be left out where nothing matches, by what the page calls it. */
+const OPTIONAL = Object.freeze(/** @type {Record<string, (keyof Filters)[]>} */ ({
+  'At any time': ['range', 'since', 'until', 'zone'],
+  'With any message': ['q'],
+  'Of any type': ['type'],
+  'Of any cause': ['cause'],
+  'In any slot': ['slot'],
+  'Of any worker': ['worker'],
+  'Of any release': ['release'],
+  'Of any rollout': ['rollout']
+}))
+/** Of a graph that is live: it costs so many times less than what it tells. */
+const REST_PER_COUNT = 50
+const MIN_REST_MS = 2000
 
 /**
- * @param {{ history: History, params: URLSearchParams, now: number }} parts
+ * The page with its graph.
+ * @param {import('./pages.js').Asked} asked
+ */
+export async function historyPageModel (asked) {
+  const model = historyModel(toParts(asked))
+  return { ...model, timeline: await readTimeline(asked, model) }
+}
+
+/**
+ * The list at each look. The graph is counted in turns of the loop, so it comes with a later look.
+ * @param {import('./pages.js').Asked} asked
+ * @returns {() => import('./pages.js').Fragment[]}
+ */
+export function followHistory (asked) {
+  const { render, can } = asked
+  /** @type {import('./timeline.js').Timeline | null} */
+  let timeline = null
+  let nextCountAt = -Infinity
+  return () => {
+    const now = asked.now()
+    const model = historyModel(toParts(asked))
+    if (now >= nextCountAt && model.problem === null) {
+      nextCountAt = Infinity
+      // Whatever is wrong, the list says it, or the next look.
+      readTimeline(asked, model).catch(() => null).then((newest) => {
+        timeline = newest ?? timeline
+        nextCountAt = asked.now() + Math.max(MIN_REST_MS, REST_PER_COUNT * (asked.now() - now))
+      })
+    }
+    return [
+      { id: 'events', html: render('partials/events', { can, ...model }) },
+      ...(timeline ? [{ id: 'timeline-graph', html: render('partials/timeline-graph', { can, timeline }) }] : [])
+    ]
+  }
+}
+
+/** @param {import('./pages.js').Asked} asked */
+function toParts ({ history, deck, params, now }) {
+  return { history, params, now: now(), marks: marksOf({ history, deck }) }
+}
+
+/** @param {import('./pages.js').Asked} asked @param {ReturnType<typeof historyModel>} model @returns {Promise<import('./timeline.js').Timeline | null>} null: the list says why */
+async function readTimeline ({ history }, { query, now }) {
+  if (query === null) return null
+  try {
+    return await countTimeline(history, query, now)
+  } catch (error) {
+    if (error instanceof DeckError) return null
+    throw error
+  }
+}
+
+/**
+ * @param {{ history: History, params: URLSearchParams, now: number, marks?: import('./history-filters.js').Marks }} parts
  * @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything
  */
-export function historyModel ({ history, params, now }) {
-  const choices = { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES, ranges: Object.entries(RANGES).map(([value, { label }]) => ({ value, label })) }
+export function historyModel ({ history, params, now, marks }) {
+  const choices = { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
   try {
-    const { filters, query } = parseFilters(params, now)
+    const { filters, query } = parseFilters(params, now, marks)
     const { cursor, trail } = parsePlace(params)
-    const { items, next } = history.page({ ...query, limit: PAGE_SIZE, cursor })
+    const isFolded = EACH.every((name) => filters[name] === undefined)
+    const limit = isFolded ? FOLDED_PAGE_SIZE : PAGE_SIZE
+    const { items, next } = history.page({ ...query, limit, cursor })
+    const events = items.map(toShownEvent)
+    const isNothing = items.length === 0 && next === null
     return {
       now,
       choices,
       filters,
+      query,
       problem: null,
       isFirstPage: cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
-      events: items.map(toShownEvent),
+      rows: isFolded ? foldEvents(events) : unfolded(events),
+      nearest: isNothing ? nearestTo(filters, { history, now, marks }) : [],
       // The search had a time limit: there may be more, though this page is not full.
-      isCutShort: next !== null && items.length < PAGE_SIZE,
+      isCutShort: next !== null && items.length < limit,
+      ranges: rangeLinks(filters),
       links: { ...pageLinks(filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters), clear: '/history', without: withoutLinks(filters) },
       canonicalUrl: urlOf('/history', filters, { cursor, trail: trail.join('.') || undefined })
     }
@@ -46,25 +122,35 @@ export function historyModel ({ history, params, now }) {
   }
 }
 
-/** @param {{ params: URLSearchParams, now: number }} parts @throws {DeckError} `invalid-query` */
-export function exportQuery ({ params, now }) {
-  return parseFilters(params, now).query
+/** @param {Filters} filters @returns {{ value: string, label: string, url: string, isCurrent: boolean, isDaily: boolean }[]} */
+function rangeLinks (filters) {
+  const isAny = !filters.range && !filters.since && !filters.until
+  const to = (/** @type {string | undefined} */ range) => urlOf('/history', filters, { range, since: undefined, until: undefined, zone: range && RANGES[range].isDaily ? filters.zone : undefined })
+  const shown = Object.entries(RANGES).filter(([value, { isRare }]) => !isRare || filters.range === value)
+  return [
+    { value: '', label: 'Any time', url: to(undefined), isCurrent: isAny, isDaily: false },
+    ...shown.map(([value, { label, isDaily = false }]) => ({ value, label, url: to(value), isCurrent: filters.range === value, isDaily }))
+  ]
 }
 
-/** @param {{ history: History, id: string, now: number }} parts @throws {DeckError} `not-found`, or the database's */
-export function eventModel ({ history, id, now }) {
-  const event = ID.test(id) ? history.event(Number(id)) : null
-  if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
-  const { errorName, stack, ...rest } = event.detail ?? {}
-  const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
-  return {
-    now,
-    event: toShownEvent(event),
-    errorName: errorName === undefined ? null : String(errorName),
-    stack: stack === undefined ? null : String(stack),
-    detail: Object.keys(rest).length === 0 ? null : JSON.stringify(rest, null, 2),
-    links: { newer: neighbour(1), older: neighbour(-1) }
-  }
+/**
+ * What there is without one of the filters.
+ * @param {Filters} filters @param {{ history: History, now: number, marks?: import('./history-filters.js').Marks }} sources
+ * @returns {{ label: string, url: string, at: string }[]}
+ */
+function nearestTo (filters, { history, now, marks }) {
+  const given = Object.entries(OPTIONAL).filter(([, names]) => names.some((name) => filters[name] !== undefined))
+  if (given.length < 2 && given[0]?.[0] !== 'At any time') return []
+  return given.flatMap(([label, names]) => {
+    const url = urlOf('/history', filters, Object.fromEntries(names.map((name) => [name, undefined])))
+    const [newest] = history.page({ ...parseFilters(new URL(url, 'http://localhost').searchParams, now, marks).query, limit: 1 }).items
+    return newest ? [{ label, url, at: newest.at }] : []
+  })
+}
+
+/** @param {Pick<import('./pages.js').Asked, 'history' | 'deck' | 'params'> & { now: number }} parts @throws {DeckError} `invalid-query` */
+export function exportQuery ({ history, deck, params, now }) {
+  return parseFilters(params, now, marksOf({ history, deck })).query
 }
 
 /**
@@ -91,7 +177,7 @@ function pageLinks (filters, { cursor, trail, next }) {
 
 /** Filters that have no field of their own are shown as chips that can be taken away. */
 function withoutLinks (/** @type {Filters} */ filters) {
-  const chips = /** @type {const} */ (['release', 'rollout', 'since', 'until'])
+  const chips = /** @type {const} */ (['release', 'rollout'])
   return chips.filter((name) => filters[name]).map((name) => ({ name, value: filters[name], url: urlOf('/history', filters, { [name]: undefined }) }))
 }
 
@@ -99,11 +185,14 @@ function withoutLinks (/** @type {Filters} */ filters) {
 function blankModel (params, now) {
   return {
     now,
+    query: null,
     filters: /** @type {Filters} */ (Object.fromEntries([...params].map(([name, value]) => [name, value.slice(0, 100)]))),
     isFirstPage: false,
     isFiltered: true,
-    events: /** @type {import('./shown-event.js').ShownEvent[]} */ ([]),
+    rows: /** @type {import('./event-folds.js').Row[]} */ ([]),
+    nearest: /** @type {ReturnType<typeof nearestTo>} */ ([]),
     isCutShort: false,
+    ranges: rangeLinks({}),
     links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
     canonicalUrl: '/history'
   }

@@ -1,98 +1,124 @@
 import { formatCount, shownLine } from '../../public/log-text.js'
-import { formatPlaces, lastLines, parseSelection } from '../api/log-lines.js'
+import { findLines, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery, presentSlots } from '../api/log-lines.js'
 import { toDeckError } from '../api/problem.js'
 
 /**
- * What the page of the logs shows before anything comes by itself.
- * @typedef {import('../api/log-lines.js').Logs} Logs
- * @typedef {import('../api/log-lines.js').Page} Page
- * @typedef {ReturnType<typeof shownLine> & { slot: number, stream: import('../api/log-lines.js').Stream, cutText: string, isOpen: boolean }} Line
- *   `isOpen`: it has no end yet, and will come again
+ * What the page of the logs shows before anything comes by itself: the last lines, which go on live, or what was searched
+ * for, or what is around a time.
+ * @typedef {import('../api/log-lines.js').Deck} Deck
+ * @typedef {import('../api/log-lines.js').Entry} Entry
+ * @typedef {'live' | 'search' | 'around'} View
+ * @typedef {Partial<Record<typeof FIELDS[number], string>>} Texts  as they stand in the address
+ * @typedef {ReturnType<typeof shownLine> & { slot: number, stream: import('../api/log-lines.js').Stream, at: string | null, cutText: string, isOpen: boolean, isMark: boolean }} Line
+ *   `isOpen`: it has no end yet, and will come again; `isMark`: the first one after the time that was asked for
  */
 
-const SHOWN_LINES = 100
+const FIELDS = /** @type {const} */ (['slot', 'stream', 'q', 'since', 'until', 'around', 'cursor'])
+const SHOWN_LINES = 200
 const DOWNLOAD_LINES = 1000
 
 /**
- * @param {{ logs: Logs, params: URLSearchParams }} parts
- * @returns the model of the page; `problem` holds what is wrong with the selection or the files, if anything
+ * @param {{ deck: Deck, params: URLSearchParams, now: () => number }} parts
+ * @returns the model of the page; `problem` holds what is wrong with the query or the files, if anything
  */
-export async function logsModel ({ logs, params }) {
-  const slots = logs.slots()
+export async function logsModel ({ deck, params, now }) {
+  const present = presentSlots(deck)
+  const slots = { present, gone: deck.logs.slots().filter((slot) => !present.includes(slot)) }
   try {
-    const selection = parseSelection(params)
-    const pages = await lastLines(logs, { ...selection, lines: SHOWN_LINES })
-    const written = fairShare(pages.filter(({ entries }) => entries.length > 0), SHOWN_LINES)
-    return {
-      slots,
-      selection,
-      problem: null,
-      places: formatPlaces(pages.map(({ log, end }) => ({ log, position: end }))),
-      lines: written.flatMap(toLines),
-      // A line does not say when it was written, so what is there already cannot be put in order.
-      isInOrder: written.length < 2,
-      canonicalUrl: `/logs${queryOf(selection)}`,
-      urls: urlsOf(selection)
-    }
+    const { texts, values } = parseLogQuery(params, now)
+    const view = viewOf(values)
+    const shown = view === 'live' ? await newestLines(deck, values) : await foundLines(deck, values)
+    return { slots, query: texts, selected: values.slot ?? null, view, problem: null, ...shown, canonicalUrl: `/logs${queryOf(texts)}`, links: linksOf(texts, view, shown) }
   } catch (error) {
     const { status, title, message } = toDeckError(error)
-    return { slots, selection: blankSelection(params), problem: { status, title, message }, places: '', lines: [], isInOrder: true, urls: null }
+    return { slots, query: givenTexts(params), selected: Number(params.get('slot')) || null, view: /** @type {View} */ ('search'), problem: { status, title, message }, lines: [], places: '', around: null, isCutShort: false, links: null }
   }
 }
 
 /**
- * What is selected, as a file: for people with its log in front of each line where there are several, for programs as JSON.
- * @param {{ logs: Logs, params: URLSearchParams, type: 'text' | 'ndjson' }} parts
+ * What is selected, as a file: for people with its time and its log in front of each line where there are several, for
+ * programs as JSON.
+ * @param {{ deck: Deck, params: URLSearchParams, now: () => number, type: 'text' | 'ndjson' }} parts
  * @returns {Promise<string>}
- * @throws {import('../errors.js').DeckError} `invalid-query`, `not-found`
+ * @throws {import('../errors.js').DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
  */
-export async function logsFile ({ logs, params, type }) {
-  const pages = await lastLines(logs, { ...parseSelection(params), lines: DOWNLOAD_LINES })
-  const entries = pages.flatMap(({ entries }) => entries)
+export async function logsFile ({ deck, params, now, type }) {
+  const { values } = parseLogQuery(params, now)
+  const entries = isSearch(values)
+    ? (await findLines(deck, { ...values, lines: DOWNLOAD_LINES })).items
+    : mergeByTime((await lastLines(deck, { ...values, lines: DOWNLOAD_LINES })).map((page) => page.entries))
   if (type === 'ndjson') return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
-  return entries.map(({ slot, stream, text }) => pages.length === 1 ? `${text}\n` : `${slot} ${stream} | ${text}\n`).join('')
+  const isOne = values.slot !== undefined && values.stream !== undefined
+  return entries.map(({ slot, stream, text, arrivedAt }) => isOne ? `${text}\n` : `${arrivedAt ?? '-'} ${slot} ${stream} | ${text}\n`).join('')
+}
+
+/** @param {import('../api/log-lines.js').Query} query @returns {View} */
+function viewOf (query) {
+  if (query.around !== undefined) return 'around'
+  return isSearch(query) ? 'search' : 'live'
+}
+
+/** @param {Deck} deck @param {import('../api/log-lines.js').Query} query */
+async function newestLines (deck, { slot, stream }) {
+  const pages = await lastLines(deck, { slot, stream, lines: SHOWN_LINES })
+  const entries = mergeByTime(pages.map((page) => page.entries)).slice(-SHOWN_LINES)
+  return {
+    lines: entries.map((entry) => toLine(entry, { isOpen: pages.some((page) => page.hasOpenLine && page.entries.at(-1) === entry) })),
+    places: formatPlaces(pages.map(({ log, end }) => ({ log, position: end }))),
+    next: olderThan(pages, new Set(entries)),
+    around: null,
+    isCutShort: false
+  }
+}
+
+/** @param {Deck} deck @param {import('../api/log-lines.js').Query} query */
+async function foundLines (deck, query) {
+  const { items, next } = await findLines(deck, { ...query, lines: SHOWN_LINES })
+  const around = query.around === undefined ? null : new Date(query.around).toISOString()
+  const mark = around === null ? -1 : items.findIndex(({ arrivedAt }) => arrivedAt !== null && arrivedAt >= around)
+  return {
+    lines: items.map((entry, index) => toLine(entry, { isMark: index === mark })),
+    places: '',
+    next,
+    around,
+    // The search has a time limit: there may be more, though this page is not full.
+    isCutShort: next !== null && items.length < SHOWN_LINES && around === null
+  }
+}
+
+/** @param {Entry} entry @param {{ isOpen?: boolean, isMark?: boolean }} how @returns {Line} */
+function toLine ({ slot, stream, text, arrivedAt }, { isOpen = false, isMark = false }) {
+  const shown = shownLine(text)
+  return { slot, stream, at: arrivedAt, ...shown, cutText: formatCount(shown.cutChars), isOpen, isMark }
 }
 
 /**
- * Each log gets as many lines as any other, but for those that have fewer.
- * @param {Page[]} pages @param {number} most of all together
- * @returns {Page[]}
+ * @param {Texts} texts @param {View} view @param {{ lines: Line[], next: string | null }} shown
+ * @returns where to go from here; `newest`, `later`: null where there is nothing such
  */
-function fairShare (pages, most) {
-  let left = most
-  const shares = new Map()
-  const shortFirst = pages.toSorted((a, b) => a.entries.length - b.entries.length)
-  for (const [index, page] of shortFirst.entries()) {
-    const share = Math.min(page.entries.length, Math.floor(left / (pages.length - index)))
-    shares.set(page, share)
-    left -= share
+function linksOf (texts, view, { lines, next }) {
+  const { slot, stream } = texts
+  const query = queryOf(texts)
+  const last = lines.findLast(({ at }) => at !== null)?.at
+  return {
+    text: `/logs.txt${query}`,
+    ndjson: `/logs.ndjson${query}`,
+    stream: view === 'live' ? `/api/v1/logs/stream${query}${query ? '&' : '?'}` : null,
+    live: `/logs${queryOf({ slot, stream })}`,
+    newest: texts.cursor ? `/logs${queryOf({ ...texts, cursor: undefined })}` : null,
+    older: next === null ? null : `/logs${queryOf(view === 'around' ? { slot, stream, cursor: next } : { ...texts, cursor: next })}`,
+    later: view === 'around' && last ? `/logs${queryOf({ slot, stream, around: last })}` : null
   }
-  return pages.map((page) => ({ ...page, entries: page.entries.slice(page.entries.length - shares.get(page)) }))
 }
 
-/** @param {Page} page @returns {Line[]} */
-function toLines ({ entries, hasOpenLine }) {
-  return entries.map(({ slot, stream, text }, index) => {
-    const shown = shownLine(text)
-    return { slot, stream, ...shown, cutText: formatCount(shown.cutChars), isOpen: hasOpenLine && index === entries.length - 1 }
-  })
-}
-
-/** @param {import('../api/log-lines.js').Selection} selection */
-function urlsOf (selection) {
-  const query = queryOf(selection)
-  return { text: `/logs.txt${query}`, ndjson: `/logs.ndjson${query}`, stream: `/api/v1/logs/stream${query}${query ? '&' : '?'}` }
-}
-
-/** @param {import('../api/log-lines.js').Selection} selection @returns {string} empty, or from its question mark on */
-function queryOf (selection) {
-  const params = new URLSearchParams(Object.entries(selection).map(([name, value]) => /** @type {[string, string]} */ ([name, String(value)])))
+/** @param {Texts} texts @returns {string} empty, or from its question mark on */
+function queryOf (texts) {
+  const params = new URLSearchParams()
+  for (const [name, text] of Object.entries(texts)) if (text !== undefined) params.set(name, text)
   return params.size === 0 ? '' : `?${params}`
 }
 
-/** So that the fields show what was asked for, if they can. @param {URLSearchParams} params */
-function blankSelection (params) {
-  const slot = Number(params.get('slot'))
-  const stream = params.get('stream')
-  return { ...(slot > 0 ? { slot } : {}), ...(stream === 'stdout' || stream === 'stderr' ? { stream } : {}) }
+/** So that the fields show what was asked for. @param {URLSearchParams} params @returns {Texts} */
+function givenTexts (params) {
+  return Object.fromEntries(FIELDS.flatMap((name) => params.get(name) ? [[name, String(params.get(name)).slice(0, 100)]] : []))
 }

@@ -1,11 +1,15 @@
+import { formatLatency, formatPercent } from '../../public/format.js'
 import { FAULTS, NOTABLE_TYPES } from '../events/kinds.js'
-import { describeHealth, rolloutTitle } from '../health.js'
+import { rolloutTitle } from '../health.js'
+import { newestMark } from './chart-news.js'
+import { crashUrlOf } from './crash-kinds.js'
+import { toReleaseRow } from './releases.js'
 import { toShownEvent } from './shown-event.js'
 
 /**
  * What the overview shows, worked out from the snapshot and the history.
  * @typedef {import('../events/kinds.js').Tone} Tone
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'releases'>} Deck
  * @typedef {import('../deck.js').Status} Status
  * @typedef {import('../deck.js').WorkerRow} WorkerRow
  * @typedef {import('../deck.js').RolloutView} RolloutView
@@ -13,6 +17,10 @@ import { toShownEvent } from './shown-event.js'
  */
 
 const RECENT_EVENTS = 8
+const CRASH_CAUSES = ['crash', 'out-of-memory']
+const MAX_COUNTED = 100
+/** Workers report each second: what is older says nothing of now. */
+const FRESH_MS = 5000
 const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {import('../events/stream.js').DeckEvent[]} */ ([]) })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
@@ -39,6 +47,8 @@ const STEP_STATES = Object.freeze({
   reverted: { label: 'Reverted', tone: 'warn', icon: 'undo-2' }
 })
 
+const UNTOUCHED = Object.freeze({ label: 'Untouched', tone: 'idle', icon: 'circle' })
+const NO_FIGURES = Object.freeze({ requests: null, errorRate: null, p99Ms: null })
 const CANARY = Object.freeze({ label: 'Canary', tone: 'info', icon: 'hourglass' })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
@@ -49,24 +59,37 @@ const ROLLOUT_STATES = Object.freeze({
 })
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const OVERVIEW_FRAGMENTS = Object.freeze(['health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent'])
+export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent', 'chart-news'])
 
-/** @param {{ deck: Deck, history: History, now: number, openCrashes?: number | null }} parts `openCrashes`: null where nobody knows */
-export function overviewModel ({ deck, history, now, openCrashes }) {
-  const snapshot = deck.snapshot()
+/** @param {{ deck: Deck, history: History, now: number }} parts */
+export function overviewModel ({ deck, history, now }) {
+  const snapshot = withFreshVitals(deck.snapshot(), now)
   const past = readPast(history)
   const rollout = snapshot.rollout ?? past.rollout
   return {
     now,
     faults: FAULTS,
+    newestMark: newestMark(history),
     snapshot,
-    health: describeHealth(snapshot, { openCrashes: openCrashes ?? 0 }),
+    health: toHealth(deck.health(snapshot)),
+    notices: deck.notices.list(),
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
-    rollout: rollout && toRollout(rollout),
+    rollout: rollout && toRollout(rollout, { history }),
+    wayBack: rollout && wayBackOf(rollout, { deck, snapshot }),
     recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
   }
+}
+
+/** @param {Status} snapshot @param {number} now @returns {Status} */
+function withFreshVitals (snapshot, now) {
+  return { ...snapshot, workers: snapshot.workers.map((worker) => worker.vitals && now - Date.parse(worker.vitals.at) > FRESH_MS ? { ...worker, vitals: null } : worker) }
+}
+
+/** @param {import('../health.js').Health} health */
+function toHealth ({ reasons, ...health }) {
+  return { ...health, reasons: reasons.map((reason) => ({ ...reason, url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })) }
 }
 
 /** A broken history must not take the live page down with it. */
@@ -75,6 +98,22 @@ function readPast (/** @type {History} */ history) {
     return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null, events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
   } catch {
     return UNAVAILABLE
+  }
+}
+
+/**
+ * The release before the one that has just been deployed, for who regrets it.
+ * @param {RolloutView} rollout @param {{ deck: Pick<Deck, 'releases'>, snapshot: Status }} cluster
+ * @returns {ReturnType<typeof toReleaseRow> | null} null: there is none to be offered
+ */
+function wayBackOf ({ kind, state, from, to }, { deck, snapshot }) {
+  if (kind !== 'deploy' || state !== 'succeeded' || to !== snapshot.release.id) return null
+  try {
+    const release = toReleaseRow(deck.releases.get(from), snapshot)
+    return release.isOffered ? release : null
+  } catch {
+    // It is kept no more, or a broken history keeps it from being read.
+    return null
   }
 }
 
@@ -88,15 +127,23 @@ export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'up
 
 function totalsOf (/** @type {WorkerRow[]} */ workers) {
   const vitals = workers.map(({ vitals }) => vitals).filter((each) => each !== null)
-  const sum = (/** @type {'rssBytes' | 'cpuPercent'} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + each[key], 0)
+  const sum = (/** @type {'rssBytes' | 'cpuPercent' | 'requestsPerSecond'} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
   return {
     rssBytes: sum('rssBytes'),
     cpuPercent: sum('cpuPercent'),
+    requestsPerSecond: sum('requestsPerSecond'),
+    latencyP99Ms: worst(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
     restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce((total, n) => total + n, 0)
   }
 }
 
-function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ index, /** @type {WorkerRow[]} */ all) {
+/** @param {(number | null | undefined)[]} values @returns {number | null} */
+function worst (values) {
+  const known = values.filter((value) => typeof value === 'number')
+  return known.length === 0 ? null : Math.max(...known)
+}
+
+export function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ index, /** @type {WorkerRow[]} */ all) {
   const state = WORKER_STATES[worker.state] ?? { label: worker.state, tone: 'idle' }
   return {
     ...worker,
@@ -108,33 +155,85 @@ function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ ind
   }
 }
 
-/** @param {RolloutView} rollout */
-export function toRollout (rollout) {
+/** @param {RolloutView} rollout @param {{ history?: Pick<History, 'page'> }} [sources] `history`: for one that waits for a person */
+export function toRollout (rollout, { history } = {}) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
+  // A clock that goes on would say that something does.
+  const stoodStillAt = rollout.pausedAt ?? null
   const isCanary = (rollout.pausedIn ?? rollout.state) === 'canary'
   return {
     ...rollout,
     title: rolloutTitle(rollout),
     name: rollout.kind === 'restart' ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers') : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
     outcome,
-    tookMs: rollout.finishedAt ? Date.parse(rollout.finishedAt) - Date.parse(rollout.startedAt) : null,
+    tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoodStillAt),
+    beside: rollout.isHeld ? toBeside(rollout, crashesOfOld(history, rollout)) : null,
     controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((step) => ({
       ...step,
-      badge: isCanary && step.state === 'ready' ? CANARY : STEP_STATES[step.state] ?? { label: step.state, tone: 'idle', icon: 'circle' },
-      tookMs: step.startedAt && step.finishedAt ? Date.parse(step.finishedAt) - Date.parse(step.startedAt) : null
+      badge: badgeOf(step, { isCanary, isOver: outcome !== null }),
+      tookMs: msBetween(step.startedAt, step.finishedAt ?? rollout.finishedAt ?? stoodStillAt)
     }))
   }
 }
 
+/** @param {RolloutView['steps'][number]} step @param {{ isCanary: boolean, isOver: boolean }} rollout */
+function badgeOf ({ state }, { isCanary, isOver }) {
+  if (isOver && state === 'pending') return UNTOUCHED
+  if (isCanary && state === 'ready') return CANARY
+  return STEP_STATES[state] ?? { label: state, tone: /** @type {Tone} */ ('idle'), icon: 'circle' }
+}
+
 /**
- * What an operator can do with a rollout at this step, see lifecycle/rollout/steering.js.
- * @param {RolloutView} rollout @returns {[action: string, label: string, className: string][]}
+ * New workers beside old ones, as a person needs it to decide.
+ * @param {RolloutView} rollout @param {number | null} crashesOfOld null: nobody can tell
+ * @returns {{ at: string | null, rows: { name: string, fresh: string, old: string, isWorse: boolean }[] }}
+ */
+function toBeside ({ comparison, verdicts, crashes, strategy }, crashesOfOld) {
+  const last = comparison ?? verdicts?.at(-1) ?? null
+  const { fresh, old } = last ?? { fresh: NO_FIGURES, old: NO_FIGURES }
+  const share = (/** @type {number | null} */ rate) => formatPercent(rate === null ? null : rate * 100)
+  return {
+    at: last?.at ?? null,
+    rows: [
+      { name: 'Requests', fresh: numberText(fresh.requests), old: numberText(old.requests), isWorse: false },
+      { name: '5xx', fresh: share(fresh.errorRate), old: share(old.errorRate), isWorse: (fresh.errorRate ?? 0) - (old.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) },
+      { name: 'p99', fresh: formatLatency(fresh.p99Ms), old: formatLatency(old.p99Ms), isWorse: fresh.p99Ms !== null && old.p99Ms !== null && fresh.p99Ms > old.p99Ms * (strategy?.limits.p99Ratio ?? 1) },
+      { name: 'Crashes', fresh: String(crashes ?? 0), old: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }
+    ]
+  }
+}
+
+/** @param {Pick<History, 'page'> | undefined} history @param {RolloutView} rollout @returns {number | null} */
+function crashesOfOld (history, { from, startedAt }) {
+  try {
+    const ended = CRASH_CAUSES.map((cause) => history?.page({ type: ['worker.exited'], cause, release: from, since: Date.parse(startedAt), limit: MAX_COUNTED }).items.length)
+    return ended.reduce((/** @type {number | null} */ total, each) => total === null || each === undefined ? null : total + each, 0)
+  } catch {
+    // The rest of the card is needed all the more.
+    return null
+  }
+}
+
+/** @param {number | null} value */
+function numberText (value) {
+  return value === null ? '–' : value.toLocaleString('en-US')
+}
+
+/** @param {string | null} from @param {string | null} to @returns {number | null} */
+function msBetween (from, to) {
+  return from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null
+}
+
+/**
+ * What an operator can do with a rollout at this step, see lifecycle/rollout/steering.js. What is confirmed opens a dialog.
+ * @param {RolloutView} rollout @returns {{ action: string, label: string, className: string, isConfirmed: boolean }[]} what is safest first
  */
 function controlsOf ({ state, pausedIn, isHeld }) {
   if (state === 'aborting') return []
-  /** @type {[action: string, label: string, className: string][]} */
-  const controls = state !== 'paused' ? [['pause', 'Pause', '']] : isHeld ? [['retry', 'Retry', 'primary']] : [['resume', 'Resume', 'primary']]
-  if ((pausedIn ?? state) === 'canary') controls.push(['promote', 'Promote', ''])
-  return [...controls, ['abort', 'Abort', '']]
+  const abort = { action: 'abort', label: 'Abort', className: isHeld ? 'primary' : '', isConfirmed: true }
+  const promote = (pausedIn ?? state) === 'canary' ? [{ action: 'promote', label: 'Promote', className: '', isConfirmed: true }] : []
+  if (isHeld) return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]
+  const goOn = state === 'paused' ? { action: 'resume', label: 'Resume', className: 'primary', isConfirmed: false } : { action: 'pause', label: 'Pause', className: '', isConfirmed: false }
+  return [goOn, ...promote, abort]
 }

@@ -1,17 +1,26 @@
+import { PLACES } from '../../public/places.js'
+import { ALARMS } from '../events/alarms.js'
+import { countOpen } from '../health.js'
 import { accessModel } from './access-page.js'
 import { followCrash, crashModel } from './crash-page.js'
-import { CRASHES_FRAGMENTS, countOpen, crashesModel } from './crashes-page.js'
+import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { docsModel } from './docs-page.js'
-import { eventModel, HISTORY_FRAGMENTS, historyModel } from './history-page.js'
+import { eventModel } from './event-page.js'
+import { FRAME_FRAGMENTS, frameModel } from './frame.js'
+import { followHistory, historyPageModel } from './history-page.js'
 import { logsModel } from './logs-page.js'
 import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
-import { releaseModel } from './release-page.js'
+import { paletteModel } from './palette.js'
+import { compareModel, releaseModel, rollbackModel } from './release-page.js'
+import { followRollout, rolloutPageModel } from './rollout-page.js'
+import { SETTINGS_FRAGMENTS, settingsModel } from './settings-page.js'
 import { WEBHOOKS_FRAGMENTS, webhooksModel } from './webhooks-page.js'
+import { followWorker, slotOf, workerPageModel } from './worker-page.js'
 
 /**
  * The pages of the dashboard: where each is, what it shows, and what of it changes while somebody looks.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'logs' | 'crashes' | 'releases' | 'webhooks'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'diagnostics'>} Deck
  * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources  `can`: what whoever looks may do
  * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'> }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI
  * @typedef {{ id: string, html: string }} Fragment
@@ -24,6 +33,7 @@ import { WEBHOOKS_FRAGMENTS, webhooksModel } from './webhooks-page.js'
  * @property {boolean} [hasFilters]  a form, which sends its empty fields along: the address bar shows `canonicalUrl` of the model
  * @property {readonly string[]} [fragments]  files of views/partials
  * @property {(asked: Asked) => () => Fragment[]} [follow]  where rendering all each time costs too much
+ * @property {(asked: Asked) => number | null} [chartOf]  the slot whose vitals it shows as charts, 0 for the cluster; null where there are no charts
  */
 
 /** @type {readonly Page[]} */
@@ -31,8 +41,9 @@ export const PAGES = Object.freeze([
   {
     path: '/',
     view: 'overview',
-    model: ({ deck, history, now }) => overviewModel({ deck, history, now: now(), openCrashes: countOpen(deck.crashes) }),
-    fragments: OVERVIEW_FRAGMENTS
+    model: ({ deck, history, now }) => overviewModel({ deck, history, now: now() }),
+    fragments: OVERVIEW_FRAGMENTS,
+    chartOf: () => 0
   },
   {
     path: '/deploys',
@@ -40,8 +51,13 @@ export const PAGES = Object.freeze([
     model: ({ deck, history, params, now }) => deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
     fragments: DEPLOYS_FRAGMENTS
   },
+  { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
+  { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout },
+  { path: '/compare', view: 'compare', model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) },
   { path: '/releases/:id', view: 'release', model: ({ deck, id, now }) => releaseModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
-  { path: '/history', view: 'history', model: ({ history, params, now }) => historyModel({ history, params, now: now() }), hasFilters: true, fragments: HISTORY_FRAGMENTS },
+  { path: '/releases/:id/rollback', view: 'rollback', model: ({ deck, id, now }) => rollbackModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
+  { path: '/releases/:id/compare', view: 'compare', model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() }) },
+  { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
   { path: '/history/:id', view: 'event', model: ({ history, id, now }) => eventModel({ history, id, now: now() }) },
   { path: '/crashes', view: 'crashes', model: ({ deck, params, now }) => crashesModel({ crashes: deck.crashes, params, now: now() }), hasFilters: true, fragments: CRASHES_FRAGMENTS },
   {
@@ -50,29 +66,41 @@ export const PAGES = Object.freeze([
     model: ({ deck, history, params, id, now }) => crashModel({ crashes: deck.crashes, history, id, params, now: now() }),
     follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked })
   },
-  { path: '/logs', view: 'logs', model: ({ deck, params }) => logsModel({ logs: deck.logs, params }), hasFilters: true },
+  { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
   { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens: /** @type {any} */ (tokens), can, now: now() }) },
+  { path: '/settings', view: 'settings', model: ({ deck, params }) => settingsModel({ settings: deck.settings, params }), fragments: SETTINGS_FRAGMENTS },
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
+  { path: '/palette', view: 'palette', model: ({ deck, can }) => paletteModel({ deck, can }) },
+  { path: '/dialogs', view: 'dialogs', model: () => ({ places: PLACES, alarms: ALARMS }) },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])
 
 /**
  * What changes on a page, for those who look at it.
  * @param {Sources} sources @param {URL} url
- * @returns {(() => Fragment[]) | null} renders all of it; null where nothing changes
+ * @returns {{ render: () => Fragment[], chart: number | null }} `render`: all of it; `chart`: see `chartOf`
  */
-export function fragmentsOf (sources, { pathname, searchParams: params }) {
-  // Older pages of a list stand still.
-  if (params.has('cursor')) return null
-  for (const { path, model, fragments = [], follow } of PAGES) {
-    if (!follow && fragments.length === 0) continue
-    const [isMeant, id = ''] = patternOf(path).exec(pathname) ?? []
-    if (isMeant === undefined) continue
-    const asked = { ...sources, params, id }
-    const look = follow?.(asked) ?? (() => renderAll(fragments, model(asked)))
-    return () => [...look(), ...renderAll(['open-crashes'], { openCrashes: countOpen(sources.deck.crashes) })]
+export function followPage (sources, { pathname, searchParams: params }) {
+  const { look, chart } = lookAt()
+  return { render: () => [...look(), ...around()], chart }
+
+  /** @returns {{ look: () => Fragment[], chart: number | null }} */
+  function lookAt () {
+    for (const { path, model, fragments = [], follow, chartOf } of PAGES) {
+      // Older pages of a list stand still.
+      if (params.has('cursor') || (!follow && fragments.length === 0)) continue
+      const [isMeant, id = ''] = patternOf(path).exec(pathname) ?? []
+      if (isMeant === undefined) continue
+      const asked = { ...sources, params, id }
+      return { look: follow?.(asked) ?? (() => renderAll(fragments, model(asked))), chart: chartOf?.(asked) ?? null }
+    }
+    return { look: () => [], chart: null }
   }
-  return null
+
+  function around () {
+    const openCrashes = countOpen(sources.deck.crashes)
+    return renderAll(FRAME_FRAGMENTS, { openCrashes, frame: frameModel({ deck: sources.deck, openCrashes }) })
+  }
 
   function renderAll (/** @type {readonly string[]} */ names, /** @type {object} */ shown) {
     return names.map((name) => ({ id: name, html: sources.render(`partials/${name}`, { can: sources.can, ...shown }) }))

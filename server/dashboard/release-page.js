@@ -1,38 +1,75 @@
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
+import { changesOf, comparisonOf, crashesOn } from './comparison.js'
+import { firstLine } from './readable-text.js'
+import { toReleaseRow } from './releases.js'
 
-/** What can be different from the release before, as people call it. */
-const CHANGES = Object.freeze({ commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', folder: 'folder', entry: 'entry' })
+const COMPARABLE = 100
+const LABEL_CHARS = 60
 const MODES = Object.freeze({
   live: 'runs in its folder, nothing is copied', symlink: 'the target of a symbolic link', path: 'a folder that the deploy named', snapshot: 'a copy of the folder'
 })
 
+/** @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck */
+
 /**
  * What is known of one release, and what was different from the one before.
- * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>, id: string, now: number, blocked: string | null }} parts
+ * @param {{ deck: Deck, id: string, now: number, blocked: string | null }} parts
  * @throws {DeckError} not-found
  */
 export function releaseModel ({ deck, id, now, blocked }) {
-  if (!RELEASE_ID.test(id)) throw new DeckError('not-found', `Release ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const snapshot = deck.snapshot()
-  const release = deck.releases.get(id)
+  const release = deck.releases.get(checked(id))
   return {
     now,
     snapshot,
     blocked,
     release: {
-      ...release,
-      isRunning: release.id === snapshot.release.id,
+      ...toReleaseRow(release, snapshot),
       slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot),
       means: MODES[/** @type {keyof typeof MODES} */ (release.mode)] ?? null,
       changes: changesOf(release)
-    }
+    },
+    crashes: crashesOn(deck, id)
   }
 }
 
-/** @param {Pick<import('../deck.js').ReleaseView, 'changed'>} release @returns {{ from: string, parts: string[], variables: string[] } | null} null: there was none before, as far as is known */
-export function changesOf ({ changed }) {
-  if (!changed) return null
-  const names = /** @type {(keyof typeof CHANGES)[]} */ (Object.keys(CHANGES))
-  return { from: changed.from, parts: names.filter((name) => changed[name]).map((name) => CHANGES[name]), variables: changed.environment }
+/**
+ * What a rollback to a release would change, to be read before it is begun.
+ * @param {{ deck: Deck, id: string, now: number, blocked: string | null }} parts
+ * @throws {DeckError} not-found
+ */
+export async function rollbackModel ({ deck, id, now, blocked }) {
+  const snapshot = deck.snapshot()
+  const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: checked(id) })
+  return { now, blocked, comparison, release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
+}
+
+/**
+ * One release against another: the one that runs, unless `from` names one.
+ * @param {{ deck: Deck, id: string, params: URLSearchParams, now: number }} parts
+ * @throws {DeckError} not-found
+ */
+export async function compareModel ({ deck, id, params, now }) {
+  const from = checked(params.get('from') || deck.snapshot().release.id)
+  const comparison = await comparisonOf({ deck, from, to: checked(id) })
+  return { now, comparison, picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }), crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
+}
+
+/**
+ * For whoever wants to compare any two.
+ * @param {import('../deck.js').ReleaseView[]} releases @param {{ from?: string, to?: string }} [picked]
+ * @returns {{ from: string | undefined, to: string | undefined, choices: { id: string, label: string }[] }}
+ */
+export function pickerOf (releases, { from, to } = {}) {
+  const choices = releases.map(({ id, git, package: about, note }) => ({ id, label: [id, firstLine(git?.subject || note || about?.version || '', LABEL_CHARS)].filter(Boolean).join(' · ') }))
+  // One of them may be older than those that are listed.
+  for (const id of [to, from]) if (id !== undefined && !choices.some((choice) => choice.id === id)) choices.push({ id, label: id })
+  return { from, to, choices }
+}
+
+/** @param {string} id */
+function checked (id) {
+  if (RELEASE_ID.test(id)) return id
+  throw new DeckError('not-found', `Release ${JSON.stringify(id.slice(0, 40))} does not exist`)
 }

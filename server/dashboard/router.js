@@ -2,8 +2,9 @@ import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.js'
 import { toDeckError } from '../api/problem.js'
 import { DeckError } from '../errors.js'
+import { countOpen } from '../health.js'
 import { actionsRouter } from './actions.js'
-import { countOpen } from './crashes-page.js'
+import { frameModel } from './frame.js'
 import { exportQuery } from './history-page.js'
 import { logsFile } from './logs-page.js'
 import { PAGES } from './pages.js'
@@ -32,20 +33,21 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
 
   for (const { path, view, model, hasFilters } of PAGES) {
     router.get(path, async (req, res) => {
-      const shown = await model({ deck, history, now, describe, tokens, can: powersOf(req.auth), render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
+      const can = powersOf(req.auth)
+      const shown = await model({ deck, history, now, describe, tokens, can, render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
       if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
-      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), openCrashes: countOpen(deck.crashes), can: powersOf(req.auth), ...shown }))
+      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), ...around(), can, ...shown }))
     })
   }
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
   router.get('/history.csv', (req, res) => {
-    return sendExport({ history, query: exportQuery({ params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
+    return sendExport({ history, query: exportQuery({ history, deck, params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
   })
 
   for (const [path, type, mediaType] of LOG_FILES) {
     router.get(path, async (req, res) => {
-      const text = await logsFile({ logs: deck.logs, params: queryOf(req), type })
+      const text = await logsFile({ deck, params: queryOf(req), now, type })
       res.set({ 'Content-Type': `${mediaType}; charset=utf-8`, 'Content-Disposition': `attachment; filename="clusterdeck-${path.slice(1)}"` }).end(text)
     })
   }
@@ -54,6 +56,11 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
   router.use(onVisits((req) => { throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`) }))
   router.use(showError)
   return router
+
+  function around () {
+    const openCrashes = countOpen(deck.crashes)
+    return { openCrashes, frame: frameModel({ deck, openCrashes }) }
+  }
 
   /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */
   function showError (error, req, res, next) {

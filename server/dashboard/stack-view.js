@@ -3,7 +3,8 @@ import { readable } from './readable-text.js'
 /**
  * A stack as it is read: the app's own frames stand out, runs of all others are folded.
  * @typedef {import('../crashes/stack-frames.js').Frame} Frame
- * @typedef {{ name: string, place: string, isInApp: boolean }} ShownFrame
+ * @typedef {{ number: number, text: string }[] | null} Lines  around the place, where they are known
+ * @typedef {{ name: string, place: string, isInApp: boolean, line: number | null, lines: Lines, isFirst: boolean }} ShownFrame  `isFirst`: of those with lines
  * @typedef {{ isFolded: boolean, label: string, frames: ShownFrame[] }} Run  of neighbours
  */
 
@@ -13,9 +14,12 @@ const MAX_OWNERS = 3
 
 /**
  * @param {Frame[]} frames innermost first
+ * @param {Lines[]} [lines] as the frames
  * @returns {Run[]} nothing is folded where none of the frames is the app's
  */
-export function foldFrames (frames) {
+export function foldFrames (frames, lines = []) {
+  const first = lines.findIndex(Boolean)
+  const shown = new Map(frames.map((frame, index) => [frame, toShown(frame, lines[index] ?? null, index === first)]))
   const hasOwn = frames.some(({ isInApp }) => isInApp)
   const runs = /** @type {{ isInApp: boolean, frames: Frame[] }[]} */ ([])
   for (const frame of frames) {
@@ -23,7 +27,7 @@ export function foldFrames (frames) {
     if (last?.isInApp === frame.isInApp) last.frames.push(frame)
     else runs.push({ isInApp: frame.isInApp, frames: [frame] })
   }
-  return runs.map(({ isInApp, frames }) => ({ isFolded: hasOwn && !isInApp, label: labelOf(frames), frames: frames.map(toShown) }))
+  return runs.map(({ isInApp, frames }) => ({ isFolded: hasOwn && !isInApp, label: labelOf(frames), frames: frames.map((frame) => /** @type {ShownFrame} */ (shown.get(frame))) }))
 }
 
 /** @param {Frame[]} frames */
@@ -40,8 +44,8 @@ function ownerOf ({ file }) {
   return readable([...file.matchAll(PACKAGE)].at(-1)?.[1] ?? 'others').slice(0, 60)
 }
 
-/** @param {Frame} frame @returns {ShownFrame} */
-function toShown ({ function: name, file, line, column, isInApp }) {
+/** @param {Frame} frame @param {Lines} lines @param {boolean} isFirst @returns {ShownFrame} */
+function toShown ({ function: name, file, line, column, isInApp }, lines, isFirst) {
   const place = [file ?? 'native code', line, column].filter((part) => part !== null && part !== undefined).join(':')
-  return { name: readable(name ?? '(anonymous)'), place: readable(place), isInApp }
+  return { name: readable(name ?? '(anonymous)'), place: readable(place), isInApp, line, lines, isFirst }
 }

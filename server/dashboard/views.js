@@ -1,42 +1,63 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.js'
+import { htmlWithBase } from '../api/base-path.js'
 import { count } from '../health.js'
 import { ASSETS_VERSION, assetUrl } from './assets.js'
+import { callsText } from './calls.js'
+import { hashOf, toShown } from './fragment.js'
+import { NO_FRAME } from './frame.js'
 import { escapeHtml } from './html.js'
 import { powersOf } from './powers.js'
 import { readable } from './readable-text.js'
 
 /** @typedef {ReturnType<typeof createViews>} Views */
 
+const PART = /^\/partials\/([a-z-]+)$/
 const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
-
-/** What moves by itself in the browser: without its text, two renderings of the same state are equal. */
-const TICKING_TEXT = /(<time data-tick="[a-z]+" datetime="[^"]*">)[^<]*/g
 
 /**
  * Server-side templates, escaping by default. What is marked as HTML comes from the helpers below alone.
  * Pages get `now` (ms since the epoch) from their model, so that a rendering depends on nothing else.
- * @param {{ software?: string }} [options] `software`: what serves the pages, which may change under one that is open
+ * @param {{ software?: string, basePath?: string }} [options] `software`: what serves the pages, which may change under one that is open
  */
-export function createViews ({ software = '' } = {}) {
-  const eta = new Eta({ views: FOLDER, cache: true, escapeFunction: (text) => escapeHtml(readable(text)), functionHeader: 'const { f, icon, asset, tick, clock, count } = it.helpers' })
+export function createViews ({ software = '', basePath = '' } = {}) {
+  const eta = notingParts(new Eta({ views: FOLDER, cache: true, escapeFunction: (text) => escapeHtml(readable(text)), functionHeader: 'const { f, icon, asset, tick, clock, count, calls } = it.helpers' }))
 
   return {
     /**
      * @param {string} name  `pages/overview`, `partials/workers`, …
-     * @param {Record<string, any>} [data] `can`: what whoever looks may do; nothing, unless said otherwise
+     * @param {Record<string, any>} [data] `can`: what whoever looks may do; nothing, unless said otherwise. `frame`: what is around a page
      * @returns {string} HTML
      */
     render (name, data = {}) {
-      return eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, ...data, can: data.can ?? powersOf(null) })
+      const parts = name.startsWith('pages/') ? createParts(basePath) : null
+      return htmlWithBase(basePath, eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, basePath, parts, frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) }))
     }
   }
 }
 
-/** @param {string} html @returns {string} the same for as long as nothing but time changes */
-export function withoutTicking (html) {
-  return html.replace(TICKING_TEXT, '$1')
+/** Lets a page know of the parts that it was put together of. @param {Eta} eta */
+function notingParts (eta) {
+  const { render } = eta
+  eta.render = (template, data, meta) => {
+    const html = render.call(eta, template, data, meta)
+    const [, name] = PART.exec(String(template)) ?? []
+    if (name) /** @type {any} */ (data).parts?.note(name, html)
+    return html
+  }
+  return eta
+}
+
+/** @param {string} basePath */
+function createParts (basePath) {
+  /** @type {Map<string, string>} */
+  const hashes = new Map()
+  return {
+    note (/** @type {string} */ name, /** @type {string} */ html) { hashes.set(name, hashOf(toShown(htmlWithBase(basePath, html)))) },
+    /** Sent along with the page: what it shows already need not come over the live connection again. */
+    toString: () => JSON.stringify(Object.fromEntries(hashes))
+  }
 }
 
 const helpers = Object.freeze({
@@ -49,6 +70,7 @@ const helpers = Object.freeze({
     latency: formatLatency
   },
   count,
+  calls: callsText,
   asset: assetUrl,
 
   /** @param {string} name of a symbol in icons.svg @param {string} [className] */

@@ -10,6 +10,7 @@
  * @property {Tone} tone
  * @property {string} label
  * @property {Weight} [weight]  notable, unless said otherwise
+ * @property {boolean} [isConsequence]  of another event that is a problem: whoever looks for problems sees that one alone
  * @property {boolean | ((event: DeckEvent) => boolean)} [inTerminal]  whether the person who started the master reads it
  */
 
@@ -37,17 +38,20 @@ const KINDS = Object.freeze({
   'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
   'worker.message': { icon: 'message', tone: 'info', label: 'Message of the app', weight: 'routine' },
   'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },
-  'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted', weight: 'problem', inTerminal: true },
+  'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted', inTerminal: true },
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop', weight: 'alert', inTerminal: true },
   'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Crash loop ended', inTerminal: true },
   'worker.drifted': { icon: 'triangle-alert', tone: 'warn', label: 'Worker drifted', weight: 'problem', inTerminal: true },
   'slot.held': { icon: 'hourglass', tone: 'bad', label: 'Slot blocked', weight: 'alert', inTerminal: true },
   'slot.resumed': { icon: 'circle-check', tone: 'ok', label: 'Slot unblocked', inTerminal: true },
-  'crash.group-new': { icon: 'circle-alert', tone: 'bad', label: 'New crash', weight: 'alert' },
-  'crash.group-returned': { icon: 'repeat', tone: 'bad', label: 'Crash came back', weight: 'alert' },
+  'crash.group-new': { icon: 'circle-alert', tone: 'bad', label: 'New crash', weight: 'alert', isConsequence: true },
+  'crash.group-returned': { icon: 'repeat', tone: 'bad', label: 'Crash came back', weight: 'alert', isConsequence: true },
   'crash.group-resolved': { icon: 'circle-check', tone: 'ok', label: 'Crash resolved' },
   'crash.group-muted': { icon: 'circle-check', tone: 'idle', label: 'Crash muted' },
   'crash.group-reopened': { icon: 'circle-alert', tone: 'warn', label: 'Crash reopened' },
+  'crash.group-assigned': { icon: 'info', tone: 'info', label: 'Crash assigned' },
+  'crash.note-added': { icon: 'message', tone: 'info', label: 'Crash note added', weight: 'routine' },
+  'crash.note-removed': { icon: 'circle-x', tone: 'idle', label: 'Crash note removed', weight: 'routine' },
   'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started', inTerminal: true },
   'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step', weight: 'routine', inTerminal: isEndOfStep },
   'rollout.held': { icon: 'hourglass', tone: 'bad', label: 'Rollout awaiting an operator', weight: 'alert', inTerminal: true },
@@ -59,6 +63,7 @@ const KINDS = Object.freeze({
   'rollout.rolled-back': { icon: 'triangle-alert', tone: 'bad', label: 'Rolled back', weight: 'alert', inTerminal: true },
   'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded', inTerminal: true },
   'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed', weight: 'alert', inTerminal: true },
+  'notice.acknowledged': { icon: 'circle-check', tone: 'idle', label: 'Notice acknowledged' },
   'message.sent': { icon: 'message', tone: 'info', label: 'Message sent' },
   'diagnostics.started': { icon: 'info', tone: 'info', label: 'Diagnostics started', weight: 'routine' },
   'diagnostics.finished': { icon: 'download', tone: 'ok', label: 'Diagnostics finished' },
@@ -74,6 +79,7 @@ const KINDS = Object.freeze({
   'webhook.test': { icon: 'radio', tone: 'info', label: 'Webhook tested' },
   'webhook.retried': { icon: 'repeat', tone: 'info', label: 'Webhook sent again' },
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed', inTerminal: true },
+  'config.changed': { icon: 'settings-2', tone: 'info', label: 'Settings changed', inTerminal: true },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused', inTerminal: true },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
   'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded', weight: 'alert', inTerminal: true },
@@ -87,7 +93,7 @@ export const FAULTS = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-me
 /** What is different where a type has this cause, by `type:cause`. @type {Readonly<Record<string, Partial<EventKind>>>} */
 const BY_CAUSE = Object.freeze({
   'master.stopped:master-lost': { tone: 'bad', label: 'Master lost', weight: 'alert' },
-  ...Object.fromEntries(FAULTS.map((cause) => [`worker.exited:${cause}`, { tone: 'bad' }]))
+  ...Object.fromEntries(FAULTS.map((cause) => [`worker.exited:${cause}`, { tone: 'bad', weight: 'problem' }]))
 })
 
 /** Every cause that an event may have. */
@@ -96,7 +102,8 @@ export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-me
 
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
 export const NOTABLE_TYPES = Object.freeze(ofWeight(KINDS, 'notable', 'problem', 'alert'))
-export const PROBLEM_TYPES = Object.freeze(ofWeight(KINDS, 'problem', 'alert'))
+/** What went wrong, without what follows from it: `type`, or `type:cause`. */
+export const PROBLEMS = Object.freeze([...ofWeight(KINDS, 'problem', 'alert').filter((type) => !KINDS[type].isConsequence), ...ofWeight(BY_CAUSE, 'problem', 'alert')])
 /** As a webhook names them: `type`, or `type:cause`. */
 export const ALERTS = Object.freeze([...ofWeight(KINDS, 'alert'), ...ofWeight(BY_CAUSE, 'alert')])
 

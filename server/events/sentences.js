@@ -40,9 +40,12 @@ const SENTENCES = Object.freeze({
   'rollout.judged': (event) => `${rolloutName(event)}: ${event.message}`,
   'rollout.aborting': (event) => `${rolloutName(event)} reverts${because(event.message)}`,
   'rollout.rolled-back': (event) => `${rolloutName(event)} was rolled back${because(event.message)}`,
-  'rollout.succeeded': (event) => `${rolloutName(event)} succeeded`,
+  // To people that is no success.
+  'rollout.succeeded': (event) => event.actor === 'guard' ? `The guard rolled back to ${event.detail?.to ?? 'the release before'}${because(event.message)}` : `${rolloutName(event)} succeeded`,
   'rollout.failed': (event) => `${rolloutName(event)} failed${because(event.message)}`,
+  'notice.acknowledged': ({ message }) => `Acknowledged: ${message}`,
   'scale.changed': ({ message, detail }) => message ? `Scaled ${message}` : `Scaled to ${detail?.to} workers`,
+  'config.changed': ({ message }) => `Settings changed: ${message}`,
   'release.created': ({ release }) => `Release ${release} created`
 })
 

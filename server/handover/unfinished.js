@@ -4,7 +4,10 @@
  */
 export function endUnfinished ({ history, events }) {
   for (const rollout of history.unfinishedRollouts()) {
-    const detail = { ...rollout, state: 'failed', done: true, finishedAt: new Date().toISOString(), reason: rollout.reason ?? 'its master ended' }
+    const at = new Date().toISOString()
+    const reason = rollout.reason ?? 'its master ended'
+    const timeline = rollout.timeline && [...rollout.timeline, { at, type: 'rollout.failed', actor: null, message: reason }]
+    const detail = { ...rollout, state: 'failed', done: true, finishedAt: at, reason, ...(timeline && { timeline }) }
     events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
   }
 }

@@ -65,6 +65,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
       watch.configure(options.hang)
       if (stopSignal) pass(master, stopSignal)
     },
+    watch (master, { hang }) { if (master === current) watch.configure(hang) },
     beat: (master, beat) => watch.heard(master, beat),
     remember (master, { content }) { if (master === current) memory = content },
     unsaved (master, { event }) {

@@ -72,7 +72,7 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
 
   /** @returns {Status} */
   function snapshot () {
-    return deepFreeze(structuredClone(deck.snapshot()))
+    return deepFreeze(structuredClone(deck.status()))
   }
 
   /** @param {{ id: number }} rollout @returns {Promise<Rollout>} */

@@ -73,6 +73,29 @@
  * @property {WorkerStatus[]} workers
  * @property {{ problem: string | null }} history  why it cannot be written at the moment
  * @property {number} lastEventId
+ * @property {Health} health
+ * @property {Notice[]} notices  what has gone wrong and nobody has acknowledged, newest first
+ */
+
+/**
+ * Who serves, and what is wrong.
+ * @typedef {object} Health
+ * @property {'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'} tone
+ * @property {string} text
+ * @property {string} hint
+ * @property {{ slots: number[], text: string, event: number, crashGroup: number | null }[]} reasons  what workers have died of, where it matters now; `text` is hostile
+ */
+
+/**
+ * What has gone wrong while nobody looked: one stands for all of its kind.
+ * @typedef {object} Notice
+ * @property {number} id  that of its newest event
+ * @property {'master-lost' | 'keeper-lost' | 'rollout-failed' | 'rolled-back' | 'upgrade-failed' | 'history-degraded'} kind
+ * @property {string} at
+ * @property {string} firstAt  of the first that nobody has acknowledged
+ * @property {number} count
+ * @property {string} message
+ * @property {string | null} endedAt  when it was over by itself
  */
 
 /**
@@ -102,7 +125,7 @@
  * @property {string} createdAt
  * @property {string | null} [note]
  * @property {{ name: string | null, version: string | null } | null} [package]
- * @property {{ commit: string, branch: string | null, isDirty: boolean | null } | null} [git]
+ * @property {{ commit: string, branch: string | null, isDirty: boolean | null, author?: string | null, subject?: string | null } | null} [git]
  */
 
 /**

@@ -3,7 +3,7 @@ import { beginCrash } from './crashing.js'
 import { driftRefusal } from './drift.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
-import { becomeDue, callOff, candidateTakesOver, endRecycling, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge } from './recycling.js'
+import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
 import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
@@ -57,6 +57,16 @@ const HANDLERS = {
     resize(turn, workers, actor)
   },
 
+  configure (/** @type {Turn} */ turn, /** @type {{ options: import('./state.js').LifecycleOptions }} */ { options }) {
+    const before = turn.state.options.recycle
+    turn.state.options = options
+    if (before?.maxRssBytes !== options.recycle?.maxRssBytes) forgetDue(turn, 'memory-limit')
+    if (before?.maxRequests !== options.recycle?.maxRequests) forgetDue(turn, 'max-requests')
+    if (before?.maxAgeMs === options.recycle?.maxAgeMs) return
+    forgetDue(turn, 'max-age')
+    watchAges(turn)
+  },
+
   rollout (/** @type {Turn} */ turn, /** @type {Parameters<typeof startRollout>[1]} */ input) {
     callOff(turn, { cause: input.kind, actor: input.actor })
     startRollout(turn, input)
@@ -70,9 +80,9 @@ const HANDLERS = {
 
   ...STEERING,
 
-  'restart-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string }} */ { worker, actor }) {
+  'restart-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string, client?: import('./state.js').Client | null }} */ { worker, actor, client }) {
     callOff(turn, { cause: 'restart', actor })
-    startRollout(turn, { kind: 'restart', slots: [turn.state.workers[worker].slot], actor })
+    startRollout(turn, { kind: 'restart', slots: [turn.state.workers[worker].slot], actor, client })
   },
 
   // At once and whatever else is going on: it is for a worker that nothing else helps against.
@@ -240,8 +250,7 @@ function refuse (state, input) {
   if (input.type === 'stop') return null
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
   if (input.type in STEERING) return refuseSteering(state, /** @type {any} */ (input))
-  // It joins in.
-  if (state.rollout && input.type !== 'scale') {
+  if (state.rollout && !JOINING_INPUTS.includes(input.type)) {
     const { id, kind } = state.rollout
     return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
   }
@@ -253,7 +262,9 @@ function refuse (state, input) {
   return driftRefusal(state, input)
 }
 
-const OPERATOR_INPUTS = ['scale', 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop', ...Object.keys(STEERING)]
+/** Those for which no rollout has to end. */
+const JOINING_INPUTS = ['scale', 'configure']
+const OPERATOR_INPUTS = [...JOINING_INPUTS, 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop', ...Object.keys(STEERING)]
 
 /** @param {PoolState} state @param {number} id */
 function isServing (state, id) {

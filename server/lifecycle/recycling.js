@@ -17,14 +17,38 @@ import { drain, fork } from './worker.js'
 const JITTER = 0.1
 
 /** @param {number} limit @param {number} random in [0, 1) @returns {number} the limit of one worker, never above the one that was set */
-export function jittered (limit, random) {
+function jittered (limit, random) {
   return Math.max(1, Math.round(limit * (1 - JITTER * random)))
+}
+
+/** @param {{ maxRequests: number }} recycle @param {number} random in [0, 1) @returns {number} how many one worker may begin; 0: any */
+export function requestLimit ({ maxRequests }, random) {
+  return maxRequests > 0 ? jittered(maxRequests, random) : 0
 }
 
 /** @param {Turn} turn @param {Worker} worker it has just become ready */
 export function watchAge (turn, worker) {
   const maxAgeMs = turn.state.options.recycle?.maxAgeMs ?? 0
   if (maxAgeMs > 0) turn.order({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: jittered(maxAgeMs, turn.random) })
+}
+
+/** @param {Turn} turn @param {'memory-limit' | 'max-age' | 'max-requests'} cause whose limit is another one now: who is over it too is due again */
+export function forgetDue ({ state }, cause) {
+  for (const worker of Object.values(state.workers)) {
+    if (worker.due?.cause === cause && state.recycling?.worker !== worker.id) worker.due = null
+  }
+}
+
+/** @param {Turn} turn the age that workers may reach is another one now, for those that serve too */
+export function watchAges (turn) {
+  const { maxAgeMs = 0 } = turn.state.options.recycle ?? {}
+  const now = Date.parse(turn.isoTime())
+  for (const worker of Object.values(turn.state.workers)) {
+    if (worker.state !== 'ready' || worker.orphan) continue
+    const ageMs = now - Date.parse(String(worker.readyAt))
+    if (maxAgeMs === 0) turn.order({ type: 'clear-deadline', deadline: 'age', id: worker.id })
+    else turn.order({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: Math.max(0, jittered(maxAgeMs, turn.random) - ageMs) })
+  }
 }
 
 /** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests', message: string }} reason */

@@ -7,7 +7,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ termGraceMs: number }} stop
  * @property {{ graceMs: number }} crash
  * @property {import('./restart-policy.js').RestartPolicy} restart
- * @property {{ maxAgeMs: number }} [recycle]  0: never
+ * @property {{ maxAgeMs: number, maxRssBytes?: number, maxRequests?: number }} [recycle]  0: never
  * @property {import('./rollout/strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
  * @property {{ onDrift: 'mark' | 'hold' }} [releases]
  */
@@ -26,7 +26,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string[]} [args]  not for the eyes of others, as `execArgv`
  * @property {string[]} [execArgv]
  * @property {{ name: string | null, version: string | null } | null} [package]
- * @property {{ commit: string, branch: string | null, isDirty: boolean | null } | null} [git]
+ * @property {{ commit: string, branch: string | null, isDirty: boolean | null, author?: string | null, subject?: string | null } | null} [git]
  * @property {string | null} [lockFile]
  * @property {{ digest: string, names: string[] }} [environment]  of the variables that the configuration sets
  * @property {{ digest: string }} [arguments]
@@ -107,6 +107,10 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} from  the release to which this slot goes back
  * @property {boolean} isCanary  is replaced first, and on trial
  * @property {string | null} startedAt
+ * @property {string | null} [readyAt]  its new worker was ready
+ * @property {string | null} [promotedAt]  its new worker took the slot over, and the old one began to drain
+ * @property {string | null} [drainedAt]  the old worker was gone
+ * @property {string | null} [revertingAt]  since when the slot goes back
  * @property {string | null} finishedAt
  */
 
@@ -119,11 +123,16 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} from
  * @property {string | null} to  null: not prepared yet
  * @property {string} actor
+ * @property {Client | null} [client]  null: nobody asked for it over the admin port
  * @property {string | null} note
  * @property {import('./rollout/strategy.js').Strategy} strategy
  * @property {number} crashes  of workers of the new release
  * @property {Verdict[]} verdicts  oldest first, the last 50
+ * @property {Comparison | null} [comparison]  how both sides did when somebody last looked
+ * @property {Comparison[]} [comparisons]  how both sides did over its time, oldest first, see record.js
+ * @property {Moment[]} [timeline]  what happened to it as a whole, oldest first, the last 100
  * @property {string | null} canaryEndsAt  wall time, ISO 8601
+ * @property {string | null} [pausedAt]  wall time since which it stands still, ISO 8601
  * @property {number | null} progressDueAt  monotonic ms
  * @property {number | null} progressLeftMs  while it is paused
  * @property {string} startedAt
@@ -137,6 +146,9 @@ import { blankRecord } from './restart-policy.js'
 /**
  * How the new workers did beside the old ones. `passed`: null where there is too little to say.
  * @typedef {{ at: string, passed: boolean | null, isFinal: boolean, message: string, fresh: Figures, old: Figures }} Verdict
+ * @typedef {{ at: string, fresh: Figures, old: Figures }} Comparison
+ * @typedef {{ at: string, type: string, actor: string | null, message: string | null }} Moment  `type`: of its event; `actor`: null where nobody did it
+ * @typedef {'dashboard' | 'cli' | 'api'} Client  by what somebody asked for it
  * @typedef {{ workers: number, requests: number, errorRate: number | null, p99Ms: number | null }} Figures
  */
 
@@ -166,12 +178,13 @@ import { blankRecord } from './restart-policy.js'
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
  * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], actor: string }
  *   | { type: 'scale', workers: number, actor: string }
- *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string }
+ *   | { type: 'configure', options: LifecycleOptions }
+ *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null }
  *   | { type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry', rollout: number, actor: string }
  *   | { type: 'release-prepared', rollout: number, release: Release }
  *   | { type: 'release-not-prepared', rollout: number, reason: string }
  *   | { type: 'judged', rollout: number, verdict: Verdict }
- *   | { type: 'restart-worker', worker: number, actor: string }
+ *   | { type: 'restart-worker', worker: number, actor: string, client?: Client | null }
  *   | { type: 'kill-worker', worker: number, actor: string }
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
  *   | { type: 'kill-all', reason: string }

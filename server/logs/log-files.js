@@ -38,6 +38,11 @@ export function previousFile (folder, { slot, stream }) {
   return path.join(folder, `slot-${slot}.${stream}.previous.log`)
 }
 
+/** When its bytes have arrived. @param {string} folder @param {Log} log */
+export function stampsFile (folder, { slot, stream }) {
+  return path.join(folder, `slot-${slot}.${stream}.times`)
+}
+
 /** @param {string} folder @returns {Log[]} every log that is there */
 export function listLogs (folder) {
   return readdirSync(folder).flatMap((name) => {

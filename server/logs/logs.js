@@ -3,6 +3,8 @@ import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
 import { createMirror } from './mirror.js'
 import { createCursor, tail, tailSync } from './reader.js'
 import { createRotation } from './rotation.js'
+import { createSearch } from './search.js'
+import { createStamps } from './stamps.js'
 
 /** @typedef {ReturnType<typeof createLogs>} Logs */
 /** @typedef {import('./log-files.js').Stream} Stream */
@@ -26,7 +28,10 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   const marks = new Map()
   /** @type {Map<number, Record<Stream, number>>} where a slot's output of this master begins */
   const slots = new Map()
-  const rotation = createRotation({ folder, options, onError, logs: () => [...slots.keys()].flatMap((slot) => STREAMS.map((stream) => ({ slot, stream }))) })
+  const written = () => [...slots.keys()].flatMap((slot) => STREAMS.map((stream) => ({ slot, stream })))
+  const rotation = createRotation({ folder, options, onError, logs: written })
+  const stamps = createStamps({ folder, logs: written })
+  const search = createSearch({ folder })
   const isMirrored = options.mirror === 'on' || (options.mirror === 'auto' && Boolean(streams.stdout.isTTY))
   const mirror = isMirrored ? createMirror({ folder, streams, cursor, slots: () => slots }) : null
 
@@ -46,6 +51,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
       marks.set(worker, { slot, from, to: null })
       if (marks.size > MAX_MARKS) forgetOne()
       if (!slots.has(slot)) slots.set(slot, from)
+      STREAMS.forEach((stream) => stamps.look({ slot, stream }))
       return {
         stdout,
         stderr,
@@ -59,19 +65,26 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     /** @param {number} worker one that has ended: what comes now is its successor's */
     ended (worker) {
       const mark = marks.get(worker)
-      if (mark && !mark.to) mark.to = endOf(mark.slot)
+      if (!mark || mark.to) return
+      mark.to = endOf(mark.slot)
+      // Its last words are from before its end, however soon others follow them.
+      STREAMS.forEach((stream) => stamps.look({ slot: mark.slot, stream }))
     },
 
     /** From now on this master has the folder: it rotates, and mirrors. */
     start () {
       for (const { slot } of listLogs(folder)) if (!slots.has(slot)) slots.set(slot, endOf(slot))
       rotation.start()
+      stamps.start()
       mirror?.start()
     },
 
+    configure: rotation.configure,
+
     /** @param {{ handsOver?: boolean }} [how] */
     async close ({ handsOver = false } = {}) {
-      await Promise.all([rotation.stop(), mirror?.stop({ handsOver })])
+      stamps.stop()
+      await Promise.all([rotation.stop(), search.stop(), mirror?.stop({ handsOver })])
     },
 
     /** @returns {number[]} slots that have written */
@@ -97,11 +110,35 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     /**
      * The last lines, without waiting for the disk.
      * @param {{ slot: number, stream: Stream, lines: number, maxBytes: number }} which
-     * @returns {Promise<{ lines: string[], hasOpenLine: boolean, end: number }>} `end`: where a cursor goes on;
-     *   `hasOpenLine`: the last one has no end yet, and will be read again by it
+     * @returns {Promise<{ lines: string[], arrivedAt: (number | null)[], starts: number[], hasOpenLine: boolean, end: number }>}
+     *   `arrivedAt`: of each line, ms since the epoch, null where nobody knows; `starts`: where each begins; `end`: where a
+     *   cursor goes on; `hasOpenLine`: the last one has no end yet, and will be read again by it
      */
     async page ({ slot, stream, lines, maxBytes }) {
-      return await tail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
+      const { ends, start, ...page } = await tail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
+      const times = await stamps.times({ slot, stream }, start)
+      return { ...page, arrivedAt: ends.map(times.at), starts: [start, ...ends].slice(0, ends.length) }
+    },
+
+    /**
+     * Lines of the files that match, or that are around a time, without a load on this thread.
+     * @param {import('./search.js').Wanted} wanted
+     * @returns {Promise<import('./search.js').Found>}
+     * @throws {import('../errors.js').DeckError} `rate-limited`, `timed-out`
+     */
+    async find (wanted) {
+      wanted.logs.forEach(stamps.look)
+      return await search.find(wanted)
+    },
+
+    /**
+     * @param {import('./log-files.js').Log} log @param {number[]} ends of lines that were read
+     * @returns {Promise<(number | null)[]>} when each of them has arrived
+     */
+    async arrivals (log, ends) {
+      if (ends.length === 0) return []
+      const times = await stamps.times(log, ends[0] - 1)
+      return ends.map(times.at)
     },
 
     /** @param {number} pid @returns {boolean} a child of this process that node waits for */

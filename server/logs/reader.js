@@ -16,20 +16,35 @@ export function tailSync (folder, log, { lines, from, to, maxBytes }) {
   const start = Math.max(from, to - maxBytes)
   // One byte more tells whether the first line is whole.
   const bytes = readRangeSync(folder, log, Math.max(0, start - 1), to)
-  return lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
+  return lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 }).lines
 }
 
 /**
  * The same without waiting for the disk; and whether the last line has no end yet, and where those end that have.
  * @param {string} folder @param {import('./log-files.js').Log} log
  * @param {{ lines: number, from: number, to: number, maxBytes: number }} range
+ * @returns {Promise<{ lines: string[], ends: number[], hasOpenLine: boolean, start: number, end: number }>} `ends`: of each
+ *   line; `start`: where the first one begins
  */
 export async function tail (folder, log, { lines, from, to, maxBytes }) {
   const start = Math.max(from, to - maxBytes)
   const bytes = await readRange(folder, log, Math.max(0, start - 1), to)
   const found = lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
   const openBytes = bytes.length - bytes.lastIndexOf(LINE_END) - 1
-  return { lines: found, hasOpenLine: found.length > 0 && openBytes > 0, end: to - openBytes }
+  const first = to - found.bytes.length
+  const ends = lineEnds(found.bytes, first)
+  const count = found.lines.length
+  return { lines: found.lines, ends: ends.slice(ends.length - count), start: ends.at(-count - 1) ?? first, hasOpenLine: count > 0 && openBytes > 0, end: to - openBytes }
+}
+
+/**
+ * @param {string} folder @param {import('./log-files.js').Log} log @param {number} position
+ * @returns {number} where the line begins that this place is in
+ */
+export function lineStartSync (folder, log, position) {
+  const bytes = readRangeSync(folder, log, Math.max(0, position - MAX_LINE_BYTES), position)
+  const rest = bytes.length - bytes.lastIndexOf(LINE_END) - 1
+  return rest < MAX_LINE_BYTES ? position - rest : position
 }
 
 /**
@@ -59,7 +74,8 @@ export function createCursor (folder, log, position) {
 
     /**
      * @param {number} maxBytes also of a line: a longer one comes in pieces
-     * @returns {Promise<{ lines: string[], lost: number }>} `lost`: bytes that were removed before they could be read
+     * @returns {Promise<{ lines: string[], ends: () => number[], lost: number }>} `ends`: of each line; `lost`: bytes that were
+     *   removed before they could be read
      */
     async read (maxBytes) {
       const to = position + Math.min(this.lag(), maxBytes)
@@ -67,7 +83,9 @@ export function createCursor (folder, log, position) {
       const lost = to - position - bytes.length
       position = to
       const whole = fromLineOn(bytes, lost > 0)
-      return { lines: split(whole), lost: lost + bytes.length - whole.length }
+      const all = rest.length === 0 ? whole : Buffer.concat([rest, whole])
+      const lines = split(all)
+      return { lines, ends: () => lineEnds(all, to - all.length).slice(0, lines.length), lost: lost + bytes.length - whole.length }
     },
 
     /** Leaves out all but the last so many bytes. @param {number} bytes @returns {number} how many were left out */
@@ -98,9 +116,8 @@ export function createCursor (folder, log, position) {
     return end < 0 ? Buffer.alloc(0) : bytes.subarray(end + 1)
   }
 
-  /** @param {Buffer} bytes @returns {string[]} */
-  function split (bytes) {
-    const all = rest.length === 0 ? bytes : Buffer.concat([rest, bytes])
+  /** @param {Buffer} all @returns {string[]} */
+  function split (all) {
     const end = all.lastIndexOf(LINE_END)
     const isTooLong = end < 0 && all.length >= MAX_LINE_BYTES
     rest = isTooLong ? Buffer.alloc(0) : Buffer.from(all.subarray(end + 1))
@@ -111,11 +128,24 @@ export function createCursor (folder, log, position) {
 const MAX_LINE_BYTES = 256 * 1024
 
 /** @param {Buffer} bytes without the last end of line */
-function toLines (bytes) {
+export function toLines (bytes) {
   return bytes.toString().split('\n').map((line) => line.endsWith('\r') ? line.slice(0, -1) : line)
 }
 
-/** @param {Buffer} bytes @param {{ lines: number, isCut: boolean, hasOneMore: boolean }} how */
+/** @param {Buffer} bytes @param {number} start where they begin @returns {number[]} where its lines end, the last one perhaps without an end of line */
+export function lineEnds (bytes, start) {
+  const ends = []
+  for (let end = bytes.indexOf(LINE_END); end >= 0; end = bytes.indexOf(LINE_END, end + 1)) ends.push(start + end + 1)
+  if (bytes.length > 0 && bytes.at(-1) !== LINE_END) ends.push(start + bytes.length)
+  return ends
+}
+
+/** @param {Buffer} bytes */
+export function withoutLastEnd (bytes) {
+  return bytes.at(-1) === LINE_END ? bytes.subarray(0, -1) : bytes
+}
+
+/** @param {Buffer} bytes @param {{ lines: number, isCut: boolean, hasOneMore: boolean }} how @returns {{ lines: string[], bytes: Buffer }} `bytes`: from the first whole line on */
 function lastLines (bytes, { lines, isCut, hasOneMore }) {
   const isWhole = !isCut || bytes[0] === LINE_END
   let text = hasOneMore && bytes.length > 0 ? bytes.subarray(1) : bytes
@@ -124,12 +154,11 @@ function lastLines (bytes, { lines, isCut, hasOneMore }) {
     // One line alone, and its end is better than nothing.
     if (end >= 0 && end < text.length - 1) text = text.subarray(end + 1)
   }
-  if (text.length === 0) return []
-  return toLines(text.at(-1) === LINE_END ? text.subarray(0, -1) : text).slice(-lines)
+  return { lines: text.length === 0 ? [] : toLines(withoutLastEnd(text)).slice(-lines), bytes: text }
 }
 
 /** @param {string} folder @param {import('./log-files.js').Log} log @param {number} from @param {number} to */
-function readRangeSync (folder, log, from, to) {
+export function readRangeSync (folder, log, from, to) {
   for (let tries = 1; ; tries++) {
     const pieces = locate(folder, log, { from, to }).map((part) => {
       try {

@@ -15,7 +15,8 @@ const RETRY_MS = 10_000
  * @param {() => import('./log-files.js').Log[]} parts.logs  those that are written
  * @param {(reason: string) => void} parts.onError
  */
-export function createRotation ({ folder, options: { maxBytes, maxFiles }, logs, onError }) {
+export function createRotation ({ folder, options, logs, onError }) {
+  let { maxBytes, maxFiles } = options
   /** @type {Map<string, number>} where the live file begins */
   const starts = new Map()
   /** @type {import('node:child_process').ChildProcess | null} */
@@ -31,6 +32,9 @@ export function createRotation ({ folder, options: { maxBytes, maxFiles }, logs,
       run(listLogs(folder))
       timer = setInterval(look, POLL_MS).unref()
     },
+
+    /** @param {{ maxBytes: number, maxFiles: number }} wanted  from the next file that is moved on */
+    configure (wanted) { ({ maxBytes, maxFiles } = wanted) },
 
     /** @param {number} pid */
     isArchiver: (pid) => archiver?.pid === pid,

@@ -1,4 +1,4 @@
-import { decodeCursor, encodeCursor } from '../../db/cursor.js'
+import { checkKept, decodeCursor, encodeCursor } from '../../db/cursor.js'
 import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 
@@ -6,13 +6,19 @@ import { DeckError } from '../errors.js'
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {'succeeded' | 'failed' | 'rolled-back'} Outcome */
 /**
- * `servedMs`: wall time since which it has served, as far as is known; `values`: null where another master has started it;
+ * What has gone against a release since it served: it was taken back, or a later rollout to it came to nothing. `at`: wall time, ISO 8601.
+ * @typedef {{ outcome: 'taken-back' | 'failed' | 'rolled-back', at: string, rollout: number, actor: string, reason: string | null }} Setback
+ */
+/**
+ * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
+ * time since which it has served, as far as is known; `values`: null where another master has started it;
  * `stamp`: of all its files, for a snapshot.
- * @typedef {{ release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null, servedMs?: number | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
+ * @typedef {{ release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null, servedMs?: number | null, setback?: Setback | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
  */
 
 const CURSOR_KIND = 'd'
 const MAX_LIMIT = 100
+const GUARD = 'guard'
 
 /**
  * The releases that are known, and the one giver of their numbers: `r<n>`, each used once.
@@ -67,23 +73,39 @@ export function createCatalogue ({ onError, now }) {
     /** @returns {Item[]} */
     newestFirst: () => [...known].sort(([a], [b]) => b - a).map(([, item]) => item),
 
-    /** @param {string} id @returns {Item | undefined} the last other one that has served */
-    lastGood: (id) => [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id).sort((a, b) => (b.servedMs ?? 0) - (a.servedMs ?? 0))[0],
+    lastGood,
 
-    /** @param {{ limit?: number, cursor?: string | null }} query @param {Set<string>} used @returns {{ items: Record<string, any>[], next: string | null }} @throws {DeckError} invalid-query */
-    page ({ limit = 50, cursor }, used) {
+    /** @param {{ limit?: number, cursor?: string | null }} query @param {{ used: Set<string>, current: string | null }} cluster @returns {{ items: Record<string, any>[], next: string | null }} @throws {DeckError} invalid-query, cursor-expired */
+    page ({ limit = 50, cursor }, cluster) {
       const before = decodeCursor(CURSOR_KIND, cursor)
       const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
+      const good = lastGood(cluster.current ?? '')
       const numbers = [...known.keys()].filter((number) => number < before).sort((a, b) => b - a)
-      const items = numbers.slice(0, wanted).map((number) => shown(/** @type {Item} */ (known.get(number)), used))
+      checkKept(before, () => numbers.length > 0)
+      const items = numbers.slice(0, wanted).map((number) => show(/** @type {Item} */ (known.get(number)), cluster, good))
       return { items, next: numbers.length > wanted ? encodeCursor(CURSOR_KIND, numbers[wanted - 1]) : null }
     },
 
-    /** @param {{ release: string, outcome: Outcome, rollout?: number | null }} end */
-    settle ({ release: id, outcome, rollout = null }) {
+    show,
+
+    /**
+     * What came of a rollout to a release. One that has served stays a success: what happens to it later is told beside that.
+     * @param {{ release: string, outcome: Outcome, rollout?: number | null, actor?: string, reason?: string | null }} end
+     */
+    settle ({ release: id, outcome, rollout = null, actor = 'system', reason = null }) {
       const item = known.get(releaseNumber(id))
       if (!item) return
-      Object.assign(item, { outcome, rollout, deployedMs: now(), ...(outcome === 'succeeded' ? { servedMs: now() } : {}) })
+      if (outcome === 'succeeded') Object.assign(item, { outcome, rollout, deployedMs: now(), servedMs: now(), setback: null })
+      else if (item.servedMs == null) Object.assign(item, { outcome, rollout, deployedMs: now() })
+      else if (rollout !== null && !isTakenBack(item)) item.setback = { outcome, at: isoTime(now()), rollout, actor, reason }
+      save()
+    },
+
+    /** It served, and another one was put in its place because of that. @param {{ release: string, rollout: number, actor: string, reason: string | null }} by */
+    takeBack ({ release: id, ...by }) {
+      const item = known.get(releaseNumber(id))
+      if (!item) return
+      item.setback = { outcome: 'taken-back', at: isoTime(now()), ...by }
       save()
     },
 
@@ -102,6 +124,30 @@ export function createCatalogue ({ onError, now }) {
     save
   }
 
+  /**
+   * @param {string} id
+   * @returns {Item | undefined} the last other one that has served: what people took back only where there is nothing else,
+   *   what the guard took back never
+   */
+  function lastGood (id) {
+    const served = [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id).sort((a, b) => (b.servedMs ?? 0) - (a.servedMs ?? 0))
+    return served.find((item) => !isTakenBack(item)) ?? served.find(({ setback }) => setback?.actor !== GUARD)
+  }
+
+  /** @param {Item} item @param {{ used: Set<string>, current: string | null }} cluster */
+  function show ({ release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs, servedMs, setback }, { used, current }, good = lastGood(current ?? '')) {
+    return {
+      ...release,
+      outcome,
+      rollout,
+      deployedAt: deployedMs === null ? null : isoTime(deployedMs),
+      servedAt: servedMs == null ? null : isoTime(servedMs),
+      setback: setback ?? null,
+      isLastGood: good?.release.id === release.id,
+      inUse: used.has(release.id)
+    }
+  }
+
   /** @param {string} id @returns {Item} @throws {DeckError} not-found */
   function mustFind (id) {
     const item = known.get(releaseNumber(id))
@@ -112,19 +158,19 @@ export function createCatalogue ({ onError, now }) {
   /** @param {import('../../db/releases.js').ReleaseRow} row */
   function restore ({ number, outcome, deployedMs, body, arguments: words, marks }) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
+    const { stamp = null, rollout = null, setback = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
     const ours = known.get(number)
     // One that this master has adopted already keeps the values that it goes on with; its marks are those of its deploy.
-    if (ours) return Object.assign(ours, { stamp, marks, rollout, servedMs: servedMs ?? ours.servedMs })
-    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), rollout, deployedMs, servedMs, marks, values: null, stamp })
+    if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, servedMs: servedMs ?? ours.servedMs })
+    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), rollout, deployedMs, servedMs, setback, marks, values: null, stamp })
   }
 
   /** Writes them all: the next time makes up for one that failed. */
   function save () {
     try {
-      store?.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, marks, stamp }]) => {
+      store?.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, setback = null, marks, stamp }]) => {
         const { args = [], execArgv = [], environmentChanged: _, ...body } = release
-        return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs }, arguments: { args, execArgv }, marks }
+        return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs, setback }, arguments: { args, execArgv }, marks }
       }))
     } catch (error) {
       onError(error)
@@ -132,9 +178,14 @@ export function createCatalogue ({ onError, now }) {
   }
 }
 
-/** @param {Item} item @param {Set<string>} used */
-export function shown ({ release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs }, used) {
-  return { ...release, outcome, rollout, deployedAt: deployedMs === null ? null : new Date(deployedMs).toISOString(), inUse: used.has(release.id) }
+/** @param {Item} item */
+function isTakenBack ({ setback }) {
+  return setback?.outcome === 'taken-back'
+}
+
+/** @param {number} ms wall time */
+function isoTime (ms) {
+  return new Date(ms).toISOString()
 }
 
 /** @param {Item} item wall time, ms */

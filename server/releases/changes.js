@@ -36,11 +36,16 @@ export function isTheSame (release, found) {
   /** @type {(keyof Release)[]} a copy is known by the folder that it was made of */
   const places = found.mode === 'snapshot' ? ['source'] : ['entry', 'path']
   /** @type {(keyof Release)[]} */
-  const names = ['package', 'git', 'lockFile', 'arguments', ...places]
-  return names.every((name) => isSame(release, found, name))
+  const names = ['package', 'lockFile', 'arguments', ...places]
+  return isSameCheckout(release.git, found.git) && names.every((name) => isSame(release, found, name))
 }
 
 /** @param {Partial<Release>} one @param {Partial<Release>} other @param {keyof Release} name */
 function isSame (one, other, name) {
   return JSON.stringify(one[name] ?? null) === JSON.stringify(other[name] ?? null)
+}
+
+/** @param {Release['git']} one @param {Release['git']} other what is told beside these follows from them */
+function isSameCheckout (one, other) {
+  return one?.commit === other?.commit && one?.branch === other?.branch && one?.isDirty === other?.isDirty
 }

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 
 const PATIENCE_MS = 2000
-const MAX_ANSWER_CHARS = 2000
+const MAX_ANSWER_CHARS = 64_000
+const MAX_FIELD_CHARS = 200
+const COMMIT = /^[0-9a-f]{40,64}$/
 // A folder that is not our own may hold a repository that names programs to run: none of them is wanted here.
-const HARMLESS = ['--no-optional-locks', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
+// What a partial clone lacks it would fetch, by whatever program the repository says.
+const HARMLESS = ['--no-optional-locks', '-c', 'protocol.allow=never', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
 // The rest could point git to another repository, or change what it prints.
 const PASSED_ON = ['PATH', 'HOME', 'XDG_CONFIG_HOME']
 
@@ -18,23 +21,62 @@ export const isGit = (pid) => running.has(pid)
  * the repository (`safe.directory`), there is nothing to tell.
  * @param {string} folder
  * @param {{ program?: string, patienceMs?: number }} [options]
- * @returns {Promise<{ commit: string, branch: string | null, isDirty: boolean | null } | null>} `branch`: null where HEAD is
- *   detached; `isDirty`: whether a tracked file was changed, null where that took too long
+ * @returns {Promise<{ commit: string, branch: string | null, isDirty: boolean | null, author: string | null, subject: string | null } | null>}
+ *   `branch`: null where HEAD is detached; `isDirty`: whether a tracked file was changed, null where that took too long;
+ *   `subject`: the first line of its message
  */
-export async function readGit (folder, { program = 'git', patienceMs = PATIENCE_MS } = {}) {
-  const deadline = performance.now() + patienceMs
+export async function readGit (folder, options) {
+  const ask = within(folder, options)
   const head = await ask(['rev-parse', 'HEAD', '--abbrev-ref', 'HEAD'])
   const [commit = '', branch = ''] = head.code === 0 ? head.text.split('\n') : []
-  if (!/^[0-9a-f]{40,64}$/.test(commit)) return null
+  if (!COMMIT.test(commit)) return null
+  const [about] = await log(ask, ['--max-count=1', commit]) ?? []
   const changes = await ask(['status', '--porcelain', '--untracked-files=no'], { isOneByteEnough: true })
   const isDirty = changes.text !== '' ? true : changes.code === 0 ? false : null
-  return { commit, branch: branch === 'HEAD' || branch === '' ? null : branch.slice(0, 200), isDirty }
+  return { commit, branch: branch === 'HEAD' || branch === '' ? null : branch.slice(0, MAX_FIELD_CHARS), isDirty, author: about?.author ?? null, subject: about?.subject ?? null }
+}
+
+/**
+ * What comes and what goes between two commits, the newest first. Never fails, as readGit.
+ * @param {string} folder @param {{ from: string, to: string, limit: number }} which @param {{ program?: string, patienceMs?: number }} [options]
+ * @returns {Promise<{ added: Commits, removed: Commits } | null>} null where the folder does not know both
+ */
+export async function readCommits (folder, { from, to, limit }, options) {
+  if (!COMMIT.test(from) || !COMMIT.test(to)) return null
+  const ask = within(folder, options)
+  const [added, removed] = await Promise.all([[from, to], [to, from]].map(([without, of]) => log(ask, [`--max-count=${limit + 1}`, of, `^${without}`])))
+  return added && removed && { added: clip(added, limit), removed: clip(removed, limit) }
+}
+
+/** @param {Commit[]} commits @param {number} limit @returns {Commits} */
+function clip (commits, limit) {
+  return { items: commits.slice(0, limit), hasMore: commits.length > limit }
+}
+
+/**
+ * @typedef {{ items: Commit[], hasMore: boolean }} Commits
+ * @typedef {{ commit: string, at: string, author: string, subject: string }} Commit
+ * @param {ReturnType<typeof within>} ask @param {string[]} words @returns {Promise<Commit[] | null>}
+ */
+async function log (ask, words) {
+  const { code, text } = await ask(['log', '--no-show-signature', '--format=%H%x1f%aI%x1f%an%x1f%s', ...words, '--'])
+  if (code !== 0) return null
+  return text.split('\n').filter(Boolean).map((line) => line.split('\x1f')).map(([commit, at = '', author = '', ...subject]) => ({
+    commit, at, author: author.slice(0, MAX_FIELD_CHARS), subject: subject.join(' ').slice(0, MAX_FIELD_CHARS)
+  }))
+}
+
+/**
+ * @param {string} folder @param {{ program?: string, patienceMs?: number }} [options] for all that is asked together
+ */
+function within (folder, { program = 'git', patienceMs = PATIENCE_MS } = {}) {
+  const deadline = performance.now() + patienceMs
 
   /**
    * @param {string[]} words @param {{ isOneByteEnough?: boolean }} [how]
    * @returns {Promise<{ code: number | null, text: string }>}
    */
-  function ask (words, { isOneByteEnough = false } = {}) {
+  return function ask (words, { isOneByteEnough = false } = {}) {
     return new Promise((resolve) => {
       const env = Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]]))
       const child = spawn(program, [...HARMLESS, '-C', folder, ...words], {

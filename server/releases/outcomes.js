@@ -1,21 +1,32 @@
+import { releaseNumber } from '../config/release-id.js'
+
 /** What the end of a deploy means for its release. @type {Record<string, import('./catalogue.js').Outcome>} */
 const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed', 'rollout.rolled-back': 'rolled-back' }
 
 /**
  * Keeps with each release what came of it, by listening to the rollouts.
  * @param {object} parts
- * @param {Pick<import('./registry.js').Releases, 'settle' | 'prune' | 'save'>} parts.releases
+ * @param {Pick<import('./registry.js').Releases, 'settle' | 'takeBack' | 'prune' | 'save'>} parts.releases
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
  */
 export function keepOutcomes ({ releases, events }) {
   events.subscribe(({ type, rollout, detail }) => {
     if (type === 'history.recovered') return releases.save()
     if (!OUTCOMES[type]) return
-    const { kind, from, to } = /** @type {{ kind: string, from: string, to: string | null }} */ (detail)
+    const { kind, from, to, actor, note, reason } = /** @type {import('../deck.js').RolloutView} */ (detail)
     const outcome = OUTCOMES[type]
     // A release that runs is no worse for a redeploy of it that was called off.
-    if (to && kind !== 'restart' && (outcome === 'succeeded' || to !== from)) releases.settle({ release: to, outcome, rollout })
+    if (to && kind !== 'restart' && (outcome === 'succeeded' || to !== from)) releases.settle({ release: to, outcome, rollout, actor, reason })
+    if (to && rollout !== null && outcome === 'succeeded' && isTakenBack({ kind, from, to, actor })) releases.takeBack({ release: from, rollout, actor, reason: note })
     // The lifecycle has let go of it by then.
     queueMicrotask(releases.prune)
   })
+}
+
+/**
+ * Who goes on to a newer release than the one that runs says nothing against that.
+ * @param {{ kind: string, from: string, to: string, actor: string }} rollout
+ */
+function isTakenBack ({ kind, from, to, actor }) {
+  return kind === 'rollback' && (actor === 'guard' || releaseNumber(to) < releaseNumber(from))
 }

@@ -2,11 +2,14 @@ import { access } from 'node:fs/promises'
 import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { shownRelease } from '../lifecycle/state.js'
-import { createCatalogue, shown } from './catalogue.js'
-import { isGit } from './git.js'
+import { createCatalogue } from './catalogue.js'
+import { changesBetween } from './changes.js'
+import { isGit, readCommits } from './git.js'
 import { readLaunchSpec, reloadConfig } from './launch-spec.js'
 import { createMaker } from './maker.js'
 import { createSnapshots } from './snapshots.js'
+
+const SHOWN_COMMITS = 20
 
 /** @typedef {ReturnType<typeof createReleases>} Releases */
 /** @typedef {import('../lifecycle/state.js').Release} Release */
@@ -54,6 +57,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     open: catalogue.open,
     save: catalogue.save,
     settle: catalogue.settle,
+    takeBack: catalogue.takeBack,
 
     /**
      * From now on new releases are told of, and what the cluster uses stays.
@@ -116,14 +120,25 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     /** @param {string} id @returns {string} the one that ran before, as far as is known @throws {DeckError} not-found */
     before (id) {
       const last = catalogue.lastGood(id)
-      if (!last) throw new DeckError('not-found', `No release other than ${id} was deployed successfully`)
+      if (!last) throw new DeckError('not-found', `No release other than ${id} was deployed successfully and kept; one that the guard has taken back has to be named`)
       return last.release.id
     },
 
     load,
 
     /** @param {string} id @returns {Record<string, any>} as in list @throws {DeckError} not-found */
-    get: (id) => shown(catalogue.mustFind(id), used()),
+    get: (id) => catalogue.show(catalogue.mustFind(id), cluster()),
+
+    /**
+     * What is different from one release to another, of variables only the names.
+     * @param {string} from @param {string} to
+     * @returns {Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof readCommits>> }>} `commits`: null where nobody can tell
+     * @throws {DeckError} not-found
+     */
+    async compare (from, to) {
+      const [before, after] = [catalogue.mustFind(from), catalogue.mustFind(to)]
+      return { changed: changesBetween(before, after), commits: await commitsBetween(before.release, after.release) }
+    },
 
     /**
      * Newest first, without what nobody is to see.
@@ -131,14 +146,16 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @returns {{ items: Record<string, any>[], next: string | null }}
      * @throws {DeckError} invalid-query
      */
-    list: (query = {}) => catalogue.page(query, used()),
+    list: (query = {}) => catalogue.page(query, cluster()),
 
     /** @param {string} id @returns {import('./environment.js').Variables} what its workers get over the master's own variables */
     environment: (id) => catalogue.find(id)?.values ?? latest.values,
 
     /** @param {string} id the one that a master has begun with: it may never have served, until another one was deployed */
     settleFirst (id) {
-      catalogue.settle({ release: id, outcome: current() === id ? 'succeeded' : 'failed', rollout: null })
+      // One that has served under the master before was deployed then, not now.
+      const item = catalogue.find(id)
+      if (item?.outcome !== 'succeeded' || item.deployedMs === null) catalogue.settle({ release: id, outcome: current() === id ? 'succeeded' : 'failed', rollout: null })
       prune()
     },
 
@@ -224,6 +241,10 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     await Promise.all(forgotten.filter(({ mode }) => mode === 'snapshot').map(({ id }) => snapshots.remove(id)))
   }
 
+  function cluster () {
+    return { used: used(), current: current() }
+  }
+
   /** @returns {Set<string>} the ids of the releases that a worker or a slot has */
   function used () {
     return new Set(followed?.supervisor.releasesInUse())
@@ -239,4 +260,12 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     if (followed) followed.events.publish({ type: 'release.created', release: release.id, actor, detail: shownRelease(release) })
     else untold.push({ release, actor })
   }
+}
+
+/** @param {Release} before @param {Release} after as a repository knows them that has both */
+async function commitsBetween (before, after) {
+  const [from, to] = [before.git?.commit, after.git?.commit]
+  if (!from || !to || from === to) return null
+  const folders = [after, before].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt)).map(({ source, path }) => source ?? path)
+  return await readCommits(folders[0], { from, to, limit: SHOWN_COMMITS }) ?? await readCommits(folders[1], { from, to, limit: SHOWN_COMMITS })
 }

@@ -61,7 +61,7 @@ export function openDataDir (wanted) {
     /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
     releaseKey: () => secret('release.key'),
 
-    /** @param {{ pid: number, adminUrl: string, startedAt: string }} master */
+    /** @param {{ pid: number, adminUrl: string, fingerprint?: string, startedAt: string }} master `fingerprint`: of its certificate */
     announce (master) {
       const [own, ...others] = announcements
       try {

@@ -10,7 +10,8 @@ import { readFileSync } from 'node:fs'
  * @param {number} options.tickMs how often `tick` is called
  * @param {(worker: number) => number} [options.queuedMs] how long a worker has waited for a CPU since it began
  */
-export function createHeartbeat ({ timeoutMs, tickMs, queuedMs = () => 0 }) {
+export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () => 0 }) {
+  let timeoutMs = wantedMs
   /** @type {Map<number, { heardAt: number, queuedBefore: number | null, isSilent: boolean }>} by worker, those that are watched */
   const watched = new Map()
   /** @type {Set<number>} */
@@ -55,6 +56,9 @@ export function createHeartbeat ({ timeoutMs, tickMs, queuedMs = () => 0 }) {
       watched.delete(worker)
       excused.delete(worker)
     },
+
+    /** @param {number} ms the time that counts from now on, also for those that are silent already */
+    setTimeoutMs (ms) { timeoutMs = ms },
 
     /** @param {number} worker @param {boolean} isExcused it is known why it does not answer */
     excuse (worker, isExcused) {

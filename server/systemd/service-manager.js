@@ -13,7 +13,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * @param {object} parts
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot'>} parts.supervisor
- * @param {Pick<import('../config/config.js').Config, 'drain' | 'stop'>} parts.config
+ * @param {{ readonly current: Pick<import('../config/config.js').Config, 'drain' | 'stop'> }} parts.settings
  * @param {{ isKept: boolean }} parts.keeper
  * @param {object} [options]
  * @param {Record<string, string | undefined>} [options.env]
@@ -22,7 +22,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * @param {() => number} [options.now] monotonic, ms
  * @param {() => Promise<void>} [options.untilDeploying] resolves once the newest deploy that a signal has asked for has begun, or was refused
  */
-export function tellServiceManager ({ events, supervisor, config: { drain, stop }, keeper }, {
+export function tellServiceManager ({ events, supervisor, settings, keeper }, {
   env = process.env, notify = createNotifier(env.NOTIFY_SOCKET), sources = [process], now = () => performance.now(), untilDeploying = async () => {}
 } = {}) {
   if (!env.NOTIFY_SOCKET) return
@@ -66,6 +66,7 @@ export function tellServiceManager ({ events, supervisor, config: { drain, stop 
     if (state === 'stopping') {
       if (isStopping) return []
       isStopping = true
+      const { drain, stop } = settings.current
       const longestMs = drain.deadlineMs + stop.termGraceMs + STOP_SLACK_MS
       return ['STOPPING=1', `EXTEND_TIMEOUT_USEC=${longestMs * 1000}`]
     }

@@ -37,6 +37,9 @@ export const COLUMNS = Object.freeze([
   { name: 'latencyP99Ms', across: 'merged', over: 'merged', perUnit: 1000 }
 ])
 
+/** What can be asked for: these, and what follows from them. */
+export const COLUMN_NAMES = Object.freeze(['requests', 'requestsPerSecond', 'requests5xxPerSecond', ...COLUMNS.map(({ name }) => name)])
+
 const INDEX = new Map(COLUMNS.map(({ name }, index) => [name, index]))
 
 export const FIRST_STATUS = indexOf('requests2xx')

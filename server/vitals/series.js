@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { didYouMean } from '../config/nearest.js'
 import { decodeStep } from './codec.js'
-import { COLUMNS, requestsOf, shown } from './columns.js'
+import { COLUMN_NAMES, COLUMNS, indexOf, requestsOf, shown } from './columns.js'
 
 /**
  * Vitals over time as columns, all of one length, ready for uPlot: `time` in seconds since the epoch (where each step
@@ -17,14 +17,15 @@ import { COLUMNS, requestsOf, shown } from './columns.js'
 // What can be put together and made JSON of within about 10 ms.
 const MAX_VALUES = 100_000
 const PAGE_ROWS = 100
+const ERRORS = indexOf('requests5xx')
 
 /** What a column shows of a row of so many seconds. @type {ReadonlyMap<string, (row: ArrayLike<number>, offset: number, stepS: number) => number | null>} */
 const READERS = new Map([
   ['requests', requestsIn],
   ['requestsPerSecond', perSecond],
+  ['requests5xxPerSecond', errorsPerSecond],
   ...COLUMNS.map(({ name }, index) => /** @type {const} */ ([name, (/** @type {ArrayLike<number>} */ row, /** @type {number} */ offset) => shown(index, row[offset + index])]))
 ])
-const ALL = [...READERS.keys()]
 
 /**
  * @param {object} parts
@@ -44,22 +45,23 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
    * @param {number} [query.untilMs]  before this moment; default: now
    * @param {number} query.stepMs  1000, 10,000 or 60,000
    * @param {readonly string[]} [query.columns]  by name; default: all
-   * @param {boolean} [query.withSlots]  default: true; without, `slots` is empty
+   * @param {'all' | 'none' | number} [query.slots]  which of them; default: all
    * @returns {Series}
    * @throws {RangeError} for any other step; DeckError `invalid-query` for a column that is none, and what the database says
    */
-  return function series ({ sinceMs, untilMs = now(), stepMs, columns = ALL, withSlots = true }) {
+  return function series ({ sinceMs, untilMs = now(), stepMs, columns = COLUMN_NAMES, slots: wanted = 'all' }) {
     if (![1000, 10_000, 60_000].includes(stepMs)) throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
     const unknown = columns.find((name) => !READERS.has(name))
-    if (unknown !== undefined) throw new DeckError('invalid-query', `columns: expected some of ${ALL.join(', ')}, received ${JSON.stringify(unknown)}${didYouMean(unknown, ALL)}`)
+    if (unknown !== undefined) throw new DeckError('invalid-query', `columns: expected some of ${COLUMN_NAMES.join(', ')}, received ${JSON.stringify(unknown)}${didYouMean(unknown, COLUMN_NAMES)}`)
     const table = createTable([...new Set(columns)], stepMs / 1000, maxValues)
     const range = { sinceS: Math.ceil(sinceMs / 1000), untilS: Math.ceil(untilMs / 1000) }
-    const nextS = stepMs === 1000 ? fromMemory(table, { withSlots, ...range }) : fromDatabase(table, { stepS: stepMs / 1000, withSlots, ...range })
+    const isWanted = (/** @type {number} */ slot) => wanted === 'all' || slot === wanted
+    const nextS = stepMs === 1000 ? fromMemory(table, { isWanted, ...range }) : fromDatabase(table, { stepS: stepMs / 1000, isWanted, ...range })
     return { stepMs, ...table.read(), nextMs: nextS === null ? null : nextS * 1000 }
   }
 
-  /** @param {Table} table @param {{ sinceS: number, untilS: number, withSlots: boolean }} range @returns {number | null} the first second that it had no room for */
-  function fromMemory (table, { sinceS, untilS, withSlots }) {
+  /** @param {Table} table @param {{ sinceS: number, untilS: number, isWanted: (slot: number) => boolean }} range @returns {number | null} the first second that it had no room for */
+  function fromMemory (table, { sinceS, untilS, isWanted }) {
     const last = Math.min(cluster.newest, untilS - 1)
     for (let second = Math.max(sinceS, cluster.newest - memoryS + 1); second <= last; second++) {
       const offset = cluster.find(second)
@@ -67,7 +69,8 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
       if (table.isFull()) return second
       table.begin(second)
       table.add(0, cluster.values, offset)
-      for (const [slot, { ring }] of withSlots ? slots : []) {
+      for (const [slot, { ring }] of slots) {
+        if (!isWanted(slot)) continue
         const place = ring.find(second)
         if (place >= 0) table.add(slot, ring.values, place)
       }
@@ -75,14 +78,14 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
     return null
   }
 
-  /** @param {Table} table @param {{ stepS: number, sinceS: number, untilS: number, withSlots: boolean }} range @returns {number | null} */
-  function fromDatabase (table, { stepS, sinceS, untilS, withSlots }) {
+  /** @param {Table} table @param {{ stepS: number, sinceS: number, untilS: number, isWanted: (slot: number) => boolean }} range @returns {number | null} */
+  function fromDatabase (table, { stepS, sinceS, untilS, isWanted }) {
     for (;;) {
       const steps = read({ stepS, sinceS, untilS, limit: PAGE_ROWS })
       for (const { at, body } of steps) {
         if (table.isFull()) return at
         table.begin(at)
-        decodeStep(body, (slot, row) => { if (withSlots || slot === 0) table.add(slot, row, 0) })
+        decodeStep(body, (slot, row) => { if (slot === 0 || isWanted(slot)) table.add(slot, row, 0) })
         sinceS = at + 1
       }
       if (steps.length < PAGE_ROWS) return null
@@ -141,6 +144,15 @@ function requestsIn (row, offset) {
 
 /** @param {ArrayLike<number>} row @param {number} offset @param {number} stepS */
 function perSecond (row, offset, stepS) {
-  const requests = requestsIn(row, offset)
-  return requests === null ? null : Math.round(requests / stepS * 10) / 10
+  return rateOf(requestsIn(row, offset), stepS)
+}
+
+/** @param {ArrayLike<number>} row @param {number} offset @param {number} stepS */
+function errorsPerSecond (row, offset, stepS) {
+  return rateOf(shown(ERRORS, row[offset + ERRORS]), stepS)
+}
+
+/** @param {number | null} count @param {number} stepS */
+function rateOf (count, stepS) {
+  return count === null ? null : Math.round(count / stepS * 10) / 10
 }

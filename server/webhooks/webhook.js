@@ -33,6 +33,9 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
   let isClosing = false
 
   return {
+    id,
+    target,
+
     view: () => ({ id, url: shownUrl(target.url), events: [...wanted], waiting: told.waiting + asked.waiting, deliveries: deliveries.list() }),
 
     /** @param {DeckEvent} event */

@@ -1,36 +1,26 @@
+import { isDeepStrictEqual } from 'node:util'
 import { DeckError } from '../errors.js'
 import { createWebhook } from './webhook.js'
 
 /** @typedef {ReturnType<typeof createWebhooks>} Webhooks */
+/** @typedef {import('./webhook.js').Target} Target */
 
 const DRAIN_MS = 2000
 
 /**
  * Tells others of events by webhook, from a queue of its own: whoever publishes an event never waits for it.
  * @param {object} parts
- * @param {readonly import('./webhook.js').Target[]} parts.targets
+ * @param {readonly Target[]} parts.targets
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {Record<string, unknown>} parts.deck who tells: goes into every message
  * @param {{ warn: (fields: any, text: string) => void }} parts.log
  * @param {Parameters<typeof createWebhook>[2]} [options]
  */
 export function createWebhooks ({ targets, events, deck, log }, options = {}) {
-  const webhooks = targets.map((target, index) => {
-    const to = originOf(target)
-    let isFailing = false
-    return createWebhook(target, {
-      id: index + 1,
-      deck,
-      // Said once, until it works again.
-      onDelivered () { isFailing = false },
-      onFailed (reason) {
-        log.warn({ to, reason }, 'a webhook was not delivered')
-        if (isFailing) return
-        isFailing = true
-        events.publish({ type: 'notify.failed', actor: 'system', message: `the webhook to ${to} was not delivered: ${reason}` })
-      }
-    }, options)
-  })
+  let lastId = 0
+  let webhooks = targets.map(toWebhook)
+  /** What those still send that are configured no more. @type {Set<Promise<void>>} */
+  const leaving = new Set()
   const unsubscribe = events.subscribe((event) => {
     // A failure told to the one that fails would go on for ever, and what an operator sends goes to one target alone.
     if (/^(notify|webhook)\./.test(event.type)) return
@@ -41,31 +31,70 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
     /** In the order of the configuration. */
     list: () => webhooks.map(({ view }) => view()),
 
+    /** Goes on with these targets. One that stays keeps its number, its deliveries and what waits for it. @param {readonly Target[]} wanted */
+    configure (wanted) {
+      const before = [...webhooks]
+      webhooks = wanted.map((target) => takeFrom(before, target) ?? toWebhook(target))
+      for (const webhook of before) leave(webhook)
+    },
+
     /**
      * Sends an event that says that it is a test.
      * @param {{ id: number, actor: string }} order
      * @throws {DeckError} not-found, stopping
      */
-    test: ({ id, actor }) => find(id).test(() => tell('webhook.test', { id, actor }, `test of webhook ${id} (${originOf(targets[id - 1])})`)),
+    test ({ id, actor }) {
+      const { target, test } = find(id)
+      return test(() => tell('webhook.test', { id, actor }, `test of webhook ${id} (${originOf(target)})`))
+    },
 
     /**
      * Sends a message again that was given up.
      * @param {{ id: number, delivery: number, actor: string }} order
      * @throws {DeckError} not-found, delivery-not-failed, stopping
      */
-    retry: ({ id, delivery, actor }) => find(id).retry(delivery, () => tell('webhook.retried', { id, actor, delivery }, `delivery ${delivery} of webhook ${id} (${originOf(targets[id - 1])}) is sent again`)),
+    retry ({ id, delivery, actor }) {
+      const { target, retry } = find(id)
+      return retry(delivery, () => tell('webhook.retried', { id, actor, delivery }, `delivery ${delivery} of webhook ${id} (${originOf(target)}) is sent again`))
+    },
 
     /** Nothing is told from now on; what waits is tried once more. */
     async close () {
       unsubscribe()
-      await Promise.all(webhooks.map(({ close }) => close(DRAIN_MS)))
+      await Promise.all([...leaving, ...webhooks.map(({ close }) => close(DRAIN_MS))])
     }
+  }
+
+  /** @param {Target} target */
+  function toWebhook (target) {
+    const to = originOf(target)
+    let isFailing = false
+    return createWebhook(target, {
+      id: ++lastId,
+      deck,
+      // Said once, until it works again.
+      onDelivered () { isFailing = false },
+      onFailed (reason) {
+        log.warn({ to, reason }, 'a webhook was not delivered')
+        if (isFailing) return
+        isFailing = true
+        events.publish({ type: 'notify.failed', actor: 'system', message: `the webhook to ${to} was not delivered: ${reason}` })
+      }
+    }, options)
+  }
+
+  /** @param {ReturnType<typeof toWebhook>} webhook */
+  async function leave ({ close }) {
+    const closed = close(DRAIN_MS)
+    leaving.add(closed)
+    await closed
+    leaving.delete(closed)
   }
 
   /** @param {number} id */
   function find (id) {
-    const webhook = webhooks[id - 1]
-    if (!webhook) throw new DeckError('not-found', `Webhook ${id} does not exist: ${targets.length === 0 ? 'none is configured' : `there are ${targets.length}`}`)
+    const webhook = webhooks.find((each) => each.id === id)
+    if (!webhook) throw new DeckError('not-found', `Webhook ${id} does not exist: ${webhooks.length === 0 ? 'none is configured' : `expected ${webhooks.map((each) => each.id).join(' or ')}`}`)
     return webhook
   }
 
@@ -73,6 +102,12 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   function tell (type, { id, actor, ...detail }, message) {
     return events.publish({ type, actor, message, detail: { webhook: id, ...detail } })
   }
+}
+
+/** Removes the one with this target, if there is one. @param {ReturnType<typeof createWebhook>[]} webhooks @param {Target} target */
+function takeFrom (webhooks, target) {
+  const index = webhooks.findIndex((webhook) => isDeepStrictEqual(webhook.target, target))
+  return index === -1 ? null : webhooks.splice(index, 1)[0]
 }
 
 /** The rest of the address is as good as a password with many services. @param {{ url: string }} target */

@@ -4,6 +4,9 @@ import http from 'node:http'
 import { test } from 'node:test'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
+/** Of a rollout of which nothing more was kept. */
+const NO_STORY = Object.freeze({ timeline: null, comparisons: null, usual: null })
+
 test('tells probes without a token that the master lives, and whether every worker is ready', async (t) => {
   const admin = await startAdmin(t)
   await admin.stranger().get('/healthz').expect(200, 'ok\n')
@@ -18,7 +21,7 @@ test('tells probes without a token that the master lives, and whether every work
 test('serves the snapshot and each worker of it', async (t) => {
   const admin = await startAdmin(t)
   const { body, headers } = await admin.api('get', '/api/v1/status').expect(200)
-  assert.deepEqual(body, admin.deck.snapshot())
+  assert.deepEqual(body, admin.deck.status())
   assert.equal(headers['content-type'], 'application/json; charset=utf-8')
   assert.deepEqual((await admin.api('get', '/api/v1/workers').expect(200)).body, { items: body.workers })
   assert.deepEqual((await admin.api('get', '/api/v1/workers/2').expect(200)).body, body.workers[1])
@@ -30,8 +33,8 @@ test('starts a rollout and says where to follow it', async (t) => {
   const admin = await startAdmin(t)
   const { body, headers } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'deploy', note: 'v2' }).expect(202)
   assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'v2', actor: 'api' }])
-  assert.deepEqual((await admin.api('get', headers.location).expect(200)).body, body)
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'v2', actor: 'api', client: 'api' }])
+  assert.deepEqual((await admin.api('get', headers.location).expect(200)).body, { ...body, ...NO_STORY })
   assert.deepEqual((await admin.api('get', '/api/v1/rollouts').expect(200)).body, { items: [body], next: null })
 })
 
@@ -39,7 +42,7 @@ test('restarts one worker as a rollout', async (t) => {
   const admin = await startAdmin(t)
   const { body, headers } = await admin.api('post', '/api/v1/workers/2/restart').expect(202)
   assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'api' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'api', client: 'api' }])
 })
 
 test('names the rollout that runs to whoever starts another', async (t) => {
@@ -87,7 +90,7 @@ test('returns a waiting call when the rollout is done', async (t) => {
   assert.equal(admin.clock.pending(), 1, 'neither a step nor another rollout ends the wait')
   admin.deck.set({ rollout: null })
   admin.deck.events.publish({ type: 'rollout.succeeded', rollout: 1, detail: done })
-  assert.deepEqual(await waiting.body, done)
+  assert.deepEqual(await waiting.body, { ...done, ...NO_STORY })
   assert.equal(admin.clock.pending(), 0)
 })
 
@@ -97,7 +100,26 @@ test('returns a waiting call with what there is when the time is up', async (t) 
   admin.clock.advance(29_999)
   assert.equal(admin.clock.pending(), 1)
   admin.clock.advance(1)
-  assert.deepEqual(await waiting.body, waiting.rollout)
+  assert.deepEqual(await waiting.body, { ...waiting.rollout, ...NO_STORY })
+})
+
+test('tells what happened in a rollout, and how long the last ones took, to whoever asks for that one alone', async (t) => {
+  const admin = await startAdmin(t)
+  const story = { timeline: [{ at: '2026-01-01T00:00:00.000Z', type: 'rollout.started', actor: 'ada', message: null }], comparisons: [] }
+  const tell = (/** @type {number} */ id, /** @type {number} */ seconds) => {
+    const detail = { id, kind: 'deploy', state: 'succeeded', startedAt: '2026-01-01T00:00:00.000Z', finishedAt: `2026-01-01T00:00:${seconds}.000Z`, progress: { total: 0, replaced: 0 }, steps: [], ...story }
+    admin.deck.events.publish({ type: 'rollout.succeeded', rollout: id, detail })
+    return detail
+  }
+  for (const [index, seconds] of [12, 40, 10, 14].entries()) tell(index + 1, seconds)
+  const last = tell(5, 50)
+  const { timeline, comparisons, ...summary } = last
+  const ask = async (/** @type {string} */ path) => (await admin.api('get', `/api/v1${path}`).expect(200)).body
+  assert.deepEqual(await ask('/rollouts/5'), { ...last, usual: { tookMs: 13_000, count: 4 } })
+  assert.equal((await ask('/rollouts/3')).usual, null, 'two before it are too few')
+  assert.deepEqual((await ask('/rollouts?limit=1')).items, [summary])
+  admin.deck.set({ rollout: last })
+  assert.deepEqual((await ask('/status')).rollout, summary)
 })
 
 test('does not wait for a rollout that does not run', async (t) => {
@@ -123,7 +145,7 @@ test('ends waiting calls with an answer when the port closes', async (t) => {
   const waiting = await startWaiting(admin)
   const beganAt = performance.now()
   await Promise.all([admin.admin.close(), waiting.body])
-  assert.deepEqual(await waiting.body, waiting.rollout)
+  assert.deepEqual(await waiting.body, { ...waiting.rollout, ...NO_STORY })
   assert.ok(performance.now() - beganAt < 2000, 'a connection that became idle meanwhile does not delay the end')
 })
 
@@ -133,9 +155,14 @@ test('slows down strangers without slowing down who is signed in', async (t) => 
   const { body, headers } = await admin.stranger().get('/api/v1/status').expect(429)
   assert.equal(body.code, 'rate-limited')
   assert.ok(Number(headers['retry-after']) > 0)
+  assert.equal(headers['x-frame-options'], 'DENY')
+  await admin.stranger().get('/metrics').expect(429)
+  await admin.stranger().get('/').set('Accept', 'text/html').expect(303)
   for (let call = 0; call < 5; call++) await admin.api('get', '/api/v1/status').expect(200)
   await admin.api('get', '/api/v1/status').expect(429)
   await admin.stranger().get('/healthz').expect(200)
+  admin.clock.advance(60_000)
+  await admin.stranger().get('/api/v1/status').expect(401)
 })
 
 test('says that the history is unavailable while the database fails, and serves the rest', async (t) => {
@@ -200,3 +227,16 @@ function subscriberGone ({ clock }) {
     }
   })
 }
+
+test('the document says which options can change, which ids there are, and what a probe with a query is answered', async (t) => {
+  const admin = await startAdmin(t)
+  const { body: { paths } } = await admin.api('get', '/api/v1/openapi.json').expect(200)
+  const { schema } = paths['/api/v1/config'].patch.requestBody.content['application/json']
+  assert.deepEqual(Object.keys(schema.properties), admin.deck.settings.list().filter(({ isLive }) => isLive).map(({ name }) => name))
+  assert.deepEqual([schema.additionalProperties, schema.minProperties], [false, 1])
+  const id = paths['/api/v1/events/{id}'].get.parameters[0].schema
+  await admin.api('get', `/api/v1/events/${id.maximum}`).expect(404)
+  await admin.api('get', `/api/v1/events/${id.maximum + 1}`).expect(400)
+  const { status } = await admin.stranger().get('/healthz?x=1')
+  assert.ok(paths['/healthz'].get.responses[status], String(status))
+})

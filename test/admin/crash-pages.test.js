@@ -27,7 +27,7 @@ test('nobody sees a crash without being signed in', async (t) => {
   }
 })
 
-test('every page names the open crashes, and events lead to theirs', async (t) => {
+test('every page names the open crashes, and events lead to theirs and to the logs around them', async (t) => {
   const { admin, visit, act } = await setUp(t)
   for (const path of ['/', '/history', '/history/1', '/crashes', '/crashes/1']) {
     const { status, text } = await visit(path)
@@ -35,6 +35,7 @@ test('every page names the open crashes, and events lead to theirs', async (t) =
     assert.match(text, /id="open-crashes">1</, path)
   }
   for (const path of ['/', '/history', '/history/1']) assert.match((await visit(path)).text, /href="\/crashes\/1\?crash=1"/, path)
+  for (const path of ['/history', '/history/1', '/crashes/1']) assert.match((await visit(path)).text, /href="\/logs\?slot=\d+&amp;around=\d{4}-[^"]*Z"/, path)
   assert.equal((await act('/api/v1/crashes/1/resolve')).status, 200)
   assert.match((await visit('/crashes')).text, /id="open-crashes" hidden>/)
   const { items: [{ id }] } = admin.history.page({ type: ['crash.group-resolved'] })

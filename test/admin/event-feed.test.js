@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
+import { until } from '../support/until.js'
 
 const HEARTBEAT_MS = 15_000
 
@@ -28,6 +29,18 @@ test('tells a reader that was away what it missed, then what happens', async (t)
   assert.equal((await feed.next()).event.type, 'worker.ready')
   admin.deck.events.publish({ type: 'worker.draining' })
   assert.deepEqual(pick(await feed.next()), ['352', 'worker.draining'])
+})
+
+test('has 32 streams for each who is signed in, and room again once one has ended', async (t) => {
+  const admin = await startAdmin(t)
+  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(201)
+  const feeds = []
+  for (let n = 0; n < 32; n++) feeds.push(await openFeed(t, admin))
+  const look = async (/** @type {string} */ path) => (await rawRequest(admin, { method: 'HEAD', path, headers: { Authorization: `Bearer ${TOKEN}` } })).status
+  assert.deepEqual([await look('/api/v1/events/stream'), await look('/api/v1/logs/stream')], [429, 429])
+  await openFeed(t, admin, { Authorization: `Bearer ${token}` })
+  feeds[0].close()
+  await until(async () => await look('/api/v1/events/stream') === 200, 'room for another one')
 })
 
 test('tells nothing twice to a reader that is up to date, or claims to be ahead', async (t) => {

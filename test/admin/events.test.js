@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { openHistory } from '../../db/history.js'
 import { csvCell, exportChunks } from '../../server/api/export.js'
 import { rawRequest, START_MS, startAdmin, TOKEN } from '../support/admin.js'
 
@@ -66,6 +67,65 @@ test('finds events by every filter', async (t) => {
     ['slot=1&cause=out-of-memory', []]
   ])) {
     assert.deepEqual(ids((await admin.api('get', `/api/v1/events?${query}`).expect(200)).body), expected, query)
+  }
+})
+
+test('counts by step, type and cause exactly what the history lists', async (t) => {
+  const admin = await startAdmin(t)
+  const at = (/** @type {number} */ seconds) => new Date(START_MS + seconds * 1000).toISOString()
+  admin.clock.advance(HOUR_MS)
+  admin.history.record({ ...BLANK, id: 1, at: at(10), type: 'rollout.started', rollout: 4, detail: { id: 4 } })
+  for (let id = 2; id <= 1501; id++) admin.history.record({ ...BLANK, id, at: at(60 + id * 2), type: 'worker.exited', slot: id % 2 + 1, cause: id % 3 === 0 ? 'killed' : 'crash' })
+  const count = async (/** @type {string} */ query) => (await admin.api('get', `/api/v1/events/counts?${query}`).expect(200)).body
+  const sum = (/** @type {any[]} */ items) => items.reduce((total, { count }) => total + count, 0)
+
+  const { items: [rollout, ...exits], ...range } = await count('type=rollout.*,worker.exited&since=1h&step=5m')
+  assert.deepEqual(range, { stepMs: 300_000, since: at(0), until: at(3600), next: null })
+  assert.deepEqual(rollout, { at: at(0), type: 'rollout.started', cause: null, count: 1, firstAt: at(10), lastAt: at(10), lastId: 1 })
+  assert.equal(sum(exits), 1500)
+  assert.deepEqual(exits.filter((/** @type {any} */ { cause }) => cause === 'killed')[1], { at: at(300), type: 'worker.exited', cause: 'killed', count: 50, firstAt: at(300), lastAt: at(594), lastId: 267 })
+  for (const query of ['type=worker.exited:killed', 'cause=crash&slot=2', `since=${at(100)}&until=${at(200)}`, 'worker=9', 'type=unheard.of', 'q=kill']) {
+    const listed = (await download(admin, `/api/v1/events?since=1h&${query}`.replace(/since=1h&(since)/, '$1'), 'application/x-ndjson')).split('\n').length - 1
+    assert.equal(sum((await count(query.includes('since') ? query : `since=1h&${query}`)).items), listed, query)
+  }
+  assert.equal((await count('since=30d')).stepMs, 3 * HOUR_MS)
+  assert.deepEqual((await count('since=2h&until=2h')).items, [])
+  for (const query of ['since=1h&step=1s', 'since=2y', 'since=1000d', 'limit=5']) await admin.api('get', `/api/v1/events/counts?${query}`).expect(400)
+})
+
+test('counts go on where the time of an answer was spent, and lose and double nothing', async (t) => {
+  let ms = 0
+  const history = openHistory({ file: ':memory:', clock: () => (ms += 10) })
+  const admin = await startAdmin(t, { history })
+  fill(admin, 12_000)
+  admin.clock.advance(HOUR_MS)
+  const counted = []
+  for (let cursor = ''; cursor !== null;) {
+    const { items, next } = (await admin.api('get', `/api/v1/events/counts${cursor && `?cursor=${cursor}`}`).expect(200)).body
+    counted.push(items.reduce((/** @type {number} */ total, /** @type {any} */ { count }) => total + count, 0))
+    cursor = next
+  }
+  assert.ok(counted.length > 1 && counted.every((count) => count > 0), `several answers: ${counted}`)
+  assert.equal(counted.reduce((total, count) => total + count), 12_000)
+})
+
+test('counts the events that match over time, problems apart, in steps of a round length', async (t) => {
+  const admin = await startAdmin(t)
+  admin.clock.advance(10 * HOUR_MS)
+  const at = (/** @type {number} */ hours) => new Date(START_MS + hours * HOUR_MS).toISOString()
+  for (const [id, [hours, cause]] of Object.entries([[0, null], [1.5, 'crash'], [1.6, 'deploy'], [9.9, 'hung']])) {
+    admin.history.record({ ...BLANK, id: Number(id) + 1, at: at(Number(hours)), type: cause ? 'worker.exited' : 'worker.ready', cause, slot: 1 })
+  }
+  const ask = async (/** @type {string} */ query) => (await admin.api('get', `/api/v1/events/histogram?${query}`).expect(200)).body
+  const all = await ask('steps=11')
+  assert.deepEqual({ ...all, items: all.items.map((/** @type {any} */ { count, problems }) => [count, problems]) }, {
+    from: at(0), to: at(11), stepMs: HOUR_MS, countedSince: null, items: [[1, 0], [2, 1], ...Array.from({ length: 7 }, () => [0, 0]), [1, 1], [0, 0]]
+  })
+  const part = await ask(`type=problems&since=${at(1)}&until=${at(2)}&steps=2`)
+  assert.deepEqual(part.items, [{ at: at(1), count: 0, problems: 0 }, { at: at(1.5), count: 1, problems: 1 }])
+  for (const query of ['since=999999999d', 'until=0000-01-01', 'since=9999-12-31', 'since=2026-01-02&until=2026-01-01', 'steps=1']) {
+    const { items } = await ask(query)
+    assert.ok(items.length >= 1 && items.length <= 61, `${query}: ${items.length}`)
   }
 })
 

@@ -123,6 +123,35 @@ test('cuts whoever sends a request slowly, or nothing at all', async (t) => {
   await admin.stranger().get('/healthz').expect(200)
 })
 
+test('answers one request of a connection after the other, and cuts whoever asks for more before that', async (t) => {
+  const admin = await startAdmin(t)
+  const request = `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\n\r\n`
+  const socket = net.connect(admin.port, '127.0.0.1').setEncoding('utf8')
+  for (let n = 0; n < 3; n++) {
+    socket.write(request)
+    assert.match((await once(socket, 'data'))[0], /^HTTP\/1\.1 200 /)
+  }
+  socket.destroy()
+  assert.ok((await rawBytes(admin, request.repeat(50))).split('HTTP/1.1 200').length <= 2)
+})
+
+test('cuts whoever sends a body without an end, before and after the answer, whoever it is', async (t) => {
+  const admin = await startAdmin(t)
+  const own = `Host: 127.0.0.1:${admin.port}\r\nOrigin: ${admin.origin}\r\n`
+  const lengths = ['Transfer-Encoding: chunked', `Content-Length: ${2 ** 30}`]
+  for (const [path, header] of [['/api/v1/rollouts', 'Content-Type: application/json'], ['/api/v1/rollouts', `Content-Type: application/json\r\nAuthorization: Bearer ${TOKEN}`], ['/sign-in', 'Content-Type: application/x-www-form-urlencoded'], ['/healthz', 'X: y']]) {
+    for (const length of lengths) {
+      const socket = net.connect(admin.port, '127.0.0.1').on('error', () => {}).resume()
+      const closed = new Promise((resolve) => socket.once('close', resolve))
+      socket.write(`POST ${path} HTTP/1.1\r\n${own}${header}\r\n${length}\r\n\r\n`)
+      const chunk = Buffer.alloc(64 * 1024, ' ')
+      const part = length.startsWith('T') ? Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')]) : chunk
+      while (!socket.closed && socket.bytesWritten < 2 ** 28) if (!socket.write(part)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed])
+      assert.ok(socket.closed, `${path} with ${header}, ${length}`)
+    }
+  }
+})
+
 test('has room for strangers by closing those who have been silent longest, and leaves those alone who are signed in', async (t) => {
   const admin = await startAdmin(t, { maxConnections: { maxKnown: 2, maxStrangers: 2 } })
   const connect = async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, utimesSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { liveFile } from '../../server/logs/log-files.js'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
@@ -10,25 +10,58 @@ const HOSTILE = '<script>alert(1)</script>"\'&\u001b[2J\u001b]0;x\u0007\u202e'
 describe('the page of the logs', () => {
   test('shows the last lines before anything else runs, and where a tail goes on', async (t) => {
     const admin = await startAdmin(t)
-    say(admin, 1, 'stdout', Array.from({ length: 150 }, (_, index) => `line ${index}`))
+    say(admin, 1, 'stdout', Array.from({ length: 250 }, (_, index) => `line ${index}`))
     const { status, text } = await visit(admin, '/logs?slot=1&stream=stdout')
     assert.equal(status, 200)
-    assert.deepEqual([shownLines(text).length, shownLines(text)[0], shownLines(text).at(-1)], [100, 'line 50', 'line 149'])
-    assert.match(text, /data-stream="\/api\/v1\/logs\/stream\?slot=1&amp;stream=stdout&amp;" data-places="1o1240"/)
-    assert.doesNotMatch(text, /one log after another/)
+    assert.deepEqual([shownLines(text).length, shownLines(text)[0], shownLines(text).at(-1)], [200, 'line 50', 'line 249'])
+    assert.match(text, /data-stream="\/api\/v1\/logs\/stream\?slot=1&amp;stream=stdout&amp;" data-places="1o2140"/)
+    assert.deepEqual(shownLines((await visit(admin, linkTo(text, 'Older'))).text).at(-1), 'line 49')
     assert.match(text, /<option value="1" selected>/)
     assert.match(text, /<option value="stdout" selected>/)
   })
 
-  test('gives each log its share, one after the other, and says that they are in no order', async (t) => {
+  test('puts the lines of all slots and streams in the order of their arrival, each with its time', async (t) => {
     const admin = await startAdmin(t)
-    for (const slot of [1, 2]) say(admin, slot, 'stdout', Array.from({ length: 90 }, (_, index) => `${slot}: ${index}`))
-    say(admin, 2, 'stderr', ['oops'])
+    await sayAt(admin, 1, 'stdout', 'first', 1)
+    await sayAt(admin, 2, 'stderr', 'second', 2)
+    await sayAt(admin, 1, 'stdout', 'third', 3)
     const { text } = await visit(admin, '/logs?slot=&stream=')
-    const lines = shownLines(text)
-    assert.deepEqual([lines.length, lines[48], lines[49], lines.at(-1)], [100, '1: 89', '2: 40', 'oops'])
-    assert.match(text, /one log after another/)
+    assert.deepEqual(shownLines(text), ['first', 'second', 'third'])
+    assert.deepEqual([...text.matchAll(/class="line-time"><time data-clock="short" datetime="([^"]*)"/g)].map(([, time]) => time), [1, 2, 3].map((seconds) => at(seconds)))
     assert.match(text, /is-stderr/)
+  })
+
+  test('shows what is around a time, with a mark where it was, and the way on', async (t) => {
+    const admin = await startAdmin(t)
+    for (let second = 1; second <= 4; second++) await sayAt(admin, 1, 'stdout', `line ${second}`, second)
+    const { text } = await visit(admin, `/logs?slot=1&around=${at(3)}`)
+    assert.match(text, /line 2<.*id="log-mark".*line 3</s)
+    assert.doesNotMatch(text, /data-stream/)
+    assert.match(text, new RegExp(`href="/logs\\?slot=1&amp;around=${encodeURIComponent(at(4))}"`))
+    assert.match((await visit(admin, `/logs?around=${at(9)}`)).text, /line 4<.*nothing after it yet/s)
+    assert.match((await visit(admin, `/logs?slot=2&around=${at(3)}`)).text, /No output around this time/)
+  })
+
+  test('shows what matches in all files, and says so where nothing does', async (t) => {
+    const admin = await startAdmin(t)
+    say(admin, 1, 'stdout', ['needle', ...Array.from({ length: 500 }, (_, index) => `hay ${index}`)])
+    const { text } = await visit(admin, '/logs?slot=&q=NEEDLE')
+    assert.deepEqual(shownLines(text), ['needle'])
+    assert.match(text, /The newest 1 line with this text/)
+    assert.doesNotMatch(text, /data-stream/)
+    assert.match((await visit(admin, '/logs?q=pin')).text, /No line matches/)
+    assert.equal((await visit(admin, '/logs.txt?q=needle&slot=1&stream=stdout')).text, 'needle\n')
+  })
+
+  test('keeps slots that the cluster has no more out of the way, but within reach', async (t) => {
+    const admin = await startAdmin(t)
+    admin.deck.logs.open({ worker: 3, slot: 3 }).close()
+    for (const slot of [1, 3]) say(admin, slot, 'stdout', [`of ${slot}`])
+    const { text } = await visit(admin, '/logs')
+    assert.deepEqual(shownLines(text), ['of 1'])
+    assert.match(text, /<optgroup label="No longer there">\s*<option value="3">/)
+    assert.match(text, /data-places="1o5-1e0-2o0-2e0-3o5-3e0"/)
+    assert.deepEqual(shownLines((await visit(admin, '/logs?slot=3')).text), ['of 3'])
   })
 
   test('says so where nothing is written yet', async (t) => {
@@ -51,7 +84,7 @@ describe('the page of the logs', () => {
     appendFileSync(liveFile(admin.deck.logs.folder, { slot: 1, stream: 'stdout' }), 'whole\nhalf')
     const { text } = await visit(admin, '/logs?slot=1')
     assert.match(text, /data-places="1o6-1e0"/)
-    assert.match(text, /data-open><span class="line-slot">1<\/span><span class="line-stream"><\/span><span class="line-text">half</)
+    assert.match(text, /data-open>.*<span class="line-slot">1<\/span><span class="line-stream"><\/span><span class="line-text">half</)
   })
 
   for (const [query, status, message] of /** @type {[string, number, string][]} */ ([
@@ -83,11 +116,12 @@ describe('the page of the logs', () => {
     say(admin, 1, 'stdout', ['out', HOSTILE])
     say(admin, 1, 'stderr', ['err'])
     const both = await visit(admin, '/logs.txt?slot=1')
-    assert.equal(both.text, `1 stdout | out\n1 stdout | ${HOSTILE}\n1 stderr | err\n`)
+    assert.equal(both.text.replaceAll(/^\d{4}-.{20}/gm, '<time>'), `<time>1 stdout | out\n<time>1 stdout | ${HOSTILE}\n<time>1 stderr | err\n`)
     assert.deepEqual([both.headers['content-type'], both.headers['content-disposition']], ['text/plain; charset=utf-8', 'attachment; filename="clusterdeck-logs.txt"'])
     assert.equal((await visit(admin, '/logs.txt?slot=1&stream=stdout')).text, `out\n${HOSTILE}\n`)
     const lines = (await visit(admin, '/logs.ndjson?slot=1&stream=')).text.trim().split('\n').map((line) => JSON.parse(line))
-    assert.deepEqual(lines.at(-1), { slot: 1, stream: 'stderr', text: 'err' })
+    const { arrivedAt, ...last } = lines.at(-1)
+    assert.deepEqual([typeof arrivedAt, last], ['string', { slot: 1, stream: 'stderr', text: 'err' }])
     assert.equal((await visit(admin, '/logs.txt?slot=x')).status, 400)
   })
 
@@ -101,6 +135,23 @@ describe('the page of the logs', () => {
 /** @param {import('../support/admin.js').Admin} admin @param {string} path @param {Record<string, string>} [headers] */
 function visit (admin, path, headers = {}) {
   return rawRequest(admin, { path, headers: { ...HTML, Authorization: `Bearer ${TOKEN}`, ...headers } })
+}
+
+/** As a worker does at that time, while a master looks. @param {import('../support/admin.js').Admin} admin @param {number} slot @param {'stdout' | 'stderr'} stream @param {string} text @param {number} seconds */
+async function sayAt (admin, slot, stream, text, seconds) {
+  say(admin, slot, stream, [text])
+  utimesSync(liveFile(admin.deck.logs.folder, { slot, stream }), new Date(at(seconds)), new Date(at(seconds)))
+  await admin.deck.logs.page({ slot, stream, lines: 1, maxBytes: 1000 })
+}
+
+/** @param {number} seconds */
+function at (seconds) {
+  return new Date(Date.parse('2026-01-01T00:00:00.000Z') + seconds * 1000).toISOString()
+}
+
+/** @param {string} html @param {string} text @returns {string} where the link with this text goes */
+function linkTo (html, text) {
+  return (new RegExp(`href="([^"]*)"[^>]*>(?:<svg.*?</svg>)?${text}<`).exec(html)?.[1] ?? '').replaceAll('&amp;', '&')
 }
 
 /** @param {string} html @returns {string[]} */

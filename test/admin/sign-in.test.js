@@ -41,7 +41,7 @@ test('keeps a link for the visit while programs look at it ahead', async (t) => 
   const head = await rawRequest(admin, { method: 'HEAD', path })
   assert.equal(head.status, 200)
   assert.equal(head.headers['set-cookie'], undefined)
-  for (const headers of /** @type {Record<string, string>[]} */ ([{ 'Sec-Purpose': 'prefetch' }, { 'Sec-Purpose': 'prefetch;prerender' }, { Purpose: 'prefetch' }, { 'X-Moz': 'prefetch' }])) {
+  for (const headers of /** @type {Record<string, string>[]} */ ([{ 'Sec-Purpose': 'prefetch' }, { 'Sec-Purpose': 'prefetch;prerender' }, { Purpose: 'prefetch' }, { 'X-Moz': 'prefetch' }, { 'Sec-Fetch-Dest': 'empty' }, { 'Sec-Fetch-Dest': 'iframe' }, { 'Sec-Fetch-Dest': 'image' }])) {
     const ahead = await rawRequest(admin, { path, headers })
     assert.equal(ahead.status, 403)
     assert.equal(ahead.headers['set-cookie'], undefined)
@@ -119,9 +119,12 @@ test('takes the token only from its own sign-in page', async (t) => {
   assert.equal(bare.status, 403)
 })
 
-test('slows down whoever tries tokens, the right one included, and nobody else', async (t) => {
+test('slows down whoever tries tokens that begin alike, the right one included, and nobody else', async (t) => {
   const admin = await startAdmin(t, { limits: { signInAttempts: 3 } })
-  for (let attempt = 0; attempt < 3; attempt++) assert.equal((await submit(admin, 'token=wrong')).status, 401)
+  for (let attempt = 0; attempt < 20; attempt++) await submit(admin, 'token=wrong')
+  assert.equal((await submit(admin, 'token=wrong')).status, 429)
+  assert.equal((await submit(admin, `token=${TOKEN}`)).status, 303, 'as others behind the same proxy')
+  for (let attempt = 0; attempt < 3; attempt++) assert.equal((await submit(admin, `token=${TOKEN}x`)).status, 401)
   const limited = await submit(admin, `token=${TOKEN}`)
   assert.equal(limited.status, 429)
   assert.match(limited.text, /Too many attempts/)

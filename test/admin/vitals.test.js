@@ -28,6 +28,19 @@ test('serves the vitals as columns, of the cluster and of each slot', async (t) 
   assert.deepEqual(slots.map((/** @type {any} */ { slot, columns }) => [slot, columns.requests, columns.rssBytes]), [1, 2].map((slot) => [slot, Array(3).fill(slot), Array(3).fill(64 * 1024 * 1024)]))
 })
 
+test('leaves out the slots that nobody has asked for', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, 130)
+  for (const step of ['1s', '10s']) {
+    for (const [slots, expected] of /** @type {const} */ ([['all', [1, 2]], ['none', []], ['2', [2]], ['9', []]])) {
+      const { body } = await admin.api('get', `/api/v1/vitals?since=2m&step=${step}&slots=${slots}`).expect(200)
+      assert.deepEqual(body.slots.map((/** @type {any} */ { slot }) => slot), expected, `${slots} by ${step}`)
+      assert.ok(body.cluster.requests.length > 0)
+    }
+  }
+  assert.match((await admin.api('get', '/api/v1/vitals?slots=0').expect(400)).body.detail, /expected all, none or the number of a slot/)
+})
+
 test('leaves out the columns that nobody has asked for', async (t) => {
   const admin = await startAdmin(t)
   live(admin, 1)

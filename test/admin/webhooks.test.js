@@ -96,7 +96,7 @@ test('the forms of the page send to what is there alone, and say what they expec
   const before = admin.deck.events.lastId
   for (const [action, body, status, detail] of /** @type {[string, string, number, string][]} */ ([
     ['test-webhook', 'webhook=x', 422, 'webhook: expected the id of a webhook, received "x"'],
-    ['test-webhook', 'webhook=3', 404, 'Webhook 3 does not exist: there are 2'],
+    ['test-webhook', 'webhook=3', 404, 'Webhook 3 does not exist: expected 1 or 2'],
     ['retry-delivery', 'webhook=1', 422, 'delivery: expected the id of a delivery, received "undefined"'],
     ['retry-delivery', 'webhook=1&delivery=1', 404, 'Delivery 1 of webhook 1 is not known, or not any more']
   ])) {

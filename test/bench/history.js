@@ -40,7 +40,7 @@ function reopen () {
 function query () {
   const third = new Date(start + total * 333).toISOString()
   const half = new Date(start + total * 500).toISOString()
-  /** @type {Record<string, import('../../db/event-pages.js').EventQuery>} */
+  /** @type {Record<string, import('../../db/event-search.js').EventQuery>} */
   const kinds = {
     'no filter': {},
     'type, common': { type: 'worker.exited' },
@@ -72,7 +72,7 @@ function query () {
   return Object.entries(kinds).map(([name, wanted]) => pages(name, wanted))
 }
 
-/** @param {string} name @param {import('../../db/event-pages.js').EventQuery} wanted */
+/** @param {string} name @param {import('../../db/event-search.js').EventQuery} wanted */
 function pages (name, wanted) {
   const times = []
   let items = 0

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { after, before, test } from 'node:test'
-import { openBrowser } from '../support/browser.js'
+import { openBrowser, RULES_OF_COLOUR } from '../support/browser.js'
+import { profileOf } from '../support/cpu-profile.js'
 import { startDashboard } from '../support/dashboard.js'
+import { tempFolder } from '../support/folder.js'
+import { rolledBackDeploy } from '../support/rollouts.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -24,49 +29,110 @@ async function busyDashboard (/** @type {import('node:test').TestContext} */ t) 
       { ...worker, id: null, pid: null, slot: 6, state: 'backoff', crashLooping: true, restarts: 12, vitals: null, retryAt: new Date(Date.now() + 30_000).toISOString() }
     ]
   })
+  const file = path.join(tempFolder(), 'one.cpuprofile')
+  writeFileSync(file, JSON.stringify(profileOf([[1, '(root)', [2, 3]], [2, 'a'.repeat(150), [4]], [3, 'b'], [4, 'c']], [[2, 30], [4, 20], [3, 10]])))
+  deck.diagnostics.items.unshift(
+    { ...deck.diagnostics.items[0], id: 3, kind: 'heap-snapshot', state: 'failed', error: 'w'.repeat(200) },
+    { ...deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', durationMs: 10_000, file }
+  )
+  deck.requests.push({ method: 'GET', path: `/${'p'.repeat(400)}`, ageMs: 12 })
+  deck.releases.items.push({ ...deck.releases.items[0], id: 'r2', git: { ...deck.releases.items[0].git, subject: 's'.repeat(200) } })
   deck.webhooks.status = 404
   deck.webhooks.test({ id: 1, actor: 'cli' })
   deck.webhooks.status = 503
   deck.events.publish({ type: 'scale.changed', detail: { to: 6 } })
+  deck.events.publish({ type: 'worker.exited', worker: 13, slot: 1, cause: 'crash', code: 1, uptimeMs: 5000, message: 'v'.repeat(400), detail: { crash: 1, crashGroup: 1 } })
   deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'y'.repeat(400), detail: { stack: 'z'.repeat(400), more: 1 } })
+  deck.events.publish({ type: 'rollout.rolled-back', rollout: 7, detail: rolledBackDeploy({ note: 'n'.repeat(300), reason: 'r'.repeat(400) }) })
   return dashboard
 }
 
-const PAGES = ['/', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history/3', '/logs', '/logs?slot=9', '/webhooks', '/access', '/docs', '/docs/webhooks', '/docs/options', '/docs/how-it-works', '/nowhere']
+const PAGES = ['/', '/deploys', '/rollouts/1', '/rollouts/7', '/releases/r1', '/releases/r1/compare', '/compare?from=r2&to=r1', '/workers/1', '/workers/1?profile=2', '/workers/13', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history?slot=99&cause=crash', '/history/3', '/crashes', '/logs', '/logs?slot=9', '/logs?q=nowhere', '/logs?around=2026-01-01', '/webhooks', '/settings', '/access', '/docs', '/docs/webhooks', '/docs/options', '/docs/how-it-works', '/nowhere']
 
-for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-  for (const width of [1440, 390]) {
-    test(`every page passes axe and fits, ${colorScheme}, ${width} pixels wide`, async (t) => {
-      const dashboard = await busyDashboard(t)
-      const page = await dashboard.visit('/', { colorScheme, width, reducedMotion: 'reduce' })
-      for (const path of PAGES) {
-        await page.goto(dashboard.url + path)
-        assert.deepEqual(await page.audit(), [], path)
-        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), true, `${path} is wider than the screen`)
-      }
-      dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
-      await page.goto(dashboard.url)
-      await page.locator('#rollout-progress').waitFor()
-      assert.deepEqual(await page.audit(), [], 'with a rollout')
-      // What the page still asks for without its session is not meant.
-      await page.goto('about:blank')
-      await page.context().clearCookies()
-      await page.goto(dashboard.url)
-      assert.deepEqual(await page.audit(), [], 'sign-in')
-      // Chromium reports the 400 and 404 that were asked for.
-      assert.deepEqual(page.problems.filter((problem) => !/status of 40[04]/.test(problem)), [])
-    })
+/**
+ * From wide to narrow, each width once. All rules have their turn wide and narrow, and those of colour in both themes at each.
+ * 720: a window of 1440 at a zoom of 200 %.
+ * @type {readonly { width: number, audits: readonly { colorScheme: 'light' | 'dark', rules?: readonly string[] }[] }[]}
+ */
+const LOOKS = [
+  { width: 1440, audits: [{ colorScheme: 'dark', rules: RULES_OF_COLOUR }, { colorScheme: 'light' }] },
+  { width: 720, audits: [] },
+  { width: 390, audits: [{ colorScheme: 'light' }, { colorScheme: 'dark', rules: RULES_OF_COLOUR }] },
+  { width: 320, audits: [] }
+]
+
+/** @param {import('../support/browser.js').WatchedPage} page @param {string} what */
+async function assertAccessible (page, what) {
+  for (const { width, audits } of LOOKS) {
+    await page.setViewportSize({ width, height: 900 })
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), true, `${what} is wider than a screen of ${width} pixels`)
+    for (const { colorScheme, rules } of audits) {
+      await page.lookAs(colorScheme)
+      assert.deepEqual(await page.audit({ rules }), [], `${what}, ${colorScheme}, ${width} pixels wide`)
+    }
   }
 }
+
+test('every page passes axe in both themes, wide and narrow, and fits down to 320 pixels', async (t) => {
+  const dashboard = await busyDashboard(t)
+  const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
+  for (const place of PAGES) {
+    await page.goto(dashboard.url + place)
+    if (place.includes('profile=')) await page.locator('.flame-frame').first().waitFor()
+    await assertAccessible(page, place)
+  }
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
+  await page.goto(dashboard.url)
+  await page.locator('#rollout-progress').waitFor()
+  await assertAccessible(page, 'with a rollout')
+  // What the page still asks for without its session is not meant.
+  await page.goto('about:blank')
+  await page.context().clearCookies()
+  await page.goto(dashboard.url)
+  await assertAccessible(page, 'sign-in')
+  // Chromium reports the 400 and 404 that were asked for.
+  assert.deepEqual(page.problems.filter((problem) => !/status of 40[04]/.test(problem)), [])
+})
 
 test('every dialog passes axe', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
-  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '#open-message', '#message-1']) {
+  // What is below a dialog is inert, and has been examined without it.
+  const auditDialog = async (/** @type {string} */ opener) => {
     await page.locator(opener).click()
-    assert.deepEqual(await page.audit(), [], opener)
+    assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [], opener)
     await page.keyboard.press('Escape')
   }
+  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '#open-message', '#message-1']) await auditDialog(opener)
+  await page.goto(`${dashboard.url}/workers/1`)
+  for (const opener of ['#worker-message', '#worker-restart', '#worker-kill', '#looks-heap']) await auditDialog(opener)
+})
+
+test('with colours of the user\'s own every state is still told by a text beside its dot, and dots keep their colours', async (t) => {
+  const dashboard = await busyDashboard(t)
+  const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
+  await page.emulateMedia({ forcedColors: 'active' })
+  for (const place of ['/', '/deploys', '/workers/1', '/crashes', '/webhooks', '/settings']) {
+    await page.goto(dashboard.url + place)
+    const mute = await page.locator('.badge, .pill, .step, .standing, .health').evaluateAll((all) => all
+      .filter((one) => /** @type {HTMLElement} */ (one).checkVisibility() && /** @type {HTMLElement} */ (one).innerText.trim() === '').map((one) => one.outerHTML))
+    assert.deepEqual(mute, [], place)
+  }
+  await page.goto(dashboard.url)
+  const colours = await page.locator('#workers .dot').evaluateAll((dots) => dots.map((dot) => getComputedStyle(dot).backgroundColor))
+  assert.ok(new Set(colours).size >= 4, `of ready, starting, draining, stopping, unresponsive and crash-looping: ${colours.join(' ')}`)
+})
+
+test('nothing moves for who wants less motion', async (t) => {
+  const dashboard = await busyDashboard(t)
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
+  const page = await dashboard.visit('/')
+  const moving = () => page.evaluate(() => document.getAnimations().filter(({ playState }) => playState === 'running').length)
+  assert.notEqual(await moving(), 0)
+  await page.emulateMedia({ reducedMotion: 'reduce' })
+  await page.reload()
+  await page.locator('html[data-live=on]').waitFor()
+  await page.waitForFunction(() => document.getAnimations().every(({ playState }) => playState !== 'running'))
 })
 
 test('the first Tab offers to skip to the content', async (t) => {

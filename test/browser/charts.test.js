@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { createVitals } from '../../server/vitals/vitals.js'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
 import { report } from '../support/vitals.js'
+
+const BLANK = Object.fromEntries(['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'].map((name) => [name, null]))
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -13,6 +16,11 @@ after(() => browser.close())
 function live ({ deck }, second, fields) {
   for (const worker of [1, 2]) deck.vitals.accept(worker, worker, report(fields))
   deck.vitals.turn(second)
+}
+
+/** @param {import('playwright-core').Page} page what a chart says to whoever hears it */
+async function valueText (page, /** @type {string} */ chart) {
+  return String(await page.locator(`#chart-${chart} .chart-place`).getAttribute('aria-valuetext'))
 }
 
 /** @param {import('playwright-core').Page} page how many pixels of a chart have this colour, give or take what smoothing does */
@@ -31,6 +39,15 @@ function pixelsLike (page, /** @type {string} */ chart, /** @type {string} */ va
   }, variable)
 }
 
+test('what was measured a minute ago is drawn, and is no value of now', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const second = Math.floor(Date.now() / 1000)
+  for (let at = second - 120; at < second - 60; at++) live(dashboard, at, { latenciesMs: [5], rssBytes: 100 * 1024 * 1024 })
+  const page = await dashboard.visit()
+  await page.locator('#charts[data-state=shown]').waitFor()
+  assert.deepEqual([...new Set(await page.locator('#charts [data-column]').allTextContents())], ['–'])
+})
+
 test('the charts show the last minutes, go on live, and mark deploys and deaths', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = () => Math.floor(Date.now() / 1000)
@@ -47,13 +64,13 @@ test('the charts show the last minutes, go on live, and mark deploys and deaths'
 
   live(dashboard, second(), { latenciesMs: Array(30).fill(5), statuses: [30, 0, 0, 12, 0, 0] })
   await value('requestsPerSecond').getByText('84/s', { exact: true }).waitFor()
-  await value('requests5xx').getByText('24/s', { exact: true }).waitFor()
+  await value('requests5xxPerSecond').getByText('24/s', { exact: true }).waitFor()
 
   const before = await pixelsLike(page, 'memory', '--bad')
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'boom' })
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'deploy', code: 0 })
   await page.locator('#charts-marks li').waitFor()
-  assert.match((await page.locator('#charts-marks').innerText()), /^\d\d:\d\d:\d\d worker 1 \(slot 1\): crash$/)
+  assert.match((await page.locator('#charts-marks').innerText()), /^\d\d:\d\d:\d\d crash$/)
   while (await pixelsLike(page, 'memory', '--bad') <= before) await page.evaluate(() => new Promise(requestAnimationFrame))
 
   assert.deepEqual(await page.audit(), [])
@@ -63,6 +80,167 @@ test('the charts show the last minutes, go on live, and mark deploys and deaths'
   await page.getByLabel('Range').selectOption('24h')
   await asked
   assert.deepEqual(page.problems, [])
+})
+
+test('a storm of crashes is one mark with all of them, which leads to exactly these events, beside the deploy that it followed', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const begin = Date.now() - 600_000
+  const record = (/** @type {number} */ id, /** @type {number} */ ms, /** @type {object} */ fields) => dashboard.history.record({ ...BLANK, id, at: new Date(begin + ms).toISOString(), ...fields })
+  record(1, 0, { type: 'rollout.started', cause: 'deploy', rollout: 4, detail: { id: 4, state: 'succeeded', kind: 'deploy', steps: [], progress: { total: 2, replaced: 2 }, startedAt: new Date(begin).toISOString(), finishedAt: new Date(begin).toISOString() } })
+  for (let id = 2; id <= 601; id++) record(id, 5000 + id, { type: 'worker.exited', cause: id % 3 === 0 ? 'killed' : 'crash', slot: 1, worker: id })
+  const page = await dashboard.visit('/?range=3h')
+  const marks = page.locator('#charts-marks a')
+  await marks.nth(1).waitFor()
+  assert.deepEqual(await marks.evaluateAll((all) => all.map(({ lastChild }) => lastChild?.textContent?.trim())), ['400 × crash, 200 × killed', 'deploy started'])
+  assert.equal(await marks.last().getAttribute('href'), '/history/1')
+  const exported = await page.request.get(dashboard.url + String(await marks.first().getAttribute('href')).replace('/history?', '/history.csv?'))
+  assert.equal((await exported.text()).trimEnd().split('\n').length, 1 + 600)
+  await page.locator('#chart-cpu .chart-place').focus()
+  for (let presses = 0; presses < 8 && !/crash/.test(await valueText(page, 'cpu')); presses++) await page.keyboard.press('ArrowLeft')
+  assert.match(await valueText(page, 'cpu'), /400 × crash, 200 × killed/)
+  assert.match(await page.locator('#chart-cpu .chart-flag').innerText(), /^\d\d:\d\d:\d\d\n.*400 × crash/s)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/history\?type=worker\.exited/)
+  assert.deepEqual(page.problems, [])
+})
+
+test('the cursor says when it is and what was measured then, by mouse and by keys, and nothing where nobody measured', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const second = Math.floor(Date.now() / 1000)
+  for (let at = second - 800; at < second - 600; at++) live(dashboard, at, { latenciesMs: [5], rssBytes: 100 * 1024 * 1024 })
+  for (let at = second - 300; at < second; at++) live(dashboard, at, { latenciesMs: [5, 5], rssBytes: 200 * 1024 * 1024 })
+  const page = await dashboard.visit()
+  await page.locator('#charts[data-state=shown]').waitFor()
+  const box = /** @type {{ x: number, y: number, width: number }} */ (await page.locator('#chart-memory .u-over').boundingBox())
+  const shownAt = async (/** @type {number} */ part) => {
+    await page.mouse.move(box.x + box.width * part, box.y + 20)
+    const flags = await page.locator('.chart-flag').allTextContents()
+    assert.equal(new Set(flags).size, 1, 'all charts point at the same moment')
+    const [hours, minutes, seconds] = flags[0].split(':').map(Number)
+    return { ms: (hours * 3600 + minutes * 60 + seconds) * 1000, memory: await page.locator('[data-column=rssBytes]').textContent(), requests: await page.locator('[data-column=requestsPerSecond]').textContent() }
+  }
+  const [early, gap, late] = [await shownAt(0.25), await shownAt(0.5), await shownAt(0.9)]
+  assert.deepEqual([early, gap, late].map(({ memory, requests }) => [memory, requests]), [['200 MB', '2/s'], ['–', '–'], ['400 MB', '4/s']])
+  const day = 24 * 60 * 60_000
+  for (const [from, to, partMs] of /** @type {const} */ ([[early, gap, 225_000], [gap, late, 360_000]])) assert.ok(Math.abs((to.ms - from.ms + day) % day - partMs) < 15_000, `${from.ms} to ${to.ms}`)
+
+  await page.mouse.move(5, 5)
+  await page.locator('#chart-memory .chart-place').focus()
+  assert.match(await valueText(page, 'memory'), /^now, 400 MB$/)
+  await page.keyboard.press('Home')
+  assert.match(await valueText(page, 'memory'), /, –$/)
+  for (const key of ['PageUp', 'PageUp', 'Shift+ArrowRight']) await page.keyboard.press(key)
+  assert.match(await valueText(page, 'memory'), /^\d\d:\d\d:\d\d, 200 MB$/)
+  assert.equal(await page.locator('[data-column=requestsPerSecond]').textContent(), '2/s', 'the other charts follow')
+  await page.keyboard.press('Escape')
+  assert.equal(await page.locator('.chart-flag').first().isVisible(), false)
+  assert.deepEqual(page.problems, [])
+})
+
+test('what a drag marks is looked into, stays over a reload, and leads to the history and the logs of that time', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const second = Math.floor(Date.now() / 1000)
+  for (let at = second - 800; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
+  const page = await dashboard.visit()
+  await page.getByLabel('Range').selectOption('3h')
+  assert.equal(new URL(page.url()).search, '?range=3h')
+  await page.reload()
+  assert.equal(await page.getByLabel('Range').inputValue(), '3h')
+  await page.locator('html[data-live=on]').waitFor()
+
+  const box = /** @type {{ x: number, y: number, width: number }} */ (await page.locator('#chart-latency .u-over').boundingBox())
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 20)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width * 0.75, box.y + 20, { steps: 4 })
+  await page.mouse.up()
+  await page.locator('#charts-part').waitFor()
+  const params = new URL(page.url()).searchParams
+  const [since, until] = ['since', 'until'].map((name) => Date.parse(String(params.get(name))))
+  assert.ok(Math.abs(until - since - 45 * 60_000) < 120_000, `${until - since} ms`)
+  for (const name of ['history', 'logs']) assert.equal(await page.locator(`#charts-${name}`).getAttribute('href'), `/${name}?${params}`)
+  await page.reload()
+  await page.locator('#charts-part').waitFor()
+  assert.equal(new URL(page.url()).searchParams.get('since'), params.get('since'))
+  // The page goes on to be live at its new address.
+  await page.locator('html[data-live=on]').waitFor()
+  dashboard.setWorker(1, { vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 77, latencyP99Ms: 1 } })
+  await page.locator('#workers .rate', { hasText: '77' }).waitFor()
+  await page.locator('#charts-live').click()
+  assert.equal(new URL(page.url()).search, '')
+  dashboard.setWorker(1, { vitals: { at: new Date().toISOString(), rssBytes: 1e8, cpuPercent: 5, requestsPerSecond: 78, latencyP99Ms: 1 } })
+  await page.locator('#workers .rate', { hasText: '78' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('after a restart of the master the seconds before it come from the disk, with a gap in which there was none', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const second = Math.floor(Date.now() / 1000)
+  const before = createVitals()
+  before.keepIn({ store: dashboard.history.vitals })
+  for (let at = second - 800; at < second - 400; at++) {
+    before.accept(1, 1, report({ latenciesMs: [5, 5, 5], statuses: [3, 0, 0, 2, 0, 0] }))
+    before.turn(at)
+  }
+  before.stop()
+  for (let at = second - 200; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
+  for (const place of ['/', '/workers/1']) {
+    const page = await dashboard.visit(place)
+    await page.locator('#charts[data-state=shown]').waitFor()
+    const box = /** @type {{ x: number, y: number, width: number }} */ (await page.locator('#chart-requests .u-over').boundingBox())
+    const seen = []
+    for (const part of [0.4, 0.66, 0.9]) {
+      await page.mouse.move(box.x + box.width * part, box.y + 20)
+      seen.push(await page.locator('#chart-requests [data-column]').allTextContents())
+    }
+    assert.deepEqual(seen, [['5/s', '2/s'], ['–', '–'], place === '/' ? ['2/s', '0/s'] : ['1/s', '0/s']], place)
+    await page.close()
+  }
+})
+
+test('a hidden tab asks for nothing, and one that is seen asks for marks only when something has happened, however much does', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  live(dashboard, Math.floor(Date.now() / 1000) - 2, { latenciesMs: [5] })
+  const page = await dashboard.openPage()
+  await page.clock.install()
+  await page.addInitScript(() => Object.defineProperty(document, 'hidden', { get: () => sessionStorage.getItem('isHidden') === 'yes' }))
+  const asked = /** @type {string[]} */ ([])
+  page.on('request', (request) => { asked.push(...new URL(request.url()).pathname.match(/vitals$|events\/counts$/) ?? []) })
+  const counts = () => asked.filter((path) => path === 'events/counts').length
+  await page.goto(dashboard.admin.signInLink())
+  await page.locator('html[data-live=on]').waitFor()
+  while (counts() < 1 || !asked.includes('vitals')) await page.evaluate(() => new Promise(requestAnimationFrame))
+  const exit = () => dashboard.deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1 })
+  const heard = (/** @type {number} */ id) => page.locator(`#chart-news[data-event="${id}"]`).waitFor({ state: 'attached' })
+
+  const ready = dashboard.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
+  await page.locator(`#recent-${ready.id}`).waitFor()
+  await page.clock.runFor(60_000)
+  assert.equal(counts(), 1, 'nothing has happened that is marked')
+  for (let storm = 0; storm < 20; storm++) {
+    exit()
+    await heard(dashboard.deck.snapshot().lastEventId)
+    await page.clock.runFor(100)
+  }
+  await page.clock.runFor(3000)
+  assert.ok(counts() >= 2 && counts() <= 4, `${counts()} looks at a storm`)
+
+  const setHidden = (/** @type {string} */ isHidden) => page.evaluate((text) => {
+    sessionStorage.setItem('isHidden', text)
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, isHidden)
+  await setHidden('yes')
+  await page.clock.runFor(1000)
+  asked.length = 0
+  // Of this it is not told, either.
+  exit()
+  await page.clock.runFor(60_000)
+  await page.reload()
+  await page.locator('html[data-live=on]').waitFor()
+  await page.clock.runFor(60_000)
+  assert.equal(asked.join(), '')
+  await setHidden('no')
+  await page.locator('#charts-marks li').first().waitFor()
+  assert.ok(asked.includes('vitals'))
 })
 
 test('a worker\'s row tells its requests and latency; without any vitals there are dashes, and nothing breaks', async (t) => {

@@ -39,7 +39,7 @@ test('a real cluster: sign in by a link, see a kill, deploy by a click, find the
   assert.deepEqual(after.workers.map((/** @type {any} */ { release }) => release), ['r2', 'r2'])
 
   await page.getByRole('link', { name: 'History', exact: true }).first().click()
-  await page.getByLabel('Type').selectOption({ label: 'Exits' })
+  await page.locator('main').getByLabel('Type').selectOption({ label: 'Exits' })
   await page.waitForURL(/type=/)
   const killed = page.getByRole('row').filter({ hasText: 'SIGKILL' })
   // What was there before the filter goes once its answer is there.

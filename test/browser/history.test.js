@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { openHistory } from '../../db/history.js'
 import { openBrowser } from '../support/browser.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
 
@@ -31,7 +32,7 @@ test('filters go into the address, without the empty ones, and come back with it
   const isSamePage = await markPage(page)
   assert.deepEqual(await shownIds(page), [SIGN_IN, '3', '2', '1'])
 
-  await page.getByLabel('Type').selectOption('Exits')
+  await page.locator('main').getByLabel('Type').selectOption('Exits')
   await page.waitForURL((url) => url.search === '?type=worker.exited')
   assert.deepEqual(await shownIds(page), ['3', '2'])
   await page.getByLabel('Search').pressSequentially('typeerror')
@@ -42,7 +43,7 @@ test('filters go into the address, without the empty ones, and come back with it
 
   await page.reload()
   assert.deepEqual(await shownIds(page), ['2'])
-  assert.equal(await page.getByLabel('Type').inputValue(), 'worker.exited')
+  assert.equal(await page.locator('main').getByLabel('Type').inputValue(), 'worker.exited')
   assert.equal(await page.getByLabel('Search').inputValue(), 'typeerror')
 
   await page.getByText('Clear').click()
@@ -67,7 +68,7 @@ test('an update of the page as it was before its filters comes to nothing', asyn
   })
   await page.goto(`${dashboard.url}/history`)
   await page.locator('html[data-live=on]').waitFor()
-  await page.getByLabel('Type').selectOption('Exits')
+  await page.locator('main').getByLabel('Type').selectOption('Exits')
   await page.waitForURL((url) => url.search === '?type=worker.exited')
   assert.deepEqual(await shownIds(page), ['3', '2'])
 
@@ -102,7 +103,7 @@ test('new events appear at the top by themselves, if the filters let them', asyn
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)
   const page = await dashboard.visit('/history')
-  await page.getByLabel('Type').selectOption('Exits')
+  await page.locator('main').getByLabel('Type').selectOption('Exits')
   await page.waitForURL((url) => url.search === '?type=worker.exited')
 
   dashboard.deck.events.publish({ type: 'worker.ready', worker: 3, slot: 2 })
@@ -143,13 +144,12 @@ test('an event has a permalink with all of its fields, and a way to those like i
   seed(dashboard)
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 7, slot: 2, pid: 4711, cause: 'crash', code: 3, uptimeMs: 65_000, message: 'Error: boom', detail: { errorName: 'Error', stack: 'Error: boom\n    at app.js:1:2', extra: 5 } })
   const page = await dashboard.visit('/history')
-  await page.locator('#event-4 a').press('Enter')
+  await page.locator('#event-4 .row-link').press('Enter')
   await page.waitForURL('**/history/4')
   await page.getByRole('heading', { level: 1, name: 'Error: boom' }).waitFor()
   const fields = await page.locator('.fields > div').evaluateAll((rows) => Object.fromEntries(rows.map((row) => [row.querySelector('dt')?.textContent, row.querySelector('dd')?.textContent])))
-  assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3', 'Lived for': '1 min 05 s', Error: 'Error', Type: 'worker.exited', Id: '4' })
+  assert.deepEqual(fields, { Cause: 'crash', Slot: '2', Worker: '7', PID: '4711', 'Exit code': '3', 'Lived for': '1 min 05 s', Error: 'Error', Type: 'worker.exited', Id: '4', Extra: '5' })
   assert.equal(await page.getByLabel('Stack').textContent(), 'Error: boom\n    at app.js:1:2')
-  assert.match(String(await page.getByLabel('Detail').textContent()), /"extra": 5/)
 
   await page.getByRole('link', { name: '2', exact: true }).click()
   await page.waitForURL('**/history?slot=2')
@@ -199,4 +199,98 @@ test('exports what the filters show as CSV', async (t) => {
   for await (const chunk of await download.createReadStream()) chunks.push(chunk)
   const ids = Buffer.concat(chunks).toString().trim().split('\r\n').map((line) => line.split(',')[0])
   assert.deepEqual(ids, ['id', '3', '2'])
+})
+
+const BLANK = Object.fromEntries(['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'].map((name) => [name, null]))
+const HOUR_MS = 3_600_000
+
+/** A history with these exits, told as how many hours ago. @param {number[]} hours oldest first @param {number} [now] */
+function pastOf (hours, now = Date.now()) {
+  const history = openHistory({ file: ':memory:', clock: () => 0 })
+  for (const [index, ago] of hours.entries()) {
+    history.record(/** @type {any} */ ({ ...BLANK, id: index + 1, at: new Date(now - ago * HOUR_MS).toISOString(), type: 'worker.exited', cause: 'crash', slot: 1 + index % 3, worker: index + 1, message: `death ${index + 1}` }))
+  }
+  return history
+}
+
+test('a drag over the graph shows that part of the time, and any time is one click away', async (t) => {
+  const dashboard = await startDashboard(t, browser, { history: pastOf([40, 20.5, 20, 19.5, 1]) })
+  const page = await dashboard.visit('/history?type=worker.exited')
+  const box = /** @type {{ x: number, y: number, width: number, height: number }} */ (await page.locator('#timeline-choice').boundingBox())
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 5)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 15)
+  assert.match(String(await page.locator('#timeline-read').textContent()), / – .*: 3 problems$/)
+  await page.mouse.up()
+  await page.waitForURL((url) => url.searchParams.has('since') && url.searchParams.has('until') && url.searchParams.get('type') === 'worker.exited')
+  assert.deepEqual(await shownIds(page), ['4', '3', '2'])
+  assert.equal(await page.locator('#timeline-graph strong').textContent(), '3 problems')
+
+  await page.getByRole('link', { name: 'Any time' }).click()
+  await page.waitForURL((url) => url.search === '?type=worker.exited')
+  assert.deepEqual(await shownIds(page), ['5', '4', '3', '2', '1'])
+  assert.deepEqual(page.problems, [])
+})
+
+test('the fields say the time as the clock of whoever looks does', async (t) => {
+  const dashboard = await startDashboard(t, browser, { history: pastOf([40, 20, 1]) })
+  const page = await dashboard.visit('/history?type=worker.exited')
+  const since = new Date(Date.now() - 30 * HOUR_MS).toISOString().slice(0, 16)
+  await page.getByLabel('From').fill(since)
+  await page.waitForURL((url) => url.searchParams.get('since') === `${since}:00.000Z` && !url.searchParams.has('until'))
+  assert.deepEqual(await shownIds(page), ['3', '2'])
+  assert.deepEqual(page.problems, [])
+})
+
+test('new events reach the graph by themselves', async (t) => {
+  const dashboard = await startDashboard(t, browser, { history: pastOf([2]) })
+  const page = await dashboard.visit('/history?type=worker.exited')
+  await page.getByText('1 problem', { exact: true }).waitFor()
+  dashboard.deck.events.publish({ type: 'worker.exited', worker: 9, slot: 1, cause: 'deploy' })
+  await page.getByText('2 events, 1 problem', { exact: true }).waitFor()
+})
+
+test('filters are saved by a name, found again, and removed', async (t) => {
+  const dashboard = await startDashboard(t, browser, { history: pastOf([3, 2, 1]) })
+  const page = await dashboard.visit('/history?type=worker.exited&slot=2')
+  await page.getByRole('button', { name: 'Save these filters' }).click()
+  await page.keyboard.type('<b>slot two</b>')
+  await page.keyboard.press('Enter')
+  await page.goto(`${dashboard.url}/history`)
+  await page.getByRole('link', { name: '<b>slot two</b>', exact: true }).click()
+  await page.waitForURL((url) => url.search === '?type=worker.exited&slot=2')
+  assert.deepEqual(await shownIds(page), ['2'])
+  await page.getByRole('button', { name: 'Remove the saved filters <b>slot two</b>' }).click()
+  await page.reload()
+  assert.equal(await page.getByRole('link', { name: 'slot two' }).count(), 0)
+  assert.deepEqual(page.problems, [])
+})
+
+test("yesterday's exits are exported in three clicks, and a death of last night is read after two", async (t) => {
+  const midnight = Math.floor(Date.now() / HOUR_MS / 24) * 24
+  const dashboard = await startDashboard(t, browser, { history: pastOf([-36, -12.5, -1, 6].map((hour) => -hour), midnight * HOUR_MS) })
+  const page = await dashboard.visit()
+  await page.getByRole('link', { name: 'Exits', exact: true }).click()
+  await page.getByRole('link', { name: 'Yesterday' }).click()
+  await page.waitForURL((url) => url.searchParams.get('range') === 'yesterday' && url.searchParams.get('zone') === 'UTC')
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export CSV' }).click()])
+  const chunks = []
+  for await (const chunk of await download.createReadStream()) chunks.push(chunk)
+  assert.deepEqual(Buffer.concat(chunks).toString().trim().split('\r\n').map((line) => line.split(',')[0]), ['id', '3', '2'])
+
+  await page.goto(dashboard.url)
+  await page.getByRole('link', { name: '0 restarts, exits of slot 1' }).click()
+  await page.getByRole('link', { name: 'Last night' }).click()
+  await page.getByText('death 4').waitFor()
+  assert.deepEqual(await shownIds(page), ['4'])
+})
+
+test('where nothing matches, it is told without which filter something would', async (t) => {
+  const dashboard = await startDashboard(t, browser, { history: pastOf([3, 2, 1]) })
+  const page = await dashboard.visit('/history?cause=crash&slot=9')
+  await page.getByText('No event matches these filters').waitFor()
+  assert.equal(await page.locator('.nearest a').count(), 1)
+  await page.getByRole('link', { name: 'In any slot' }).click()
+  await page.waitForURL((url) => url.search === '?cause=crash')
+  assert.deepEqual(await shownIds(page), ['3', '2', '1'])
 })

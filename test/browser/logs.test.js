@@ -55,7 +55,7 @@ test('slot and stream are chosen without a new page, live, and the way back work
   say(2, 'stderr', ['two err'])
   await page.getByText('two err').waitFor()
   assert.deepEqual(await texts(page), ['two err'])
-  assert.match(String(await page.locator('.line').textContent()), /^2err/)
+  assert.match(String(await page.locator('.line').textContent()), /2errtwo err$/)
   await page.goBack()
   await page.waitForURL('**/logs?slot=2')
   await page.getByText('two out again').waitFor()
@@ -174,8 +174,47 @@ test('text that an app wrote is shown as text, from the server and live', async 
   await page.locator('.line.is-stderr').waitFor()
   const shown = '<img src=x onerror="document.title=1"><script>alert(1)</script>red'
   assert.deepEqual(await texts(page), [shown, shown])
-  assert.deepEqual([await page.locator('main img').count(), await page.locator('main script').count(), await page.title()], [0, 0, 'Logs · clusterdeck'])
+  assert.deepEqual([await page.locator('main img').count(), await page.locator('main script').count(), (await page.title()).split(' ')[0]], [0, 0, 'Logs'])
   assert.deepEqual([page.problems, await page.audit()], [[], []])
+})
+
+test('what an app coloured is coloured by classes, and JSON opened, the same from the server and live', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  const lines = ['\u001b[1;31mred\u001b[0m plain', '{"level":50,"msg":"no <b>room</b>","disk":"/dev/sda"}']
+  say(1, 'stdout', lines)
+  const page = await dashboard.visit('/logs')
+  await untilLive(page)
+  say(1, 'stdout', lines)
+  await page.locator('.line').nth(3).waitFor()
+  const markup = await page.locator('.line').evaluateAll((all) => all.map((line) => [line.classList.contains('tone-bad'), line.querySelector('.line-text')?.innerHTML]))
+  assert.deepEqual(markup.slice(2), markup.slice(0, 2))
+  assert.deepEqual(markup.slice(0, 2), [
+    [false, '<span class="ansi-red ansi-bold">red</span> plain'],
+    [true, '<span class="line-level">ERROR </span><span class="line-message">no &lt;b&gt;room&lt;/b&gt;</span><span class="line-field"> disk=</span>/dev/sda']
+  ])
+  assert.deepEqual([page.problems, await page.audit()], [[], []])
+})
+
+test('all files are searched, a time is gone to, and the way back to the live lines is one click', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  say(1, 'stdout', ['needle', ...Array.from({ length: 500 }, (_, index) => `hay ${index}`)])
+  const page = await dashboard.visit('/logs')
+  await untilLive(page)
+  assert.equal(await page.getByText('needle').count(), 0)
+  await page.getByLabel('Search all files of the logs').fill('Needle')
+  await page.getByLabel('Search all files of the logs').press('Enter')
+  await page.getByText('The newest 1 line with this text').waitFor()
+  assert.deepEqual(await texts(page), ['needle'])
+  assert.deepEqual([await page.getByRole('button', { name: 'Follow' }).isVisible(), await page.getByRole('button', { name: 'Wrap' }).isVisible()], [false, true])
+  await page.getByLabel('Go to').fill('2026-01-02T03:04:05')
+  await page.waitForURL('**/logs?around=2026-01-02T03%3A04%3A05.000Z')
+  await page.locator('#log-mark').waitFor()
+  assert.equal(await page.getByLabel('Search all files of the logs').inputValue(), '')
+  await page.getByRole('link', { name: 'Live' }).click()
+  await untilLive(page)
+  assert.deepEqual(page.problems, [])
 })
 
 /** @param {import('../support/dashboard.js').Dashboard} dashboard */

@@ -46,7 +46,7 @@ test('says in one sentence how the cluster is, and counts down to the next try',
   await page.waitForFunction((text) => document.querySelector('.retry time')?.textContent !== text, before)
 
   dashboard.setWorker(2, { crashLooping: true })
-  await page.getByRole('heading', { level: 1, name: 'Slot 2 is crash-looping' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: '1 of 2 workers serves; slot 2 keeps crashing' }).waitFor()
   assert.deepEqual(page.problems, [])
 })
 
@@ -61,7 +61,7 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
 
   await page.locator('#rollout').getByRole('heading', { name: 'Deploying r2' }).waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals', actor: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals', actor: 'dashboard', client: 'dashboard' }])
   assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '0')
   assert.equal(await page.locator('#open-restart').getAttribute('aria-disabled'), 'true')
   await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
@@ -152,7 +152,7 @@ test('restarts the one worker whose row was clicked', async (t) => {
   await page.getByRole('button', { name: 'Restart worker 2 in slot 2' }).click()
   await page.getByRole('dialog', { name: 'Restart worker 2 in slot 2?' }).getByRole('button', { name: 'Restart worker' }).click()
   await page.locator('#rollout-progress').waitFor()
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'dashboard', client: 'dashboard' }])
 })
 
 test('sends a message to all workers, or to the one whose row was clicked', async (t) => {
@@ -197,4 +197,34 @@ test('an action that fails is told in the words of the problem', async (t) => {
   await page.getByRole('alert').getByText('A rollout is running: rollout 1 (deploy) is running').waitFor()
   // Chromium reports every 4xx of a fetch.
   assert.deepEqual(page.problems, ['Failed to load resource: the server responded with a status of 409 (Conflict)'])
+})
+
+test('a notice goes once an operator acknowledges it, with who did in the history', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master (pid 7) ended without stopping its workers' })
+  const notice = page.locator('#notice-master-lost')
+  await notice.getByText('The master (pid 7) ended').waitFor()
+  await page.locator('#health.tone-warn').waitFor()
+  await notice.getByRole('button', { name: 'Acknowledge' }).click()
+  await notice.waitFor({ state: 'detached' })
+  await page.locator('#health.tone-ok').waitFor()
+  assert.equal(dashboard.history.page({ type: 'notice.acknowledged' }).items[0].actor, 'dashboard')
+  assert.deepEqual(page.problems, [])
+})
+
+test('however wide the window and however many slots loop, nothing is out of sight to the side', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const [worker] = dashboard.deck.snapshot().workers
+  const workers = Array.from({ length: 64 }, (_, index) => ({ ...worker, id: index + 1, slot: index + 1 })).map((each) => each.slot % 2 ? each : { ...each, id: null, pid: null, state: 'backoff', crashLooping: true, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
+  dashboard.deck.set({ desiredWorkers: 64, readyWorkers: 32, workers })
+  for (const width of [1440, 1024, 768, 390, 320]) {
+    const page = await dashboard.visit('/', { width })
+    const over = await page.evaluate(() => ['html', '#workers', '.workers-rows', '.nav'].filter((selector) => {
+      const { scrollWidth, clientWidth } = /** @type {HTMLElement} */ (document.querySelector(selector))
+      return scrollWidth > clientWidth
+    }))
+    assert.deepEqual(over, [], `at ${width}`)
+    assert.ok(await page.evaluate(() => document.documentElement.scrollHeight) < 3000, `at ${width}`)
+  }
 })

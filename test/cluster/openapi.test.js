@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import http from 'node:http'
 import path from 'node:path'
 import { test } from 'node:test'
 import { EVENT_TYPES } from '../../server/events/kinds.js'
@@ -10,6 +8,7 @@ import { createContract } from '../support/api-contract.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { startReceiver } from '../support/receiver.js'
 import { until } from '../support/until.js'
 
 test('every operation answers as the document says, when all goes well and when it does not', async (t) => {
@@ -27,12 +26,17 @@ test('every operation answers as the document says, when all goes well and when 
   const { workers: [{ id: worker }] } = await deck.status()
 
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
-  for (const path of ['/openapi.json', '/status', '/workers', `/workers/${worker}`, '/rollouts', '/releases', '/releases/r1', '/events', '/events/1', '/vitals', '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
+  for (const path of ['/openapi.json', '/status', '/notices', '/config', '/scale', '/workers', `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events', '/events/1', '/events/counts', '/events/histogram', '/vitals', '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
   const { latest } = await ask('GET', '/crashes/1')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
+  await ask('PUT', '/crashes/1/assignee', { assignee: 'ada' })
+  const { id: note } = await ask('POST', '/crashes/1/notes', { text: 'known' }, 201)
+  await ask('GET', '/crashes/1')
+  await ask('DELETE', `/crashes/1/notes/${note}`)
   for (const action of ['resolve', 'mute', 'reopen']) await ask('POST', `/crashes/1/${action}`)
   for (const type of ['text/csv', 'application/x-ndjson']) await ask('GET', '/events', undefined, undefined, { accept: type })
   await ask('GET', '/logs', undefined, undefined, { accept: 'application/x-ndjson' })
+  for (const query of ['q=listening&since=1h', 'around=1m&slot=1']) await ask('GET', `/logs?${query}`)
   for (const path of ['/events/stream', '/logs/stream']) await ask('GET', path, undefined, undefined, { accept: 'text/event-stream' })
   await ask('POST', '/sign-in-links', { name: 'ada', role: 'viewer' })
   const { id: token } = await ask('POST', '/tokens', { name: 'ada', role: 'operator', ttl: '1d' })
@@ -69,6 +73,11 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', `/rollouts/${held.id}/retry`)
   await ask('POST', `/rollouts/${held.id}/abort`)
   await ask('GET', `/rollouts/${held.id}?wait=30s`)
+  await ask('POST', '/rollouts', { kind: 'deploy', strategy: { limits: { readyTimeoutMs: 1 } } })
+  await deck.untilEvent(({ type }) => type === 'rollout.failed', 'a deploy that fails')
+  const { items: [notice] } = await ask('GET', '/notices')
+  await ask('POST', `/notices/${notice.id}/acknowledge`)
+  await ask('POST', `/notices/${notice.id}/acknowledge`, undefined, 404)
   await ask('PUT', '/scale', { workers: 3 })
   await deck.until({ ready: 3 })
   const { workers } = await deck.status()
@@ -77,8 +86,16 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', `/workers/${workers[1].id}/kill`)
   await deck.until({ ready: 3 })
 
-  for (const path of ['/workers/999', '/rollouts/999', '/releases/r999', '/events/999999', '/crashes/999', '/diagnostics/999', '/diagnostics/999/file', '/logs?slot=9']) await ask('GET', path, undefined, 404)
-  for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
+  await ask('PATCH', '/config', { 'drain.deadlineMs': 20_000 }, undefined, { 'if-match': '*' })
+  await ask('PATCH', '/config', { 'drain.deadlineMs': 1 }, 428)
+  await ask('PATCH', '/config', { 'drain.deadlineMs': 1 }, 412, { 'if-match': '"old"' })
+  await ask('PATCH', '/config', { 'drain.deadlineMs': 'soon' }, 422, { 'if-match': '*' })
+  await ask('PATCH', '/config', { dispatch: 'shared' }, 409, { 'if-match': '*' })
+  await ask('PATCH', '/config', { surprise: 1 }, 400, { 'if-match': '*' })
+  await ask('PUT', '/scale', { workers: 2 }, 412, { 'if-match': '"old"' })
+
+  for (const path of ['/workers/999', '/workers/999/requests', '/rollouts/999', '/releases/r999', '/events/999999', '/crashes/999', '/diagnostics/999', '/diagnostics/999/file', '/logs?slot=9']) await ask('GET', path, undefined, 404)
+  for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/events/counts?since=30d&step=1s', '/events/histogram?steps=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
   for (const path of ['/workers/999/restart', '/workers/999/kill', '/crashes/999/mute', '/webhooks/9/test', '/webhooks/1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
   await ask('POST', '/webhooks/1/deliveries/x/retry', undefined, 400)
   await ask('POST', '/workers/999/messages', { type: 'reload' }, 404)
@@ -134,16 +151,3 @@ test('every problem code and every type of event is in the document, and its exa
   const contract = createContract(document)
   for (const [name, { examples }] of Object.entries(components.schemas)) contract.checkShape(name, examples[0])
 })
-
-/** Answers 204, unless it is told otherwise. @param {import('node:test').TestContext} t */
-async function startReceiver (t) {
-  /** @type {number[]} in turn */
-  const statuses = []
-  const server = http.createServer((request, response) => { request.resume().on('end', () => response.writeHead(statuses.shift() ?? 204).end()) }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}/hook`, statuses }
-}

@@ -98,7 +98,7 @@ test('a snapshot is what its workers run, whatever is done to the folder, until 
   await deck.loseMaster()
   const { release } = await deck.until({ ready: 1 })
   assert.deepEqual(await ask(deck), { ...one, level: 'high' }, 'no memory has the values of variables: they are read anew')
-  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'snapshot', true, { commit, branch: 'main', isDirty: false }])
+  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'snapshot', true, { commit, branch: 'main', isDirty: false, author: 'Test', subject: 'one' }])
 
   await deploy(deck)
   await killWorker(deck)

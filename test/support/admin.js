@@ -17,7 +17,7 @@ export const TOKEN = 'test-token-0123456789abcdef'
 export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
 
 /**
- * @param {import('node:test').TestContext} t  closes everything when the test ends
+ * @param {Pick<import('node:test').TestContext, 'after'>} t  closes everything when the test ends
  * @param {Partial<Parameters<typeof createAdmin>[0]> & { history?: any }} [options]
  */
 export async function startAdmin (t, options = {}) {
@@ -25,7 +25,7 @@ export async function startAdmin (t, options = {}) {
   // A page may come short when its time is spent; here time stands still, so that a busy machine changes no page.
   const history = options.history ?? openHistory({ file: join(folder, 'history.db'), clock: () => 0 })
   const clock = createClock()
-  const deck = createFakeDeck({ history, now: clock.now })
+  const deck = createFakeDeck({ history, now: options.now ?? clock.now })
   const logged = /** @type {any[]} */ ([])
   const log = { error: (/** @type {any} */ ...args) => logged.push(args), warn: (/** @type {any} */ ...args) => logged.push(args) }
   const admin = createAdmin({ deck, history, token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options })

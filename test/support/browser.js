@@ -6,10 +6,13 @@ import { unpackChromium } from './chromium.js'
 const require = createRequire(import.meta.url)
 /** Of a busy machine, too. */
 const PATIENCE_MS = 30_000
+/** The rules whose answer hangs on the theme. */
+export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-block'])
 
 /** @typedef {import('playwright-core').Page} Page */
-/** @typedef {{ width?: number, height?: number, colorScheme?: 'light' | 'dark', reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean }} PageOptions */
-/** @typedef {Page & { problems: string[], audit: () => Promise<string[]> }} WatchedPage */
+/** @typedef {{ width?: number, height?: number, colorScheme?: 'light' | 'dark', reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean, timezoneId?: string }} PageOptions */
+/** @typedef {Page & { problems: string[], audit: (options?: AuditOptions) => Promise<string[]>, lookAs: (colorScheme: 'light' | 'dark') => Promise<void> }} WatchedPage  `lookAs`: for pages with reduced motion */
+/** @typedef {{ within?: string, rules?: readonly string[] }} AuditOptions  `within`: a selector, else all of the page; `rules`: their ids, else all */
 
 /**
  * A real Chromium for tests. Every page lives in its own context (own cookies) and notes what went wrong in it.
@@ -38,6 +41,9 @@ export async function openBrowser () {
       context.setDefaultTimeout(PATIENCE_MS)
       return watch(await context.newPage())
     },
+    /** Another tab of somebody. @param {import('playwright-core').BrowserContext} context @returns {Promise<WatchedPage>} */
+    pageIn: async (context) => watch(await context.newPage()),
+
     close: () => browser.close()
   }
 }
@@ -48,24 +54,49 @@ function watch (/** @type {Page} */ page) {
   const problems = []
   page.on('console', (message) => { if (message.type() === 'error') problems.push(message.text()) })
   page.on('pageerror', (error) => problems.push(String(error.stack ?? error)))
-  return Object.assign(page, { problems, audit: () => audit(page) })
+  return Object.assign(page, { problems, audit: createAuditor(page), lookAs: (/** @type {'light' | 'dark'} */ colorScheme) => lookAs(page, colorScheme) })
 }
 
-/** axe-core runs in an isolated world: the page's CSP rightly forbids injected scripts. */
-async function audit (/** @type {Page} */ page) {
-  const session = await page.context().newCDPSession(page)
-  const { frameTree } = await session.send('Page.getFrameTree')
-  const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', { frameId: frameTree.frame.id })
-  const axe = await readFile(require.resolve('axe-core/axe.min.js'), 'utf8')
-  await session.send('Runtime.evaluate', { contextId, expression: axe })
-  const { result } = await session.send('Runtime.evaluate', {
-    contextId,
-    awaitPromise: true,
-    returnByValue: true,
-    expression: `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.target.join(' ') + ' ' + node.failureSummary)))`
-  })
-  await session.detach()
-  return result.value
+/** Colours that fade over are those of neither theme. @param {Page} page @param {'light' | 'dark'} colorScheme */
+async function lookAs (page, colorScheme) {
+  await page.emulateMedia({ colorScheme })
+  await page.evaluate(() => new Promise(requestAnimationFrame))
+  await page.waitForFunction(() => document.getAnimations().every(({ playState }) => playState !== 'running'))
+}
+
+/**
+ * axe-core runs in an isolated world: the page's CSP rightly forbids injected scripts. It is loaded once per document.
+ * @param {Page} page
+ */
+function createAuditor (page) {
+  /** @type {{ loaderId: string, contextId: number } | undefined} */
+  let world
+  /** @type {Promise<import('playwright-core').CDPSession> | undefined} */
+  let opening
+
+  return async (/** @type {AuditOptions} */ options = {}) => {
+    const session = await (opening ??= page.context().newCDPSession(page))
+    const { result } = await session.send('Runtime.evaluate', {
+      contextId: await worldOf(session), awaitPromise: true, returnByValue: true, expression: expressionOf(options)
+    })
+    return result.value
+  }
+
+  async function worldOf (/** @type {import('playwright-core').CDPSession} */ session) {
+    const { frameTree: { frame: { id: frameId, loaderId } } } = await session.send('Page.getFrameTree')
+    if (world?.loaderId === loaderId) return world.contextId
+    const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', { frameId })
+    const axe = await readFile(require.resolve('axe-core/axe.min.js'), 'utf8')
+    await session.send('Runtime.evaluate', { contextId, expression: axe })
+    world = { loaderId, contextId }
+    return contextId
+  }
+}
+
+/** `preload` would fetch every style sheet again, for rules that are off. @param {AuditOptions} options */
+function expressionOf ({ within, rules }) {
+  const options = { resultTypes: ['violations'], preload: false, ...(rules && { runOnly: rules }) }
+  return `axe.run(${within === undefined ? 'document' : JSON.stringify(within)}, ${JSON.stringify(options)}).then(({ violations }) => violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.target.join(' ') + ' ' + node.failureSummary)))`
 }

@@ -8,15 +8,16 @@ import { startAdmin } from './admin.js'
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
 /**
- * @param {import('node:test').TestContext} t
+ * @param {import('./deck.js').TestOwner} t
  * @param {{ page: (options?: import('./browser.js').PageOptions) => Promise<import('./browser.js').WatchedPage> }} browser
+ * @param {Parameters<typeof startAdmin>[1]} [options]
  */
-export async function startDashboard (t, browser) {
+export async function startDashboard (t, browser, options = {}) {
   /** @type {Set<import('playwright-core').BrowserContext>} */
   const contexts = new Set()
   // Before the admin port closes, which would wait for their connections.
   t.after(() => Promise.all(Array.from(contexts, (context) => context.close())))
-  const dashboard = await startAdmin(t, { now: Date.now, timers: /** @type {any} */ (REAL_TIMERS) })
+  const dashboard = await startAdmin(t, { now: Date.now, timers: /** @type {any} */ (REAL_TIMERS), ...options })
   return {
     ...dashboard,
 

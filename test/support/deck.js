@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { createDeckClient, PATIENCE_MS, readMasters } from './deck-client.js'
 import { tempFolder } from './folder.js'
 
-const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
+export const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
 export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
 
 /** @typedef {Awaited<ReturnType<typeof startDeck>>} Deck */

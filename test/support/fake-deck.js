@@ -1,7 +1,12 @@
 import { fileURLToPath } from 'node:url'
+import { SCHEMA } from '../../server/config/options.js'
+import { createSettings } from '../../server/config/settings.js'
+import { STEERING } from '../../server/config/steering.js'
 import { createCrashService } from '../../server/crashes/crashes.js'
 import { DeckError } from '../../server/errors.js'
+import { createNotices } from '../../server/events/notices.js'
 import { createEventStream } from '../../server/events/stream.js'
+import { createHealth } from '../../server/health.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createLogs } from '../../server/logs/logs.js'
 import { createWebhooks } from '../../server/webhooks/webhooks.js'
@@ -10,7 +15,7 @@ import { tempFolder } from './folder.js'
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {import('../../server/deck.js').Deck & { dispatched: any[], set: (changes: any) => void, logs: { folder: string }, webhooks: { status: number }, vitals: ReturnType<typeof createVitals> }}
+ * @returns {import('../../server/deck.js').Deck & { dispatched: any[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -20,7 +25,12 @@ export function createFakeDeck ({ history, now = Date.now }) {
   events.subscribe(vitals.count)
   /** @type {any[]} every command that was dispatched, oldest first */
   const dispatched = []
+  /** @type {{ method: string, path: string, ageMs: number }[]} what each worker has in flight */
+  const requests = []
   const logs = fakeLogs()
+  const settings = createSettings({ ...SCHEMA.parse({}), entry: '/srv/app/app.js', cwd: '/srv/app', dataDir: '/srv/app/.clusterdeck', workers: 2 }, { key: 'key' })
+  const crashes = createCrashService({ store: history.crashes, events, release: () => state.release.id })
+  const notices = createNotices({ history, events })
   const release = { id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', createdAt: '2026-01-01T00:00:00.000Z' }
   let state = fakeSnapshot(release)
 
@@ -38,6 +48,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
       return state.upgrade
     },
     'kill-worker': () => ({}),
+    ...Object.fromEntries(STEERING.map((type) => [type, () => structuredClone(state.rollout)])),
     stop () {
       state.state = 'stopping'
       return { state: 'stopping' }
@@ -51,15 +62,29 @@ export function createFakeDeck ({ history, now = Date.now }) {
     logs,
     webhooks: fakeWebhooks(events),
     releases: fakeReleases(release),
-    crashes: createCrashService({ store: history.crashes, events, release: () => state.release.id }),
+    crashes,
+    notices,
+    health: createHealth({ history, crashes, notices }),
     dispatched,
-    diagnostics: fakeDiagnostics(dispatched),
-    snapshot: () => structuredClone({ ...state, lastEventId: events.lastId }),
+    diagnostics: fakeDiagnostics({ dispatched, workerOf }),
+    settings,
+    /** @param {{ wanted: Record<string, unknown>, actor: string }} order */
+    configure ({ wanted, actor }) {
+      const { config, changes } = settings.plan(wanted)
+      dispatched.push({ type: 'configure', wanted, actor })
+      settings.adopt(config)
+      events.publish({ type: 'config.changed', actor, detail: { changes } })
+    },
+    snapshot: () => structuredClone({ ...state, workers: state.workers.map(withTime), lastEventId: events.lastId }),
+    status () {
+      const snapshot = this.snapshot()
+      return { ...snapshot, health: this.health(snapshot), notices: notices.list() }
+    },
     /** @param {any} changes merged over the snapshot */
     set (changes) { state = { ...state, ...changes } },
     /** @param {any} command */
     dispatch (command) {
-      if (state.rollout && command.type !== 'stop') {
+      if (state.rollout && command.type !== 'stop' && !STEERING.includes(command.type)) {
         throw new DeckError('rollout-running', `rollout ${state.rollout.id} (${state.rollout.kind}) is running`,
           { details: { rollout: state.rollout.id } })
       }
@@ -68,13 +93,28 @@ export function createFakeDeck ({ history, now = Date.now }) {
     },
     /** @param {any} order */
     send (order) {
-      if (order.worker > 2) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
+      if (order.worker && !workerOf(order.worker)) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
       dispatched.push({ type: 'message', order })
       return { workers: order.worker ? [order.worker] : [1, 2] }
     },
+    /** @param {number} worker */
+    async openRequests (worker) {
+      if (!workerOf(worker)) throw new DeckError('not-found', `No worker ${worker} is alive`)
+      return { items: requests, total: requests.length }
+    },
+    requests,
     /** @param {any} command */
     async deploy (command) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) }
   })
+
+  function workerOf (/** @type {number} */ id) {
+    return state.workers.find((worker) => worker.id === id)
+  }
+
+  /** Vitals are of this moment, unless the test has said of which. @param {any} worker */
+  function withTime (worker) {
+    return { ...worker, vitals: worker.vitals && { at: new Date(now()).toISOString(), ...worker.vitals } }
+  }
 
   function fakeRollout (/** @type {any} */ command) {
     const kind = command.kind ?? 'restart'
@@ -100,20 +140,30 @@ export function createFakeDeck ({ history, now = Date.now }) {
   }
 }
 
-/** One that is done, and what is started is only noted. @param {any[]} dispatched */
-function fakeDiagnostics (dispatched) {
+/** One that is done, and whatever a test adds to `items`; what is started goes on until a test ends it. @param {{ dispatched: any[], workerOf: (id: number) => any }} deck */
+function fakeDiagnostics ({ dispatched, workerOf }) {
   const done = { id: 1, kind: 'heap-statistics', worker: 1, slot: 1, pid: 4001, release: 'r1', state: 'done', durationMs: null, actor: 'token', startedAt: '2026-01-01T00:00:00.000Z', finishedAt: '2026-01-01T00:00:01.000Z', bytes: 2, error: null, warning: null }
+  /** @type {any[]} newest first; `file`: of its own */
+  const items = [done]
+  const about = (/** @type {any} */ { file, ...item }) => item
   return {
-    list: () => [done],
-    get: (/** @type {number} */ id) => id === 1 ? done : null,
-    file: (/** @type {number} */ id) => id === 1 ? { file: fileURLToPath(import.meta.url), name: '1-worker-1.json' } : null,
+    items,
+    list: () => items.map(about),
+    get: (/** @type {number} */ id) => items.filter((item) => item.id === id).map(about)[0] ?? null,
+    file (/** @type {number} */ id) {
+      const item = items.find((one) => one.id === id)
+      return item?.state === 'done' ? { file: item.file ?? fileURLToPath(import.meta.url), name: `${id}-worker-${item.worker}.json` } : null
+    },
     start (/** @type {any} */ order) {
-      if (order.worker > 2) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
+      const worker = workerOf(order.worker)
+      if (!worker) throw new DeckError('not-found', `No worker ${order.worker} is alive`)
       dispatched.push({ type: 'diagnose', ...order })
-      return { ...done, ...order, id: 2, state: 'running' }
+      const item = { ...done, durationMs: null, ...order, id: items[0].id + 1, slot: worker.slot, pid: worker.pid, state: 'running', startedAt: new Date().toISOString(), finishedAt: null, bytes: null }
+      items.unshift(item)
+      return about(item)
     },
     remove (/** @type {number} */ id) {
-      if (id !== 1) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
+      if (!items.some((item) => item.id === id)) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
     }
   }
 }
@@ -152,21 +202,33 @@ function fakeReleases (/** @type {any} */ release) {
     createdBy: 'system',
     note: null,
     package: { name: 'told', version: '1.2.3' },
-    git: { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true },
+    git: { commit: '0123456789abcdef0123456789abcdef01234567', branch: 'main', isDirty: true, author: 'Ada', subject: 'Faster totals' },
     lockFile: null,
     environment: { digest: 'sha256:00', names: ['LEVEL'] },
     changed: { from: 'r0', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, folder: false, entry: false },
     outcome: 'succeeded',
     rollout: null,
     deployedAt: release.createdAt,
+    servedAt: release.createdAt,
+    setback: null,
+    isLastGood: false,
     inUse: true
   }
+  /** @type {any[]} newest first; a test may put others in front */
+  const items = [known]
   return {
-    list: () => ({ items: [known], next: null }),
-    get (/** @type {string} */ id) {
-      if (id !== release.id) throw new DeckError('not-found', `Release ${id} does not exist`)
-      return known
+    items,
+    list: () => ({ items: [...items], next: null }),
+    get,
+    async compare (/** @type {string} */ from, /** @type {string} */ to) {
+      return { changed: { ...get(to).changed, from: get(from).id }, commits: { added: { items: [], hasMore: false }, removed: { items: [{ commit: '89'.repeat(20), at: release.createdAt, author: 'Ada', subject: 'Slower totals' }], hasMore: true } } }
     }
+  }
+
+  function get (/** @type {string} */ id) {
+    const found = items.find((each) => each.id === id)
+    if (!found) throw new DeckError('not-found', `Release ${id} does not exist`)
+    return found
   }
 }
 
@@ -182,7 +244,7 @@ function fakeSnapshot (/** @type {any} */ release) {
     restarts: 0,
     crashLooping: false,
     retryAt: null,
-    vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5, at: '2026-01-01T00:00:10.000Z' }
+    vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5 }
   })
   return {
     state: 'running',

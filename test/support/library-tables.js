@@ -14,7 +14,7 @@ const TYPES = {
   null: () => 'null',
   literal: ({ values }) => values.map(quoted).join(' | '),
   enum: ({ entries }) => Object.values(entries).map(quoted).join(' | '),
-  union: ({ options }, path) => options.map((/** @type {any} */ each) => typeOf(each, path)).join(' | '),
+  union: ({ options }, path) => [...new Set(options.map((/** @type {any} */ each) => typeOf(each, path)))].join(' | '),
   array: ({ element }, path) => `${typeOf(element, path)}[]`,
   record: ({ keyType, valueType }, path) => `Record<${typeOf(keyType, path)}, ${typeOf(valueType, path)}>`,
   object: ({ shape }, path) => `{ ${Object.entries(shape).map(([name, field]) => `${name}${isOptional(field) ? '?' : ''}: ${typeOf(field, path)}`).join(', ')} }`

@@ -31,7 +31,7 @@ export async function supervised (t, app, { workers = 1, flags = {}, args = [] }
   const output = { stdout: /** @type {const} */ ('inherit'), stderr: /** @type {const} */ ('inherit'), close () {} }
   const logs = /** @type {any} */ ({ open: () => output, ended () {} })
   const deck = createSupervisor(state, {
-    fork: createForker(config, { crashFolder: folder, orderFolder: folder, outlives: () => false, logs }),
+    fork: createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false, logs }),
     events: { publish: (/** @type {any} */ event) => { note(event); return event } },
     watch: { watchdog: { timeoutMs: 0, stack: 'off' }, recycle },
     vitals: { accept: (_worker, _slot, body) => { reports.push(body) }, left () {}, latest: () => null }

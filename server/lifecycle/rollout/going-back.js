@@ -1,5 +1,6 @@
 import { isBlocked, whyBlocked } from '../drift.js'
 import { clearClocks, countReplaced, finish, running, tellRollout } from './record.js'
+import { askFigures } from './sides.js'
 import { canMove, move } from './stages.js'
 import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
 
@@ -29,6 +30,8 @@ function awaitOperator (turn, rollout, reason) {
   clearClocks(turn)
   move(rollout, 'hold')
   rollout.reason = reason
+  rollout.pausedAt = turn.isoTime()
+  askFigures(turn, rollout)
   tellRollout(turn, 'rollout.held', { message: `${reason}; retry, resume or abort it` })
 }
 
@@ -43,6 +46,7 @@ export function goBack (turn, { reason, actor, hasReplaced = false }) {
   clearClocks(turn)
   move(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
   rollout.reason = reason
+  rollout.pausedAt = null
   for (const step of rollout.steps) undoStep(turn, rollout, step)
   countReplaced(rollout)
   tellRollout(turn, 'rollout.aborting', { actor, message: reason })

@@ -8,6 +8,9 @@ import { move, phaseOf, shownStage } from './stages.js'
 
 const MAX_VERDICTS = 50
 const MAX_WARNINGS = 20
+const MAX_COMPARISONS = 60
+const MAX_MOMENTS = 100
+const MAX_MESSAGE_CHARS = 500
 
 /** @param {Turn} turn @param {import('../state.js').Worker} worker a candidate, or one that serves in its place */
 export function find (turn, worker) {
@@ -30,6 +33,24 @@ export function addVerdict (rollout, verdict) {
   rollout.verdicts = [...rollout.verdicts, verdict].slice(-MAX_VERDICTS)
 }
 
+/**
+ * Where they are too many, the one goes that is closest to its neighbours: those that are left cover the time evenly.
+ * @param {Rollout} rollout @param {import('../state.js').Comparison} comparison
+ */
+export function addComparison (rollout, comparison) {
+  rollout.comparison = comparison
+  const all = [...rollout.comparisons ?? [], comparison]
+  rollout.comparisons = all.length > MAX_COMPARISONS ? all.toSpliced(closest(all), 1) : all
+}
+
+/** @param {import('../state.js').Comparison[]} comparisons @returns {number} the index of one that is neither the first nor the last */
+function closest (comparisons) {
+  const room = (/** @type {number} */ index) => Date.parse(comparisons[index + 1].at) - Date.parse(comparisons[index - 1].at)
+  let least = 1
+  for (let index = 2; index < comparisons.length - 1; index++) if (room(index) < room(least)) least = index
+  return least
+}
+
 /** @param {Rollout} rollout @param {string} warning what went wrong without making it fail */
 export function warn (rollout, warning) {
   if (rollout.warnings.length < MAX_WARNINGS) rollout.warnings.push(warning)
@@ -41,6 +62,7 @@ export function warn (rollout, warning) {
  */
 export function tellRollout (turn, type, { step, actor, message } = {}) {
   const rollout = running(turn)
+  if (!step) addMoment(rollout, { at: turn.isoTime(), type, actor: actor ?? (type === 'rollout.started' ? rollout.actor : null), message: message ?? messageOf(rollout) })
   turn.tell(type, {
     rollout: rollout.id,
     release: rollout.to,
@@ -51,6 +73,11 @@ export function tellRollout (turn, type, { step, actor, message } = {}) {
     message: message ?? (type === 'rollout.step' && step ? `slot ${step.slot}: ${step.state}` : messageOf(rollout)),
     detail: describe(rollout)
   })
+}
+
+/** @param {Rollout} rollout @param {import('../state.js').Moment} moment */
+function addMoment (rollout, { message, ...moment }) {
+  rollout.timeline = [...rollout.timeline ?? [], { ...moment, message: message?.slice(0, MAX_MESSAGE_CHARS) ?? null }].slice(-MAX_MOMENTS)
 }
 
 /** @param {Rollout} rollout */

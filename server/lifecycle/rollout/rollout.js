@@ -19,10 +19,10 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
  * rollback (one that was deployed before).
  * @param {Turn} turn
- * @param {{ kind: 'restart' | 'deploy' | 'rollback', release?: import('../state.js').Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string }} input
+ * @param {{ kind: 'restart' | 'deploy' | 'rollback', release?: import('../state.js').Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string, client?: import('../state.js').Client | null }} input
  *   `slots`: only these; `source`: what is to be prepared
  */
-export function startRollout (turn, { kind, release, source = {}, slots, note = null, strategy: wish, actor }) {
+export function startRollout (turn, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null }) {
   const { state } = turn
   const chosen = slots ?? state.slots.map(({ number }) => number)
   state.rollout = {
@@ -32,11 +32,16 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
     from: state.release.id,
     to: null,
     actor,
+    client,
     note,
     strategy: strategyOf(kind, chosen.length, state.options.rollout, wish),
     crashes: 0,
     verdicts: [],
+    comparison: null,
+    comparisons: [],
+    timeline: [],
     canaryEndsAt: null,
+    pausedAt: null,
     progressDueAt: null,
     progressLeftMs: null,
     startedAt: turn.isoTime(),
@@ -158,6 +163,7 @@ export function oldWorkerGone (turn, worker, { cause, reason }) {
   const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && state === 'draining')
   if (!rollout || !step) return
   if (UNMEANT_CAUSES.includes(cause)) warn(rollout, `${reason}, while it drained`)
+  step.drainedAt = turn.isoTime()
   endStep(turn, step, 'done')
 }
 

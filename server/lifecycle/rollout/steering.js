@@ -14,6 +14,7 @@ export const STEERING = {
   pause (turn, /** @type {Steer} */ { actor }) {
     const rollout = running(turn)
     move(rollout, 'pause')
+    rollout.pausedAt = turn.isoTime()
     rollout.progressLeftMs = rollout.progressDueAt === null ? null : Math.max(1, rollout.progressDueAt - turn.at)
     turn.order({ type: 'clear-deadline', deadline: 'progress', id: 0 })
     tellRollout(turn, 'rollout.paused', { actor, message: `paused by ${actor}` })
@@ -43,10 +44,12 @@ function goOn (turn, verb, by) {
   const hadFailed = shownStage(rollout).isHeld
   if (hadFailed) {
     rollout.crashes = 0
+    rollout.comparison = null
     for (const step of rollout.steps) if (step.state === 'failed') step.state = 'pending'
   }
   move(rollout, verb)
   rollout.reason = null
+  rollout.pausedAt = null
   tellRollout(turn, 'rollout.resumed', by)
   if (rollout.progressLeftMs === null) noteProgress(turn)
   else countDown(turn, rollout.progressLeftMs)

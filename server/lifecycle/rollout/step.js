@@ -12,7 +12,7 @@ export const UNDER_WAY = Object.freeze(['starting', 'soaking', 'ready'])
 /** @param {Turn} turn @param {number[]} numbers @param {import('./strategy.js').Strategy} strategy @returns {RolloutStep[]} */
 export function toSteps ({ state }, numbers, { canary }) {
   return state.slots.filter(({ number }) => numbers.includes(number)).map(({ number, release }, index) => ({
-    slot: number, state: 'pending', oldWorker: null, newWorker: null, from: release, isCanary: index < (canary?.workers ?? 0), startedAt: null, finishedAt: null
+    slot: number, state: 'pending', oldWorker: null, newWorker: null, from: release, isCanary: index < (canary?.workers ?? 0), startedAt: null, readyAt: null, promotedAt: null, drainedAt: null, revertingAt: null, finishedAt: null
   }))
 }
 
@@ -21,6 +21,8 @@ export function beginStep (turn, rollout, step, release, state) {
   const slot = mustFind(turn.slot(step.slot))
   step.state = state
   step.startedAt ??= turn.isoTime()
+  step.finishedAt = null
+  if (state === 'starting') step.readyAt = null
   step.oldWorker = slot.serving
   slot.candidate = fork(turn, slot, release, { readyTimeoutMs: state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined })
   step.newWorker = slot.candidate
@@ -32,6 +34,7 @@ export function beginStep (turn, rollout, step, release, state) {
 export function becomeReadyOrSoak (turn, rollout, step) {
   const { minReadyMs } = rollout.strategy
   const soaks = minReadyMs > 0 && phaseOf(rollout) !== 'canary'
+  step.readyAt = turn.isoTime()
   if (soaks) soak(turn, step, minReadyMs)
   else step.state = 'ready'
   noteProgress(turn)
@@ -57,6 +60,7 @@ export function promoteStep (turn, rollout, step) {
   slot.release = target
   step.oldWorker = old?.id ?? null
   step.state = isReverting ? 'reverted' : old ? 'draining' : 'done'
+  if (!isReverting) step.promotedAt = turn.isoTime()
   if (step.state !== 'draining') step.finishedAt = turn.isoTime()
   countReplaced(rollout)
   noteProgress(turn)
@@ -87,9 +91,11 @@ export function undoStep (turn, rollout, step) {
   const slot = mustFind(turn.slot(step.slot))
   if (UNDER_WAY.includes(step.state)) {
     drainCandidate(turn, rollout, slot)
+    step.revertingAt = turn.isoTime()
     markFinished(turn, step, 'reverted')
   } else if (isReplaced(step) && step.from !== rollout.to) {
     slot.release = step.from
+    step.revertingAt = turn.isoTime()
     const serving = turn.worker(slot.serving)
     // A slot without a worker comes back on its old release by itself, as does one whose worker runs that already.
     step.state = serving && serving.release !== step.from ? 'reverting' : 'reverted'

@@ -1,12 +1,12 @@
 import { giveUp, giveUpIfBlocked } from './going-back.js'
-import { addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout } from './record.js'
+import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
+import { sidesOf } from './sides.js'
 import { beginStep, soak } from './step.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
-/** @typedef {import('../state.js').Worker} Worker */
 
 const JUDGE_EVERY_MS = 5000
 
@@ -55,26 +55,22 @@ export function beginTrialAnew (turn, { isForced }) {
 
 /** @param {Turn} turn @param {'canary' | 'judge'} deadline */
 export function askJudge (turn, deadline) {
-  const { rollout, workers } = turn.state
+  const { rollout } = turn.state
   if (!rollout || !isJudged(rollout)) return
   const isFinal = deadline === 'canary'
   if (!isFinal) turn.order({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
   // A person has the last word: the trial ends when they let it go on.
   else if (shownStage(rollout).state === 'paused') return
-  // A release may be deployed once more: then only the worker itself tells which is new.
-  const isNew = (/** @type {Worker} */ { release, slot, id }) => release === rollout.to && rollout.steps.some((step) => step.slot === slot && (step.from !== rollout.to || step.newWorker === id))
-  const ready = Object.values(workers).filter(({ state }) => state === 'ready')
-  const fresh = ready.filter(isNew).map(({ id }) => id)
-  // What drains has answered in the same time too, and at the end of a rollout nothing else is left of them.
-  const old = Object.values(workers).filter((worker) => !worker.orphan && (worker.state === 'ready' ? !isNew(worker) : worker.readyAt !== null && worker.release !== rollout.to)).map(({ id }) => id)
-  turn.order({ type: 'judge', rollout: rollout.id, isFinal, fresh, old, limits: rollout.strategy.limits })
+  turn.order({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(turn, rollout), limits: rollout.strategy.limits })
 }
 
 /** @param {Turn} turn @param {{ rollout: number, verdict: import('../state.js').Verdict }} input what the judge has found */
 export function judged (turn, { rollout: id, verdict }) {
   const rollout = turn.state.rollout
   // It has gone on meanwhile without waiting for this.
-  if (rollout?.id !== id || !isJudged(rollout)) return
+  if (rollout?.id !== id || phaseOf(rollout) === 'aborting') return
+  addComparison(rollout, { at: verdict.at, fresh: verdict.fresh, old: verdict.old })
+  if (!isJudged(rollout)) return
   if (verdict.isFinal || verdict.passed === false) {
     addVerdict(rollout, verdict)
     tellRollout(turn, 'rollout.judged', { message: verdict.message })

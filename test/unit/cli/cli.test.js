@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
@@ -105,17 +105,26 @@ test('send refuses what is no JSON and shows where, a reserved type, and a worke
   assert.deepEqual(await cli('send reload --worker 9'), { code: 1, stdout: '', stderr: 'clusterdeck: No worker 9 is alive\n' })
 })
 
+test('the status begins with what nobody has acknowledged, and with who serves', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const { id, at } = deck.events.publish({ type: 'keeper.lost', message: 'the keeper \u001b[31mis gone' })
+  assert.match((await cli('status')).stdout, new RegExp(`^notice   ${id}: The keeper .{0,8}is gone \\(${at}\\)\nhealth   All 2 workers are ready\nstate    running\n`))
+  assert.match((await cli(`acknowledge ${id}`)).stdout, new RegExp(`^notice ${id} acknowledged: The keeper`))
+  assert.match((await cli('status')).stdout, /^health {3}All 2 workers are ready\n/)
+  assert.deepEqual(await cli('acknowledge x'), { code: 2, stdout: '', stderr: 'clusterdeck: acknowledge: expected the id of a notice, received "x"\n' })
+})
+
 test('--json prints what the API says, and nothing else', async (t) => {
   const { cli, deck } = await setUp(t)
   const { stdout } = await cli('status --json')
-  assert.deepEqual(JSON.parse(stdout), deck.snapshot())
+  assert.deepEqual(JSON.parse(stdout), deck.status())
 })
 
 test('restart starts a rollout by the command line and returns', async (t) => {
   const { cli, deck } = await setUp(t)
   const { code, stdout } = await cli('restart --note because')
   assert.equal(code, 0)
-  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'restart', note: 'because', actor: 'cli' }])
+  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'restart', note: 'because', actor: 'cli', client: 'cli' }])
   assert.match(stdout, /^rollout 1 \(restart\) rolling: 0 of 2 workers replaced$/m)
 })
 
@@ -160,7 +169,7 @@ test('deploy says how it is to be done only where a flag does, and what is wrong
   const { cli, deck } = await setUp(t)
   await cli('deploy --path v2 --surge 50% --min-ready 5s --canary 1 --canary-time 2m --on-failure hold')
   const strategy = { surge: '50%', minReadyMs: 5000, canary: { workers: 1, durationMs: 120_000 }, onFailure: 'hold' }
-  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'deploy', path: 'v2', strategy, actor: 'cli' }])
+  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'deploy', path: 'v2', strategy, actor: 'cli', client: 'cli' }])
   for (const [flag, message] of /** @type {[string, RegExp][]} */ ([
     ['--surge 0', /strategy\.surge: expected an integer from 1 to 256 or a share such as "25%", received 0/], ['--canary many', /strategy\.canary\.workers: expected .*received "many"/],
     ['--min-ready long', /--min-ready: expected a duration/], ['--on-failure cry', /strategy\.onFailure: expected .*received "cry"/]
@@ -216,6 +225,31 @@ test('scale --wait asks again until no worker too many is left', async (t) => {
   const { code, stdout, stderr } = await dataFolder(t, { adminUrl: url })('scale 2 --wait')
   assert.deepEqual([code, stdout, asked], [0, '2 workers are ready\n', 4])
   assert.equal(stderr, '1 of 2 workers ready, 2 alive\n2 of 2 workers ready, 3 alive\n2 of 2 workers ready, 2 alive\n')
+})
+
+test('config prints where each value comes from, and config set changes all that is named or nothing', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const { code, stdout } = await cli('config')
+  assert.equal(code, 0)
+  assert.match(stdout, /^OPTION +VALUE +CHANGES +SOURCE +FROM$/m)
+  assert.match(stdout, /^dispatch +shared +at a start +default +-$/m)
+  assert.match(stdout, /^notify +\(hidden\) +now +default +-$/m)
+  const set = await cli('config set drain.deadlineMs=10000 rollout.surge=25%')
+  assert.deepEqual([set.code, set.stdout.split('\n').slice(1, 3).map((line) => line.split(/ +/))], [0, [['drain.deadlineMs', '10000', 'now', 'operator', '-'], ['rollout.surge', '25%', 'now', 'operator', '-']]])
+  assert.deepEqual(deck.dispatched, [{ type: 'configure', wanted: { 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }, actor: 'cli' }])
+  assert.equal(JSON.parse((await cli('config --json')).stdout).items.find((/** @type {any} */ { name }) => name === 'rollout.surge').value, '25%')
+  for (const [line, exitCode, text] of /** @type {[string, number, string][]} */ ([
+    ['config get', 2, 'config: expected "set" or nothing, received "get"'],
+    ['config set', 2, 'config set: expected a change such as drain.deadlineMs=10000, received nothing'],
+    ['config set drain.deadlineMs', 2, 'config set: expected a change such as drain.deadlineMs=10000, received "drain.deadlineMs"'],
+    ['config set drain.deadlineMs=1 drain.deadlineMs=2', 2, 'config set: expected drain.deadlineMs once, received it twice'],
+    ['config set drain.idleGraceMs=1 drain.deadlineMs=soon', 2, 'drain.deadlineMs: expected an integer from 0 to 2147483647, received "soon"'],
+    ['config set dispatch=round-robin', 1, 'dispatch can only be set at a start']
+  ])) {
+    const { code, stderr } = await cli(line)
+    assert.deepEqual([code, stderr], [exitCode, `clusterdeck: ${text}\n`], line)
+  }
+  assert.equal(deck.dispatched.length, 1)
 })
 
 test('scale refuses what is no count', async (t) => {
@@ -583,11 +617,20 @@ test('logs --follow --timestamps says when each line has arrived, and of those t
   assert.deepEqual(Object.keys(JSON.parse((await cli('logs -f --json')).stdout.split('\n')[0])), ['slot', 'stream', 'text'])
 })
 
-test('logs --timestamps is refused without --follow, since no line says when it was written', async (t) => {
-  const asked = /** @type {unknown[]} */ ([])
-  const url = await serve(t, (req) => asked.push(req.url))
-  assert.deepEqual(await dataFolder(t, { adminUrl: url })('logs --timestamps'), {
-    code: 2, stdout: '', stderr: 'clusterdeck: --timestamps: expected with --follow, received without: a line does not say when it was written, only when it arrives\n'
-  })
-  assert.deepEqual(asked, [])
+test('logs --timestamps says when each line was written, as the master has seen it', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const file = join(deck.logs.folder, 'slot-2.stderr.log')
+  appendFileSync(file, 'one\n')
+  utimesSync(file, 1e9, 1e9)
+  assert.equal((await cli('logs --timestamps')).stdout, '2001-09-09T01:46:40.000Z 2 stderr | one\n')
+  assert.equal((await cli('logs --timestamps --json')).stdout, '{"arrivedAt":"2001-09-09T01:46:40.000Z","slot":2,"stream":"stderr","text":"one"}\n')
+})
+
+test('logs finds lines by text and by time, and says so where there are none', async (t) => {
+  const { cli, deck } = await setUp(t)
+  appendFileSync(join(deck.logs.folder, 'slot-2.stderr.log'), 'one\ntwo\nthree\n')
+  assert.equal((await cli('logs --q TWO')).stdout, '2 stderr | two\n')
+  assert.equal((await cli('logs --since 2001-01-01 --lines 2')).stdout, '2 stderr | two\n2 stderr | three\n')
+  assert.deepEqual(await cli('logs --q four'), { code: 0, stdout: '', stderr: 'no line matches\n' })
+  assert.deepEqual(await cli('logs --q one -f'), { code: 2, stdout: '', stderr: 'clusterdeck: --q: expected without --follow, received both\n' })
 })

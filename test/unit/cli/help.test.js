@@ -6,6 +6,7 @@ import { alignTables } from '../../../server/cli/help.js'
 import { createProgram } from '../../../server/cli/program.js'
 import { run } from '../../../server/cli.js'
 import { manualPage, manualPages } from '../../../server/manual.js'
+import { wordsOf } from '../../support/examples.js'
 
 /** @param {string[]} argv */
 async function cli (...argv) {
@@ -75,10 +76,4 @@ async function commandThatTakes (line) {
   for (const command of program.commands) command.action(() => { ran.push(command.name()) })
   await program.parseAsync(beforeSeparator(words), { from: 'user' })
   return ran.join()
-}
-
-/** What the shell hands to clusterdeck. @param {string} line */
-function wordsOf (line) {
-  const [, own] = /(?:^|\()clusterdeck (.+?)(?:\)| [|>] .*)?$/.exec(line) ?? []
-  return [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, plain]) => single ?? double ?? plain)
 }

@@ -49,12 +49,12 @@ test('on a terminal it redraws in place, within the screen, and Ctrl-C leaves th
   await until(() => screenOf(output.stdout).includes('workers  1 of 2 ready'), 'the next look')
   stdout.rows = 6
   stdout.emit('resize')
-  assert.deepEqual(screenOf(output.stdout).slice(3), ['… 7 more lines', '', 'Ctrl-C ends it'])
+  assert.deepEqual(screenOf(output.stdout).slice(3), ['… 8 more lines', '', 'Ctrl-C ends it'])
 
   interrupt()
   assert.equal(await ended, 0)
   const [, after] = output.stdout.split(CLOSE)
-  assert.match(after, /^state {4}running\n.*workers {2}1 of 2 ready\n.* ready {2}r1 .*\n$/s)
+  assert.match(after, /^health {3}1 of 2 workers ready\nstate {4}running\n.*workers {2}1 of 2 ready\n.* ready {2}r1 .*\n$/s)
   assert.equal(stdout.listenerCount('resize'), 0)
   assert.equal(output.stderr, '')
 })
@@ -90,7 +90,7 @@ test('--json prints an object a line, each second', async (t) => {
   await until(() => output.stdout.split('\n').length > 2, 'two lines')
   interrupt()
   assert.equal(await ended, 0)
-  for (const line of output.stdout.trimEnd().split('\n')) assert.deepEqual(JSON.parse(line), deck.snapshot())
+  for (const line of output.stdout.trimEnd().split('\n')) assert.deepEqual(JSON.parse(line), deck.status())
 })
 
 test('the next master is found at its own address, and told of', async (t) => {

@@ -36,7 +36,7 @@ test('without anything set the defaults hold', async (t) => {
     workers: 6,
     dispatch: 'shared',
     dataDir: join(cwd, '.clusterdeck'),
-    admin: { host: '127.0.0.1', port: 9777, allowedHosts: [], sessionTtlMs: 12 * 60 * 60 * 1000 },
+    admin: { host: '127.0.0.1', port: 9777, allowedHosts: [], sessionTtlMs: 12 * 60 * 60 * 1000, tls: {}, plainHttp: false },
     ready: { signal: 'listening', timeoutMs: 30_000, addresses: 'same', status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
     drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
     stop: { termGraceMs: 5000, message: 'object' },
@@ -81,16 +81,18 @@ test('what a program says comes before the config file that it names; no other f
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'] })
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'], 'admin.basePath': ['/deck', '/deck'], 'admin.publicUrl': ['https://ops.example.com', 'https://ops.example.com'] })
+  const pairs = /** @type {Record<string, Record<string, string>>} */ ({ 'admin.tls.cert': { adminTlsKey: 'key.pem' }, 'admin.tls.key': { adminTlsCert: 'cert.pem' } })
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t)
+    const others = pairs[option.name] ?? {}
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]
     const inFile = option.path.reduceRight((inner, key) => ({ [key]: inner }), /** @type {any} */ (option.kind === 'path' ? 'app.js' : value))
     writeFileSync(join(cwd, 'other.json'), JSON.stringify(inFile))
     const read = (/** @type {any} */ config) => option.path.reduce((object, key) => object[key], config)
-    assert.deepEqual(read(await load({ [option.key]: text })), value, option.flag)
-    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? {} : { entry: 'app.js' }, env: { [option.env]: text }, cwd })), value, option.env)
-    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? { config: 'other.json' } : { config: 'other.json', entry: 'app.js' }, env: {}, cwd })), value, `${option.name} in a file`)
+    assert.deepEqual(read(await load({ ...others, [option.key]: text })), value, option.flag)
+    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? {} : { ...others, entry: 'app.js' }, env: { [option.env]: text }, cwd })), value, option.env)
+    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? { config: 'other.json' } : { ...others, config: 'other.json', entry: 'app.js' }, env: {}, cwd })), value, `${option.name} in a file`)
   }
 })
 
@@ -219,6 +221,29 @@ test('a config file that does not load says why, without a stack', async (t) => 
   await assert.rejects(load({ config: 'secret.json' }), ({ message }) => /received: no JSON/.test(message) && !message.includes('hunter2'))
   await assert.rejects(load({ config: 'throws.mjs' }), { code: 'invalid-config', message: /throws\.mjs: expected a config file that loads, received: no database$/ })
   await assert.rejects(load({ config: 'absent.json' }), { code: 'invalid-config', message: /^config: expected a file, received .*absent\.json, which does not exist$/ })
+})
+
+test('an admin port that others reach in plain text is refused unless that is said twice', async (t) => {
+  const { load } = workingFolder(t)
+  for (const adminHost of ['0.0.0.0', '::', '10.0.0.7', 'ops.example.com', '128.0.0.1', '127.evil.example']) {
+    await assert.rejects(load({ adminHost }), { code: 'invalid-config', message: /^admin\.host: expected 127\.0\.0\.1 or another address of this machine alone, received ".*set admin\.tls, or admin\.publicUrl to the https address/ })
+    await assert.rejects(load({ adminHost, adminPublicUrl: 'http://ops.example.com' }), { code: 'invalid-config' })
+    for (const more of [{ adminPlainHttp: true }, { adminPublicUrl: 'https://ops.example.com' }, { adminTlsCert: 'cert.pem', adminTlsKey: 'key.pem' }]) await load({ adminHost, ...more })
+  }
+  for (const adminHost of ['127.0.0.1', '127.8.9.10', 'localhost', '::1', '[::1]']) await load({ adminHost })
+})
+
+test('where a proxy shows the admin page is said by its address, by its path or by both alike', async (t) => {
+  const { load } = workingFolder(t)
+  const basePath = async (/** @type {Record<string, string>} */ flags) => (await load(flags)).admin.basePath
+  assert.equal(await basePath({ adminPublicUrl: 'https://ops.example.com/deck/' }), '/deck')
+  assert.equal(await basePath({ adminPublicUrl: 'https://ops.example.com/' }), undefined)
+  assert.equal(await basePath({ adminBasePath: '/a/b' }), '/a/b')
+  assert.equal(await basePath({ adminBasePath: '/deck', adminPublicUrl: 'https://ops.example.com/deck' }), '/deck')
+  await assert.rejects(load({ adminBasePath: '/other', adminPublicUrl: 'https://ops.example.com/deck' }), { code: 'invalid-config', message: 'admin.basePath: expected "/deck", the path of admin.publicUrl, received "/other"' })
+  for (const adminBasePath of ['deck', '/deck/', '/', '/a b', '/"onload=', '//evil.example']) await assert.rejects(load({ adminBasePath }), { code: 'invalid-config' }, adminBasePath)
+  for (const adminPublicUrl of ['ops.example.com', 'ftp://ops.example.com', 'https://me:secret@ops.example.com', 'https://ops.example.com/?a', 'https://ops.example.com/"x']) await assert.rejects(load({ adminPublicUrl }), { code: 'invalid-config' }, adminPublicUrl)
+  await assert.rejects(load({ adminTlsCert: 'cert.pem' }), { code: 'invalid-config', message: 'admin.tls.key: expected a file beside admin.tls.cert, received nothing' })
 })
 
 test('the entry defaults to "main" of the package.json', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { test } from 'node:test'
+import { goneSince } from '../../../server/crashes/gone-since.js'
 import { setUp } from '../../support/crashes.js'
 
 test('a crash is recorded with its evidence and named by the event of its exit; planned ends are not', () => {
@@ -90,4 +91,90 @@ test('thousands of crashes are counted one by one in their groups, and kept with
   const kept = group.occurrences.map(({ errorMessage }) => Number(/order (\d+)/.exec(errorMessage)?.[1]))
   assert.deepEqual([kept[0], kept.at(-1)], [3999, 49])
   history.close()
+})
+
+test('groups are sorted by the last crash, the number of crashes or the first crash, page by page without a gap', () => {
+  const { crash, service, history } = setUp()
+  for (const name of ['a', 'b', 'b', 'c', 'c', 'd', 'd', 'd', 'a']) crash(name)
+  const sorted = (/** @type {import('../../../db/crash-groups.js').GroupSort | undefined} */ sort) => {
+    const ids = []
+    /** @type {string | null} */
+    let cursor = null
+    do {
+      const page = service.page({ sort, limit: 1, cursor })
+      ids.push(...page.items.map(({ id }) => id))
+      cursor = page.next
+    } while (cursor !== null)
+    return ids
+  }
+  assert.deepEqual([sorted(undefined), sorted('last'), sorted('count'), sorted('first')], [[1, 4, 3, 2], [1, 4, 3, 2], [4, 3, 2, 1], [4, 3, 2, 1]])
+  crash('a')
+  crash('a')
+  assert.deepEqual(sorted('count'), [1, 4, 3, 2])
+  const { next } = service.page({ sort: 'count', limit: 1 })
+  assert.throws(() => service.page({ sort: 'last', cursor: next }), { code: 'invalid-query' })
+  history.close()
+})
+
+test('crashes are counted hour by hour for a month, also those of which no sample is kept', () => {
+  const { crash, service, history, state } = setUp()
+  const [hour, day] = [3_600_000, 86_400_000]
+  const begin = state.at
+  for (let n = 0; n < 40; n++) crash('a')
+  state.at = begin + hour
+  crash('a')
+  assert.deepEqual(service.hours(1, begin).map(({ at, count }) => [at, count]), [['2026-01-01T00:00:00.000Z', 40], ['2026-01-01T01:00:00.000Z', 1]])
+  assert.deepEqual(service.hours(1, begin + hour).map(({ count }) => count), [1])
+  state.at = begin + 31 * day
+  crash('a')
+  assert.deepEqual(service.hours(1, 0).map(({ count }) => count), [1, 1], 'what is older is forgotten')
+  history.close()
+})
+
+test('a group is assigned and has notes, on record, which end with it', () => {
+  let now = Date.parse('2026-01-01T00:00:00Z')
+  const { crash, service, published, history } = setUp({ retention: { maxAgeMs: 10_000 }, now: () => now })
+  crash('a')
+  assert.equal(service.assign(1, 'ada', 'ann').assignee, 'ada')
+  service.assign(1, 'ada', 'bob')
+  const { id } = service.addNote(1, 'a note', 'bob')
+  service.addNote(1, 'another', 'ann')
+  assert.deepEqual(service.find(1).notes.map(({ text, actor }) => [text, actor]), [['a note', 'bob'], ['another', 'ann']])
+  assert.equal(service.removeNote(1, id, 'ann').text, 'a note')
+  assert.throws(() => service.removeNote(1, id, 'ann'), { code: 'not-found' })
+  assert.throws(() => service.addNote(9, 'x', 'ann'), { code: 'not-found' })
+  assert.deepEqual(published.slice(1).map(({ type, actor }) => [type, actor]), [['crash.group-assigned', 'ann'], ['crash.note-added', 'bob'], ['crash.note-added', 'ann'], ['crash.note-removed', 'ann']])
+  for (let n = 1; n < 100; n++) service.addNote(1, 'more', 'ann')
+  assert.throws(() => service.addNote(1, 'too many', 'ann'), { code: 'not-possible' })
+  now += 20_000
+  while (history.sweep().more);
+  assert.deepEqual([service.notes(1), service.hours(1, 0)], [[], []])
+  history.close()
+})
+
+test('several groups are settled at once, or none of them where one is not there', () => {
+  const { crash, service, published, history } = setUp()
+  for (const name of ['a', 'b', 'c']) crash(name)
+  assert.throws(() => service.actOnAll([1, 2, 9], 'resolve', 'ann'), { code: 'not-found' })
+  assert.equal(service.counts().open, 3)
+  service.actOnAll([1, 2, 2], 'resolve', 'ann')
+  assert.deepEqual([service.counts().open, service.counts().resolved], [1, 2])
+  assert.deepEqual(published.filter(({ type }) => type === 'crash.group-resolved').map(({ detail }) => detail.crashGroup), [1, 2])
+  history.close()
+})
+
+test('a fault is gone since the first good release without it, once that has run for longer than the fault ever kept still', () => {
+  const at = (/** @type {number} */ minutes) => new Date(minutes * 60_000).toISOString()
+  const releases = [['r6', 'succeeded', 0], ['r7', 'failed', 30], ['r8', 'succeeded', 40], ['r9', 'succeeded', 70]]
+    .map(([id, outcome, minutes]) => ({ id: String(id), path: '/', outcome: String(outcome), deployedAt: at(Number(minutes)) }))
+  const group = { highestRelease: 6, count: 3, firstSeenAt: at(1), lastSeenAt: at(39) }
+  const gone = (/** @type {any} */ parts, changes = {}) => goneSince({ ...group, ...changes }, { running: 'r9', releases, now: 120 * 60_000, ...parts })
+  assert.equal(gone({}), 'r8')
+  assert.equal(gone({ running: 'r6' }), null, 'it is back on the release with it')
+  assert.equal(gone({ running: 'r5' }), null, 'it may come again')
+  assert.equal(gone({ running: 'r8', now: 58 * 60_000 }), null, 'it came every 19 minutes')
+  assert.equal(gone({ running: 'r8', now: 60 * 60_000 }), 'r8')
+  assert.equal(gone({ running: 'r8', now: 45 * 60_000 }, { count: 1 }), null, 'five minutes say nothing')
+  assert.equal(gone({}, { highestRelease: 9 }), null)
+  assert.equal(gone({}, { highestRelease: null }), null)
 })

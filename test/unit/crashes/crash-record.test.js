@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fingerprintOf, normalise } from '../../../server/crashes/fingerprint.js'
 import { takeCrashNote } from '../../../server/crashes/note.js'
+import { createCrashRecorder } from '../../../server/crashes/recorder.js'
 import { createOutOfMemory } from '../../../server/crashes/oom.js'
 import { createSourceMaps } from '../../../server/crashes/source-maps.js'
+import { createSourceLines } from '../../../server/crashes/source-lines.js'
 import { parseStack } from '../../../server/crashes/stack-frames.js'
 import { describeCrash } from '../../../workers/crash-note.js'
 import { tempFolder } from '../../support/folder.js'
@@ -60,9 +63,47 @@ test('source maps of the release are applied, inline or beside the file; broken 
   symlinkSync(path.join(outside, 'secret.map'), path.join(root, 'link.map'))
   const urls = { 'a.js': inline, 'b.js': 'maps/b.js.map', 'c.js': 'bad.map', 'd.js': '../../../etc/passwd', 'e.js': 'link.map', 'f.js': 'https://host/x.map' }
   for (const [file, url] of Object.entries(urls)) writeFileSync(path.join(root, file), `one()\ntwo()\n//# sourceMappingURL=${url}\n`)
-  const original = createSourceMaps()
+  const { original } = createSourceMaps()
   const places = [...Object.keys(urls), 'gone.js'].map((file) => original(parseStack(`E\n    at f (${path.join(root, file)}:2:1)`, { root }), root)[0])
   assert.deepEqual(places.map(({ file, line }) => `${file}:${line}`), ['src/shop.ts:10', 'src/shop.ts:10', 'c.js:2', 'd.js:2', 'e.js:2', 'f.js:2', 'gone.js:2'])
+})
+
+test('the last words are the app\'s own, not what the master has made node say', () => {
+  const words = Array.from({ length: 55 }, (_, index) => `word ${index}`)
+  const ours = ['Debugger listening on ws://127.0.0.1:9229/0-1', 'For help, see: https://nodejs.org/en/docs/inspector', 'Debugger attached.', 'Debugger ending on ws://127.0.0.1:9229/0-1']
+  const said = [...words, ...ours, 'Debugger of the app']
+  const recorder = createCrashRecorder({ logs: { tail: ({ lines }) => said.slice(-lines) } })
+  assert.deepEqual(recorder.examine({ slot: 1, worker: 1, pid: 7, code: 1, signal: null }).stderr, [...words, 'Debugger of the app'].slice(-50))
+})
+
+test('source lines are those that ran: of the release or of its map, and of no file outside, hidden, changed, special or large', () => {
+  const root = tempFolder()
+  const outside = tempFolder()
+  const text = Array.from({ length: 20 }, (_, index) => `line ${index + 1}`).join('\n')
+  mkdirSync(path.join(root, '.git'))
+  mkdirSync(path.join(root, 'node_modules'))
+  for (const file of ['a.js', 'b.ts', 'secrets.json', '.env', '.git/x.js', 'node_modules/m.js']) writeFileSync(path.join(root, file), text)
+  writeFileSync(path.join(outside, 'o.js'), text)
+  symlinkSync(path.join(outside, 'o.js'), path.join(root, 'link.js'))
+  writeFileSync(path.join(root, 'large.js'), `${text}\n`.repeat(10_000))
+  execFileSync('mkfifo', [path.join(root, 'pipe.js')])
+  const map = { version: 3, sources: ['src/only-in-map.ts'], sourcesContent: [text], names: [], mappings: 'AAAA;AASA' }
+  writeFileSync(path.join(root, 'built.js'), `one()\ntwo()\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}\n`)
+  const around = createSourceLines()
+  const linesOf = (/** @type {string} */ file, at = Date.now() + 1000, line = 5) => {
+    const stack = `E\n    at f (${path.resolve(root, file)}:${line}:1)`
+    const frames = createSourceMaps().original(parseStack(stack, { root }), root)
+    return around({ at: new Date(at).toISOString(), stack, frames }, root)[0]
+  }
+  assert.deepEqual(linesOf('a.js'), [2, 3, 4, 5, 6, 7, 8].map((number) => ({ number, text: `line ${number}` })))
+  assert.deepEqual(linesOf('a.js', undefined, 1)?.map(({ number }) => number), [1, 2, 3, 4])
+  assert.equal(linesOf('b.ts')?.length, 7)
+  assert.deepEqual(linesOf('built.js', undefined, 2)?.map(({ number }) => number), [7, 8, 9, 10, 11, 12, 13])
+  for (const file of ['secrets.json', '.env', '.git/x.js', 'node_modules/m.js', 'link.js', 'large.js', 'pipe.js', 'gone.js', path.join(outside, 'o.js')]) assert.equal(linesOf(file), null, file)
+  assert.equal(linesOf('a.js', undefined, 21), null)
+  assert.equal(linesOf('a.js', Date.now() - 60_000), null, 'it was another file when it crashed')
+  assert.equal(linesOf('built.js', Date.now() - 60_000, 2), null)
+  assert.deepEqual(around({ at: new Date().toISOString(), stack: null, frames: parseStack(STACK, { root: null }) }, null)[0], null)
 })
 
 test('lack of memory is told by V8\'s words or the kernel\'s count, and by nothing else', () => {

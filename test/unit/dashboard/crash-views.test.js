@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { openHistory } from '../../../db/history.js'
 import { crashUrlOf, headlineOf } from '../../../server/dashboard/crash-kinds.js'
 import { crashModel, followCrash } from '../../../server/dashboard/crash-page.js'
-import { countOpen, crashesModel } from '../../../server/dashboard/crashes-page.js'
+import { crashesModel } from '../../../server/dashboard/crashes-page.js'
+import { countOpen } from '../../../server/health.js'
 import { firstLine, readable } from '../../../server/dashboard/readable-text.js'
 import { sparkline } from '../../../server/dashboard/sparkline.js'
 import { foldFrames } from '../../../server/dashboard/stack-view.js'
@@ -73,8 +74,8 @@ test('a sparkline ends at the right edge, is as high as its highest value and ha
 test('a group says what crashed, where, how often and when; and a link leads to it', (t) => {
   const { list, desk } = setUp(t, [aCrash(), aCrash({ at: '2026-01-01T00:00:40.000Z' }), aCrash({ errorName: 'RangeError', release: 'r0', cause: 'boot-failure', frames: [] })])
   const html = list()
-  assert.match(textOf(html), /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) 2 20 s ago 1 min ago r1/)
-  assert.match(textOf(html), /RangeError total is not a function Exception While starting 1 /)
+  assert.match(textOf(html), /TypeError total is not a function New in r1 Exception sum \(src\/shop\.js\) this hour: 2 2 20 s ago 1 min ago r1/)
+  assert.match(textOf(html), /RangeError total is not a function Exception While starting this hour: 1 1 /)
   assert.ok(html.indexOf('/crashes/2"') < html.indexOf('/crashes/1"'), 'the last to crash comes first')
   assert.match(html, /id="open-crashes"/)
   assert.deepEqual([crashUrlOf({ detail: { crash: 3, crashGroup: 2 } }), crashUrlOf({ detail: { crashGroup: 2 } }), crashUrlOf({ detail: { crashGroup: '2' } }), crashUrlOf({ detail: null })], ['/crashes/2?crash=3', '/crashes/2', null, null])
@@ -113,7 +114,8 @@ test('a crash shows all of its evidence', (t) => {
   for (const part of ['TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
     assert.ok(textOf(html).includes(part), part)
   }
-  for (const link of ['/history?worker=7', '/history?slot=1', '/history?release=r1', '/history/9', '/crashes/1?crash=1']) assert.ok(html.includes(`href="${link}"`), link)
+  assert.match(html, /href="\/workers\/7\?at=/)
+  for (const link of ['/history?slot=1', '/history?release=r1', '/history/9', '/crashes/1?crash=1']) assert.ok(html.includes(`href="${link}"`), link)
 })
 
 test('of a crash without a stack it is said why there is none', (t) => {
@@ -143,24 +145,63 @@ test('a page that is followed is worked out anew only when its group has changed
   const render = (/** @type {string} */ name) => `${name} ${++renderings}`
   const follow = (/** @type {string} */ query) => followCrash({ crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW, render })
   const newest = follow('')
-  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-body'])
+  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-body'])
   newest()
-  assert.equal(renderings, 2)
+  assert.equal(renderings, 3)
   desk.act(1, 'mute', 'cli')
   newest()
-  assert.equal(renderings, 4)
+  assert.equal(renderings, 6)
+  desk.addNote(1, 'a note', 'cli')
+  newest()
+  assert.equal(renderings, 9)
   // Whoever reads one crash does not want another one in its place.
-  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-kept'])
+  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-kept'])
   assert.deepEqual([follow('crash=x')(), followCrash({ crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW, render })()], [[], []])
+})
+
+test('the list has a graph of each group, and is sorted by a link that keeps its filters', (t) => {
+  const { list, model } = setUp(t, [aCrash(), aCrash(), aCrash({ at: '2025-12-31T22:59:00.000Z' }), aCrash({ at: '2025-12-20T00:00:00.000Z' }), aCrash({ errorName: 'RangeError' })])
+  const html = list('q=total&sort=count')
+  assert.match(html, /aria-label="Last 24 hours: 3 crashes, at most 2 in one hour"/)
+  assert.deepEqual(Array.from(html.matchAll(/<title>([^<]*: \d+)<\/title>/g), ([, title]) => title), ['2 h ago: 1', 'this hour: 2', 'this hour: 1'])
+  assert.ok(html.indexOf('/crashes/1"') < html.indexOf('/crashes/2"'), 'the most frequent comes first')
+  assert.match(html, /aria-sort="descending"><a class="sort" href="\/crashes\?q=total&amp;sort=count">Count/)
+  assert.match(html, /href="\/crashes\?q=total">Last seen/)
+  assert.deepEqual(model().frequencies.map(({ total, max }) => [total, max]), [[3, 2], [4, 3]])
+})
+
+test('whoever only looks has nothing to choose, to assign or to write, and sees what others have', (t) => {
+  const { list, one, desk, model } = setUp(t, [aCrash()])
+  desk.assign(1, MARKUP, 'cli')
+  desk.addNote(1, HOSTILE, 'ann')
+  for (const html of [list(), one()]) {
+    assert.doesNotMatch(html, /<input type="checkbox"|\/actions\//)
+    assert.match(html, /&lt;x-evil/)
+    assert.doesNotMatch(html, INJECTED)
+    assert.doesNotMatch(html, DANGEROUS)
+  }
+  const can = /** @type {any} */ ({ operate: true, administer: false, name: 'ada' })
+  assert.match(views.render('pages/crash', { ...model(), can }), /\/actions\/note-crash/)
+})
+
+test('the source of the first own frame is open, and is text whatever it holds', (t) => {
+  const { desk, history } = setUp(t, [aCrash()])
+  const crashes = { ...desk, sourceLines: (/** @type {any} */ { frames }) => frames.map((/** @type {any} */ { isInApp }) => isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null) }
+  const html = views.render('pages/crash', crashModel({ crashes: /** @type {any} */ (crashes), history, id: '1', params: new URLSearchParams(), now: NOW }))
+  assert.match(html, /<details class="source" id="source-0-0" open>/)
+  assert.match(html, /<details class="source" id="source-2-0">/)
+  assert.match(html, /class="is-there" aria-current="true"><span class="source-number">12<\/span><code><bdi>return total\(\)/)
+  assert.doesNotMatch(html, INJECTED)
+  assert.doesNotMatch(html, DANGEROUS)
 })
 
 test('the list survives any query, and says what it cannot read', (t) => {
   const { desk } = setUp(t, [aCrash()])
-  fc.assert(fc.property(fc.dictionary(fc.constantFrom('q', 'state', 'release', 'cursor'), fc.string()), (query) => {
+  fc.assert(fc.property(fc.dictionary(fc.constantFrom('q', 'state', 'release', 'sort', 'cursor'), fc.string()), (query) => {
     const model = crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW })
     assert.match(views.render('pages/crashes', model), /<\/html>/)
   }))
-  for (const bad of ['state=closed', 'release=a b', `q=${'x'.repeat(101)}`, 'cursor=%00']) {
+  for (const bad of ['state=closed', 'sort=name', 'release=a b', `q=${'x'.repeat(101)}`, 'cursor=%00']) {
     const { problem } = crashesModel({ crashes: desk, params: new URLSearchParams(bad), now: NOW })
     assert.equal(problem?.status, 400, bad)
     assert.match(String(problem?.message), new RegExp(`^${bad.split('=')[0]}: expected `))

@@ -20,7 +20,34 @@ describe('what is shown of a line', () => {
     ['an escape that is none', `a${ESC}`, 'a '],
     ['other control characters', 'a\rb\u0000c\u0008d\u007fe\u2028f', 'a b c d e f'],
     ['text that would be read from right to left', 'user\u202enimda\u2066', 'user nimda ']
-  ]) test(what, () => assert.deepEqual(shownLine(written), { text: shown, cutChars: 0 }))
+  ]) {
+    test(what, () => {
+      const { text, cutChars } = shownLine(written)
+      assert.deepEqual({ text, cutChars }, { text: shown, cutChars: 0 })
+    })
+  }
+
+  for (const [what, written, parts] of /** @type {[string, string, [string, string][]][]} */ ([
+    ['a colour until the next one', `a${ESC}[31mb${ESC}[32mc${ESC}[0md`, [['a', ''], ['b', 'ansi-red'], ['c', 'ansi-green'], ['d', '']]],
+    ['bright, bold and underlined, taken back one by one', `${ESC}[1;4;94ma${ESC}[22mb${ESC}[24;39mc`, [['a', 'ansi-blue ansi-bold ansi-underline'], ['b', 'ansi-blue ansi-underline'], ['c', '']]],
+    ['the nearest of 256 and of millions', `${ESC}[38;5;196ma${ESC}[38;2;90;250;255mb${ESC}[38;5;11mc`, [['a', 'ansi-red'], ['b', 'ansi-cyan'], ['c', 'ansi-yellow']]],
+    ['a background, and what is none', `${ESC}[48;5;1;999;38ma`, [['a', '']]]
+  ])) test(`${what}: a class each, of a fixed list`, () => assert.deepEqual(shownLine(written).parts.map(({ text, style }) => [text, style]), parts))
+
+  test('has only so many parts, and no class but those of the list, whatever is written', () => {
+    const { parts, text } = shownLine(Array.from({ length: 900 }, (_, index) => `${ESC}[${index % 100}m.`).join('').slice(0, MAX_SHOWN_CHARS))
+    assert.ok(parts.length <= 200)
+    assert.match(text, /^\.+$/)
+    fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 8 }), (codes) => shownLine(`${ESC}[${codes.join(';')}mx`).parts.every(({ style }) => /^(ansi-[a-z]+ ?)*$/.test(style))))
+  })
+
+  test('of a JSON object its level, its message and its other fields, without what is obeyed', () => {
+    const { parts, tone, text } = shownLine('{"level":50,"time":1,"msg":"it \\u001b[2Jfailed\\nbadly","req":{"id":7},"user":"<b>"}')
+    assert.deepEqual([tone, text], ['tone-bad', 'ERROR it failed ⏎ badly req={"id":7} user=<b>'])
+    assert.deepEqual(parts.map(({ style }) => style), ['line-level', 'line-message', 'line-field', '', 'line-field', ''])
+    assert.deepEqual(['{"severity":"WARNING","message":"m"}', '{"level":"constructor","msg":"m"}', '{"level":{},"msg":"m"}'].map((line) => [shownLine(line).tone, shownLine(line).text]), [['tone-warn', 'WARNING m'], ['', 'CONSTRUCTOR m'], ['', 'm level={}']])
+    for (const line of ['{"a":1}', '{"level":30', '[{"level":30}]', '{}', 'null']) assert.equal(shownLine(line).text, line)
+  })
 
   test('of a line without an end the beginning, and how much is left out, without half a character', () => {
     const { text, cutChars } = shownLine('x'.repeat(MAX_SHOWN_CHARS - 1) + '😀'.repeat(1000))

@@ -3,13 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { PROBLEM_TYPES } from '../../../server/events/kinds.js'
+import { PROBLEMS } from '../../../server/events/kinds.js'
 import { sentenceOf } from '../../../server/events/sentences.js'
 import { describeHealth } from '../../../server/health.js'
+import { eventModel } from '../../../server/dashboard/event-page.js'
 import { parseFilters, urlOf } from '../../../server/dashboard/history-filters.js'
-import { eventModel, historyModel } from '../../../server/dashboard/history-page.js'
+import { historyModel } from '../../../server/dashboard/history-page.js'
 import { overviewModel } from '../../../server/dashboard/overview.js'
-import { createViews, withoutTicking } from '../../../server/dashboard/views.js'
+import { withoutMoving } from '../../../server/dashboard/fragment.js'
+import { createViews } from '../../../server/dashboard/views.js'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatTime } from '../../../public/format.js'
 
 /** @type {import('../../../server/dashboard/powers.js').Powers} */
@@ -46,6 +48,9 @@ const aRollout = (fields) => ({
   id: 3, kind: 'deploy', state: 'rolling', from: 'r1', to: 'r2', actor: 'cli', note: null, startedAt: '2026-01-02T03:04:00.000Z', finishedAt: null, done: false, reason: null, progress: { total: 2, replaced: 1 }, steps: [], ...fields
 })
 
+/** @param {() => any} snapshot @param {any} [more] */
+const aDeck = (snapshot, more) => ({ snapshot, health: describeHealth, notices: /** @type {any} */ ({ list: () => [] }), releases: /** @type {any} */ ({ get: () => { throw new Error('nobody asked for a release') } }), ...more })
+
 const aHistory = (/** @type {any[]} */ items = [], /** @type {any[]} */ rollouts = []) => /** @type {any} */ ({
   page: () => ({ items, next: null }),
   rollouts: () => ({ items: rollouts, next: null }),
@@ -78,20 +83,22 @@ test('the health sentence says the most urgent thing', () => {
   assert.equal(say({ readyWorkers: 1, workers: [ready, backoff] }), 'warn: 1 of 2 workers is restarting')
   assert.equal(say({ readyWorkers: 1, workers: [ready, aWorker({ id: 9, slot: 2, state: 'starting', restarts: 1 })] }), 'warn: 1 of 2 workers is restarting')
   assert.equal(say({ readyWorkers: 1, workers: [ready, aWorker({ id: 9, slot: 2, state: 'starting' })] }), 'info: 1 of 2 workers ready')
-  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, crashLooping: true }] }), 'bad: Slot 2 is crash-looping')
-  assert.equal(say({ readyWorkers: 0, workers: [{ ...ready, crashLooping: true }, { ...backoff, crashLooping: true }] }), 'bad: All 2 slots are crash-looping')
-  assert.equal(say({ readyWorkers: 0, workers: [{ ...backoff, slot: 1 }, backoff] }), 'bad: No worker is ready')
-  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...other, state: 'unresponsive' }] }), 'bad: 1 of 2 workers is unresponsive')
-  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, state: 'held', drifted: true, crashLooping: true }] }), 'bad: Slot 2 is blocked')
-  assert.equal(say({ readyWorkers: 0, workers: [1, 2].map((slot) => ({ ...backoff, slot, state: 'held' })) }), 'bad: Slots 1 and 2 are blocked')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, crashLooping: true }] }), 'bad: 1 of 2 workers serves; slot 2 keeps crashing')
+  assert.equal(say({ readyWorkers: 0, workers: [{ ...ready, crashLooping: true }, { ...backoff, crashLooping: true }] }), 'bad: No worker serves; all 2 slots keep crashing')
+  assert.equal(say({ readyWorkers: 0, workers: [{ ...backoff, slot: 1 }, backoff] }), 'bad: No worker serves; all 2 slots restart')
+  assert.equal(say({ workers: [ready, { ...other, crashLooping: true }] }), 'warn: All 2 workers serve; slot 2 keeps crashing', 'it is up at this moment')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...other, state: 'unresponsive' }] }), 'bad: 1 of 2 workers serves; slot 2 is unresponsive')
+  assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, state: 'held', drifted: true, crashLooping: true }] }), 'bad: 1 of 2 workers serves; slot 2 is blocked')
+  assert.equal(say({ readyWorkers: 0, workers: [1, 2].map((slot) => ({ ...backoff, slot, state: 'held' })) }), 'bad: No worker serves; all 2 slots are blocked')
   assert.equal(say({ workers: [ready, { ...other, drifted: true }] }), 'warn: 1 of 2 workers has drifted')
   assert.equal(say({ rollout: aRollout() }), 'info: Deploying r2')
   assert.equal(say({ rollout: aRollout({ state: 'aborting' }) }), 'info: Reverting to r1')
   assert.equal(say({ rollout: aRollout({ state: 'paused' }) }), 'warn: Deploy of r2 paused')
   assert.equal(say({ rollout: aRollout({ state: 'paused', isHeld: true, reason: 'worker 3 crashed' }) }), 'bad: Deploy of r2 awaits an operator')
   assert.equal(say({ history: { problem: 'the disk is full' } }), 'warn: The history cannot be written')
-  assert.equal(say({ readyWorkers: 0, history: { problem: 'the disk is full' } }), 'bad: No worker is ready', 'the app comes first')
-  assert.deepEqual([0, 1, 2].map((openCrashes) => describeHealth(aSnapshot(), { openCrashes }).hint), ['No open crashes.', '1 open crash.', '2 open crashes.'])
+  assert.equal(say({ readyWorkers: 0, history: { problem: 'the disk is full' } }), 'bad: No worker serves', 'the app comes first')
+  assert.deepEqual([0, 1, 2, null].map((openCrashes) => describeHealth(aSnapshot(), { openCrashes }).hint), ['No open crashes.', '1 open crash.', '2 open crashes.', 'The history cannot be read.'])
+  assert.equal(describeHealth(aSnapshot(), { notices: 1 }).tone, 'warn', 'not as calm as if nothing had happened')
   assert.equal(say({ rollout: aRollout({ kind: 'restart', steps: [{}, {}] }) }), 'info: Restarting all workers')
   assert.equal(say({ state: 'starting', readyWorkers: 0, workers: [] }), 'info: Starting 2 workers')
   assert.equal(say({ state: 'starting', desiredWorkers: 0, readyWorkers: 0, workers: [] }), 'info: Starting')
@@ -101,18 +108,63 @@ test('the health sentence says the most urgent thing', () => {
 test('a row says that its worker runs changed files, or that its slot waits for a person', () => {
   const [drifted, held, plain] = [{ drifted: true }, { id: null, pid: null, slot: 2, state: 'held', drifted: true, retryAt: '2026-01-02T03:04:07.678Z' }, { slot: 3 }].map((fields) => {
     const snapshot = aSnapshot({ workers: [aWorker(fields)] })
-    return views.render('partials/workers', overviewModel({ deck: { snapshot: () => snapshot }, history: aHistory(), now: NOW }))
+    return views.render('partials/workers', overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW }))
   })
   assert.match(drifted, /Ready.*Drifted/s)
   assert.match(held, /tone-bad.*Blocked.*2 s.*Drifted/s)
   assert.doesNotMatch(plain, /Drifted|Blocked/)
 })
 
+test('what a worker has reported some seconds ago says nothing of now', () => {
+  const vitals = { rssBytes: 2 ** 26, cpuPercent: 91.5, requestsPerSecond: 15 }
+  const shown = [1000, 6000].map((ageMs) => {
+    const snapshot = aSnapshot({ workers: [aWorker({ vitals: { ...vitals, at: new Date(NOW - ageMs).toISOString() } })] })
+    const model = overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW })
+    return [model.totals.cpuPercent, /91\.5%/.test(views.render('partials/workers', model))]
+  })
+  assert.deepEqual(shown, [[91.5, true], [null, false]])
+})
+
 test('a message can be sent from the row of a worker that hears it', () => {
   const rows = [{}, { state: 'draining' }, { state: 'starting' }, { state: 'unresponsive' }, { state: 'stopping' }, { orphan: true }, { id: null, pid: null, state: 'backoff' }]
   const snapshot = aSnapshot({ workers: rows.map((fields, index) => aWorker({ id: index + 1, slot: index + 1, ...fields })) })
-  const html = views.render('partials/workers', { ...overviewModel({ deck: { snapshot: () => snapshot }, history: aHistory(), now: NOW }), can: OPERATOR })
+  const html = views.render('partials/workers', { ...overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW }), can: OPERATOR })
   assert.deepEqual(html.match(/id="message-\w+"/g), ['id="message-1"', 'id="message-2"'])
+})
+
+test('a held deploy is a red card: what is new beside what is old, a clock that stands still, and Abort before all else', () => {
+  const figures = (/** @type {any} */ fields) => ({ workers: 1, requests: 1200, errorRate: 0.002, p99Ms: 12, ...fields })
+  const rollout = aRollout({
+    state: 'paused',
+    pausedIn: 'canary',
+    isHeld: true,
+    reason: '30.0% of the responses are 5xx',
+    crashes: 2,
+    pausedAt: '2026-01-02T03:04:04.500Z',
+    strategy: { limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3 } },
+    comparison: { at: '2026-01-02T03:04:04.000Z', fresh: figures({ errorRate: 0.3, p99Ms: 50 }), old: figures({ requests: 3400 }) },
+    steps: [{ slot: 1, state: 'ready', oldWorker: 1, newWorker: 3, startedAt: '2026-01-02T03:04:01.000Z', finishedAt: null }]
+  })
+  const history = aHistory()
+  history.page = (/** @type {any} */ { cause, release }) => ({ items: cause === 'crash' && release === 'r1' ? [anEvent()] : [], next: null })
+  const render = (/** @type {number} */ now) => views.render('partials/rollout', { ...overviewModel({ deck: aDeck(() => aSnapshot({ rollout })), history, now }), can: OPERATOR })
+  const html = render(NOW)
+  const text = html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+  assert.match(html, /class="panel rollout is-running is-waiting tone-bad"/)
+  assert.match(text, /new \(r2\) old \(r1\) Requests 1,200 3,400 5xx 30\.0% beyond its limit 0\.2% p99 50 ms beyond its limit 12 ms Crashes 2 beyond its limit 1 /)
+  assert.match(text, /stands still after 4\.5 s/)
+  assert.equal(render(NOW + 600_000), html, 'nothing of it ticks')
+  assert.deepEqual(Array.from(html.matchAll(/id="rollout-(abort|retry|promote|resume|pause)"/g), ([, name]) => name), ['abort', 'retry', 'promote'])
+  for (const name of ['abort', 'promote']) assert.match(html, new RegExp(`id="rollout-${name}" data-dialog="dialog-${name}" data-fill-rollout="3"`))
+})
+
+test('slots that a failed rollout never came to are untouched, and wait for nothing', () => {
+  const step = { slot: 1, state: 'pending', oldWorker: null, newWorker: null, startedAt: null, finishedAt: null }
+  const words = ['failed', 'rolled-back', 'rolling'].map((state) => {
+    const snapshot = aSnapshot({ rollout: aRollout({ state, finishedAt: '2026-01-02T03:04:02.000Z', steps: [step] }) })
+    return /(Pending|Untouched)/.exec(views.render('partials/rollout', overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW })))?.[1]
+  })
+  assert.deepEqual(words, ['Untouched', 'Untouched', 'Pending'])
 })
 
 test('what an app says is quoted, and what was left out of it is not', () => {
@@ -140,10 +192,26 @@ test('filters that are equal have equal addresses, and the empty ones are not in
   assert.equal(urlOf('/history', filters, { q: undefined, type: undefined, slot: undefined }), '/history')
   assert.deepEqual(read('type=worker.exited&slot=2&range=1h').query, { type: ['worker.exited'], slot: 2, since: NOW - 3_600_000 })
   assert.deepEqual(read('since=2026-01-01&range=1h').query, { since: Date.parse('2026-01-01T00:00:00Z') })
-  assert.deepEqual(read('type=problems').query, { type: [...PROBLEM_TYPES] })
-  for (const bad of ['slot=0', 'slot=1.5', 'worker=x', 'range=1y', 'since=tomorrow', 'type=a b', `q=${'x'.repeat(101)}`]) {
+  assert.deepEqual(read('type=problems').query, { type: [...PROBLEMS] })
+  for (const bad of ['slot=0', 'type=worker.*:crash', 'slot=1.5', 'worker=x', 'range=1y', 'since=tomorrow', 'type=a b', `q=${'x'.repeat(101)}`]) {
     assert.throws(() => read(bad), { code: 'invalid-query', message: new RegExp(`^${bad.split('=')[0]}: expected .+, received `) })
   }
+})
+
+test('days and nights are those of the zone in the address, when the clocks change, too', () => {
+  const range = (/** @type {string} */ text, /** @type {string} */ now) => {
+    const { since, until } = parseFilters(new URLSearchParams(text), Date.parse(now)).query
+    return [since, until].map((ms) => ms === undefined ? null : new Date(ms).toISOString().slice(0, 16))
+  }
+  assert.deepEqual(range('range=today', '2026-01-02T03:04:05Z'), ['2026-01-02T00:00', null])
+  assert.deepEqual(range('range=today&zone=Pacific/Auckland', '2026-01-02T03:04:05Z'), ['2026-01-01T11:00', null])
+  assert.deepEqual(range('range=night&zone=Europe/Berlin', '2026-01-02T12:00:00Z'), ['2026-01-01T21:00', '2026-01-02T07:00'])
+  // The clocks went forward at 01:00 UTC.
+  assert.deepEqual(range('range=night&zone=Europe/Berlin', '2026-03-29T12:00:00Z'), ['2026-03-28T21:00', '2026-03-29T06:00'])
+  assert.deepEqual(range('range=yesterday&zone=America/New_York', '2026-01-02T03:00:00Z'), ['2025-12-31T05:00', '2026-01-01T05:00'])
+  for (const zone of ['Nowhere/Land', '<b>', 'x'.repeat(99)]) assert.throws(() => range(`zone=${zone}`, '2026-01-02T12:00:00Z'), { code: 'invalid-query', message: /^zone: expected a time zone such as Europe\/Berlin, received / })
+  const marks = { deployed: () => 1000, started: () => 2000 }
+  assert.deepEqual(['deploy', 'master'].map((name) => parseFilters(new URLSearchParams({ range: name }), NOW, marks).query.since), [1000, 2000])
 })
 
 test('a page of the history survives any query, and says what it cannot read', () => {
@@ -163,8 +231,8 @@ test('no text from outside becomes markup', () => {
     const history = aHistory([event], [rollout])
     const snapshot = aSnapshot({ app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] }, dispatch: hostile, release: { id: hostile, createdAt: hostile }, workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })] })
     const pages = [
-      views.render('pages/overview', { ...overviewModel({ deck: { snapshot: () => snapshot }, history, now: NOW }), can: OPERATOR }),
-      views.render('pages/overview', overviewModel({ deck: { snapshot: () => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } }) }, history, now: NOW })),
+      views.render('pages/overview', { ...overviewModel({ deck: aDeck(() => snapshot), history, now: NOW }), can: OPERATOR }),
+      views.render('pages/overview', overviewModel({ deck: aDeck(() => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } })), history, now: NOW })),
       views.render('pages/history', historyModel({ history, params: new URLSearchParams({ q: hostile }), now: NOW })),
       views.render('pages/history', historyModel({ history, params: new URLSearchParams({ slot: hostile }), now: NOW })),
       views.render('pages/event', eventModel({ history, id: '1', now: NOW })),
@@ -185,15 +253,38 @@ test('the strict CSP has nothing to refuse: no inline script, no inline style, n
 
 test('a broken history leaves the overview standing', () => {
   const broken = /** @type {any} */ ({ page () { throw new Error('disk I/O error') }, rollouts () { throw new Error('disk I/O error') } })
-  const html = views.render('pages/overview', overviewModel({ deck: { snapshot: aSnapshot }, history: broken, now: NOW }))
+  const html = views.render('pages/overview', overviewModel({ deck: aDeck(aSnapshot), history: broken, now: NOW }))
   assert.match(html, /All 2 workers are ready/)
   assert.match(html, /The history database cannot be read/)
 })
 
 test('two renderings differ in nothing but time that goes on', () => {
-  const at = (/** @type {number} */ now) => views.render('partials/workers', overviewModel({ deck: { snapshot: aSnapshot }, history: aHistory(), now }))
+  const at = (/** @type {number} */ now) => views.render('partials/workers', overviewModel({ deck: aDeck(aSnapshot), history: aHistory(), now }))
   assert.notEqual(at(NOW), at(NOW + 3_600_000))
-  assert.equal(withoutTicking(at(NOW)), withoutTicking(at(NOW + 3_600_000)))
+  assert.equal(withoutMoving(at(NOW)), withoutMoving(at(NOW + 3_600_000)))
+})
+
+test('what goes as it should is one row; what does not, and what was asked for, is not', () => {
+  const ready = (/** @type {number} */ id) => anEvent({ id, type: id % 2 ? 'worker.forked' : 'worker.ready' })
+  const planned = (/** @type {number} */ id) => anEvent({ id, cause: 'deploy', code: 0 })
+  const events = [planned(12), planned(11), ready(10), ready(9), anEvent({ id: 8, cause: 'crash' }), ready(7), ready(6), ready(5), anEvent({ id: 4, cause: 'deploy', signal: 'SIGKILL' }), ready(3), ready(2), ready(1), ready(0)]
+  const show = (/** @type {string} */ query) => historyModel({ history: aHistory(events), params: new URLSearchParams(query), now: NOW })
+  assert.deepEqual(show('release=r1').rows.map((row) => row.id === null ? row.event.id : [row.id, row.summary, row.events.length]), [
+    ['fold-9', '1 worker became ready, 2 ended as planned, 1 was forked', 4], 8, 7, 6, 5, 4, ['fold-0', '2 workers became ready, 2 were forked', 4]
+  ])
+  assert.match(views.render('pages/history', show('')), /<details id="fold-0-events">/)
+  for (const query of ['q=x', 'type=worker.*', 'cause=deploy', 'slot=1', 'worker=7', 'rollout=1']) assert.equal(show(query).rows.length, events.length, query)
+})
+
+test('an event has one line as its headline and the rest as facts, without what reorders text', () => {
+  const message = `worker 7 (slot 1) exited with code 1: Error: user\u202etxt\u0000\n    at ${'x'.repeat(300)}`
+  const event = anEvent({ message, detail: { stack: 'at \u202e', crashGroup: 4, isDirty: false, waitMs: 1500, '\u202ename': '\u202evalue', list: ['\u2066'] } })
+  const html = views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW }))
+  assert.match(html, /<h1><bdi>Worker 7 \(slot 1\) exited with code 1: Error: user&lt;U\+202E&gt;txt\u2400 …<\/bdi><\/h1>/)
+  const facts = Object.fromEntries(Array.from(html.matchAll(/<dt><bdi>(.*?)<\/bdi><\/dt><dd class="mono">(.*?)<\/dd>/g), ([, name, value]) => [name, value.replace(/<[^>]*>/g, '')]))
+  assert.deepEqual(facts, { Slot: '1', Worker: '7', Type: 'worker.exited', Id: '1', 'Crash group': '4', 'Is dirty': 'no', Wait: '1.5 s', '&lt;U+202E&gt;name': '&lt;U+202E&gt;value' })
+  assert.match(html, /aria-label="Message">Worker 7 .*\n {4}at x{300}</)
+  for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
 })
 
 test('an event that is not there is told so', () => {

@@ -42,7 +42,7 @@ function publish (history, events) {
   return events.map((event) => stream.publish(event))
 }
 
-/** Follows the cursors to the end. @param {import('../../../db/history.js').History} history @param {import('../../../db/event-pages.js').EventQuery} query */
+/** Follows the cursors to the end. @param {import('../../../db/history.js').History} history @param {import('../../../db/event-search.js').EventQuery} query */
 function all (history, query) {
   const items = []
   /** @type {string | null} */
@@ -143,7 +143,7 @@ test('every combination of filters finds exactly the events that match, newest f
   const time = fc.integer({ min: -10, max: 3010 }).map((n) => START_MS + n * 1000)
 
   fc.assert(fc.property(fc.record({
-    type: optional(fc.constantFrom('worker.exited', 'worker.*', 'master.started', 'nothing.*', ['worker.ready', 'rollout.*'], ['worker.ready', 'no.such'])),
+    type: optional(fc.constantFrom('worker.exited', 'worker.*', 'master.started', 'nothing.*', ['worker.ready', 'rollout.*'], ['worker.ready', 'no.such'], 'worker.exited:crash', ['worker.exited:crash', 'worker.exited:hung', 'rollout.*'], ['worker.exited:crash', 'worker.*'])),
     cause: optional(fc.constantFrom('crash', 'deploy', 'hung')),
     slot: optional(fc.integer({ min: 1, max: 5 })),
     worker: optional(fc.integer({ min: 0, max: 500 })),
@@ -164,12 +164,91 @@ test('every combination of filters finds exactly the events that match, newest f
 function matches (event, { type, cause, slot, worker, release, rollout, since, until, q }) {
   const equals = Object.entries({ cause, slot, worker, release, rollout }).every(([key, value]) => value === undefined || event[key] === value)
   const types = [type].flat()
-  const isType = type === undefined || types.some((one) => one.endsWith('*') ? event.type.startsWith(one.slice(0, -1)) : event.type === one)
+  const isType = type === undefined || types.some((one) => one.endsWith('*') ? event.type.startsWith(one.slice(0, -1)) : [event.type, `${event.type}:${event.cause}`].includes(one))
   const atMs = Date.parse(event.at)
   const isInTime = (since === undefined || atMs >= since) && (until === undefined || atMs < Date.parse(until))
   const hasText = q === undefined || [event.message, event.type, event.cause].some((text) => text?.toLowerCase().includes(q.toLowerCase()))
   return equals && isType && isInTime && hasText
 }
+
+test('every combination of filters counts exactly the events that match, whatever the clock did and however often the time is spent', (t) => {
+  let isSpent = false
+  let elapsedMs = 0
+  const { history } = setUp(t, { clock: () => isSpent ? (elapsedMs += 1000) : 0, now: () => START_MS, retention: { maxEvents: 6000 } })
+  const events = /** @type {any[]} */ ([])
+  for (let id = 1; id <= 7500; id++) {
+    // Back by an hour in the middle, and once far ahead.
+    const atMs = START_MS + id * 1000 - (id > 4000 ? 3_600_000 : 0) + (id === 5000 ? DAY_MS : 0)
+    events.push({ id, at: new Date(atMs).toISOString(), type: ['worker.ready', 'worker.exited', 'rollout.step'][id % 3], cause: id % 6 === 1 ? 'crash' : id % 6 === 4 ? 'deploy' : null, slot: id % 4, release: `r${id >> 11}`, rollout: null, message: id % 50 === 0 ? 'needle' : 'hay' })
+  }
+  for (const event of [...events, ...events.slice(7000)]) history.record(event)
+  sweepAll(history)
+  const kept = events.slice(1500)
+  assert.deepEqual(ids(all(history, {})), ids(kept).reverse())
+  const time = fc.integer({ min: START_MS, max: START_MS + 4000 * 1000 })
+  const optional = (/** @type {fc.Arbitrary<any>} */ arbitrary) => fc.option(arbitrary, { nil: undefined, freq: 1 })
+  fc.assert(fc.property(fc.record({
+    type: optional(fc.constantFrom('worker.exited', 'worker.*', ['worker.exited:crash', 'rollout.step'], 'absent')),
+    cause: optional(fc.constantFrom('crash', 'deploy')),
+    since: optional(time),
+    until: optional(time.map((ms) => new Date(ms).toISOString()))
+  }), fc.constantFrom({}, {}, {}, { slot: 2 }, { release: 'r2' }, { q: 'needle' }, { q: 'CRASH', slot: 1 }), fc.constantFrom(1000, 60_000, 3_600_000, 7 * DAY_MS), fc.boolean(), (counted, uncounted, stepMs, isSlow) => {
+    const query = { ...counted, ...uncounted }
+    isSpent = isSlow
+    const expected = tally(kept.filter((event) => matches(event, query)).map(({ at, type, cause }) => ({ step: Math.floor(Date.parse(at) / stepMs), type, cause, count: 1 })))
+    assert.deepEqual(tally(countAll(history, { ...query, stepMs })), expected)
+  }), { numRuns: 80 })
+})
+
+/** @param {import('../../../db/event-counts.js').Count[]} counts @returns {Record<string, number>} */
+function tally (counts) {
+  const sums = /** @type {Record<string, number>} */ ({})
+  for (const { step, type, cause, count } of counts) sums[`${step} ${type} ${cause}`] = (sums[`${step} ${type} ${cause}`] ?? 0) + count
+  return Object.fromEntries(Object.entries(sums).sort(([a], [b]) => a < b ? -1 : 1))
+}
+
+/** @param {import('../../../db/history.js').History} history @param {Parameters<import('../../../db/history.js').History['count']>[0]} query */
+function countAll (history, query) {
+  const counts = []
+  /** @type {string | null} */
+  let cursor = null
+  do {
+    const piece = history.count({ ...query, cursor })
+    counts.push(...piece.counts)
+    cursor = piece.next
+  } while (cursor !== null)
+  return counts
+}
+
+test('a history of before its counts is counted as it is', (t) => {
+  const { history, file, open } = setUp(t)
+  publish(history, Array.from({ length: 3000 }, (_, n) => ({ type: n % 2 ? 'worker.ready' : 'worker.exited', ...(n % 2 ? {} : { cause: 'crash' }) })))
+  history.close()
+  const db = new Database(file)
+  db.exec('DROP TABLE span_counts')
+  db.pragma('user_version = 7')
+  db.close()
+  const again = open()
+  publish(again, [{ type: 'worker.ready' }])
+  assert.deepEqual(tally(countAll(again, { stepMs: 365 * DAY_MS })), { [`${Math.floor(START_MS / 365 / DAY_MS)} worker.exited crash`]: 1500, [`${Math.floor(START_MS / 365 / DAY_MS)} worker.ready null`]: 1501 })
+})
+
+test('events beside a time that is in the middle of many are not counted', (t) => {
+  const { history } = setUp(t)
+  publish(history, Array.from({ length: 4000 }, () => ({ type: 'worker.ready' })))
+  const times = { since: START_MS + 2501 * 1000, until: START_MS + 3501 * 1000 }
+  assert.deepEqual(Object.values(tally(countAll(history, { stepMs: 7 * DAY_MS, ...times }))), [1000])
+})
+
+test('counting a million events reads a few rows for each thousand', (t) => {
+  const { history, file } = setUp(t)
+  publish(history, Array.from({ length: 5000 }, () => ({ type: 'worker.ready' })))
+  const db = new Database(file)
+  // Whatever the rows say: where a thousand are in one step, they are not asked.
+  db.exec("UPDATE events SET type = 'never.read' WHERE id BETWEEN 1024 AND 4095")
+  db.close()
+  assert.deepEqual(Object.values(tally(countAll(history, { stepMs: 365 * DAY_MS, type: 'worker.ready' }))), [5000])
+})
 
 test('a time range finds events of a clock that jumped back and forth', (t) => {
   const { history } = setUp(t)
@@ -269,6 +348,31 @@ test('a rollout is kept as of its last event, and listed newest first', (t) => {
   assert.throws(() => history.rollouts({ cursor: 'x' }), { code: 'invalid-query' })
 })
 
+test('what happened in a rollout is kept once, with the rollout, and with none of its events', (t) => {
+  const { history, open } = setUp(t)
+  const detail = { id: 1, kind: 'deploy', state: 'succeeded', steps: [{ slot: 1 }], timeline: [{ type: 'rollout.started' }], comparisons: [{ at: 'then' }] }
+  const [event] = publish(history, [{ type: 'rollout.succeeded', rollout: 1, detail }])
+  history.close()
+  const again = open()
+  assert.deepEqual(again.rollout(1), detail)
+  assert.deepEqual(again.event(event.id)?.detail, { id: 1, kind: 'deploy', state: 'succeeded', steps: [{ slot: 1 }] })
+})
+
+test('how long rollouts took is told of those that are alike, before one, and have succeeded', (t) => {
+  const { history } = setUp(t)
+  const end = (/** @type {number} */ id, /** @type {string} */ kind, /** @type {string} */ state, /** @type {number} */ ms, slots = 2) => publish(history, [{
+    type: `rollout.${state}`, rollout: id, detail: { id, kind, state, startedAt: '2026-01-01T00:00:00.000Z', finishedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + ms).toISOString(), steps: Array.from({ length: slots }, () => ({})) }
+  }])
+  end(1, 'deploy', 'succeeded', 1000)
+  end(2, 'deploy', 'failed', 9)
+  end(3, 'restart', 'succeeded', 9)
+  end(4, 'deploy', 'succeeded', 9, 1)
+  end(5, 'deploy', 'succeeded', 3000)
+  end(6, 'deploy', 'succeeded', 2000)
+  assert.deepEqual(history.rolloutDurations({ kind: 'deploy', before: 6, isOfOneSlot: false }), [3000, 1000])
+  assert.deepEqual(history.rolloutDurations({ kind: 'deploy', before: 7, isOfOneSlot: true }), [9])
+})
+
 test('rollouts whose master ended before they did are found, oldest first, until their end is told', (t) => {
   const { history, open } = setUp(t)
   const tell = (/** @type {number} */ id, /** @type {string} */ state) => publish(history, [{ type: 'rollout.step', rollout: id, detail: { id, kind: 'deploy', state } }])
@@ -358,6 +462,21 @@ test('sweeping keeps the newest events up to the count', (t) => {
   const left = ids(all(history, {}))
   assert.deepEqual([left.length, left[0], left.at(-1)], [250, 3000, 2751])
   assert.deepEqual(ids(all(history, { since: START_MS + 2990 * 1000, until: START_MS + 2992 * 1000 })), [2991, 2990])
+})
+
+test('a cursor behind which nothing is kept any more is refused, instead of looking like the end', (t) => {
+  let nowMs = START_MS
+  const { history } = setUp(t, { clock: () => 0, now: () => nowMs, retention: { maxAgeMs: 30 * DAY_MS } })
+  const told = /** @type {any[]} */ (Array.from({ length: 20 }, (_, index) => ({ type: 'rollout.succeeded', rollout: index + 1, detail: { id: index + 1, state: 'succeeded' } })))
+  publish(history, told)
+  const lists = [history.page, history.rollouts].map((page) => ({ page, cursor: page({ limit: 10 }).next }))
+  for (const { page, cursor } of lists) assert.equal(page({ limit: 10, cursor }).items.length, 10)
+  nowMs = START_MS + 30 * DAY_MS + 15_000
+  sweepAll(history)
+  for (const { page, cursor } of lists) {
+    assert.ok(page({ limit: 100 }).items.length > 0, 'the newest are kept')
+    assert.throws(() => page({ limit: 10, cursor }), { code: 'cursor-expired', status: 410 })
+  }
 })
 
 test('a slice ends when its time is spent', (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { ALERTS, EVENT_TYPES, FAULTS, NOTABLE_TYPES, PROBLEM_TYPES, isInTerminal, kindOf } from '../../../server/events/kinds.js'
+import { ALERTS, EVENT_TYPES, FAULTS, NOTABLE_TYPES, PROBLEMS, isInTerminal, kindOf } from '../../../server/events/kinds.js'
 
 const SERVER = fileURLToPath(new URL('../../../server/', import.meta.url))
 /** What hands an event to the stream: the publisher, and the words of the lifecycle for it. */
@@ -26,11 +26,16 @@ test('every type of the table is published by the code', () => {
   assert.deepEqual(EVENT_TYPES.filter((type) => !outcomes.includes(type) && !text.includes(`'${type}'`)), [])
 })
 
-test('the weights contain one another: an alert is a problem, a problem is notable', () => {
-  assert.deepEqual(ALERTS.filter((name) => !name.includes(':') && !PROBLEM_TYPES.includes(name)), [])
-  assert.deepEqual(PROBLEM_TYPES.filter((type) => !NOTABLE_TYPES.includes(type)), [])
+test('the weights contain one another: an alert is a problem or follows from one, a problem is notable', () => {
+  assert.deepEqual(ALERTS.filter((name) => !PROBLEMS.includes(name)), ['crash.group-new', 'crash.group-returned'])
+  assert.deepEqual(PROBLEMS.filter((name) => !NOTABLE_TYPES.includes(name.split(':')[0])), [])
   assert.ok(ALERTS.includes('master.stopped:master-lost') && !ALERTS.includes('master.stopped'))
   assert.ok(EVENT_TYPES.includes('worker.forked') && !NOTABLE_TYPES.includes('worker.forked'))
+})
+
+test('a problem is the exit that nobody asked for, not the restart that follows it', () => {
+  assert.deepEqual(FAULTS.filter((cause) => !PROBLEMS.includes(`worker.exited:${cause}`)), [])
+  assert.deepEqual(['worker.exited', 'worker.exited:deploy', 'worker.restarted'].filter((name) => PROBLEMS.includes(name)), [])
 })
 
 test('the terminal shows exits that nobody asked for, and the ends of steps', () => {

@@ -11,6 +11,7 @@ import { tempFolder } from '../../support/folder.js'
 const LOST = { pid: 4321, startTime: 'boot:1' }
 const NEXT = identify(process.pid)
 const RELEASES = { configuredEntry: () => '/srv/app.js', lastNumber: () => 7 }
+const CHANGES = [{ name: 'drain.deadlineMs', value: 10_000, configured: 30_000 }]
 const SOFTWARE = { version: '1.0.0', nodeVersion: 'v20.20.0' }
 
 function setUp () {
@@ -34,10 +35,15 @@ function setUp () {
   return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
 }
 
+/** @param {{ workers: number }} config @returns {any} */
+function settingsOf (config) {
+  return { current: config, memory: () => CHANGES }
+}
+
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, changes: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -54,6 +60,7 @@ describe('a memory that is restored', () => {
       release,
       guard,
       workers: 4,
+      changes: [],
       nextWorker: 9,
       lastRelease: 0,
       lastEvent: 0,
@@ -95,6 +102,7 @@ describe('a memory that is restored', () => {
     ['of another version', (content) => ({ ...content, version: 2 })],
     ['of nothing but a version', () => ({ version: 1 })],
     ['that is a list', () => []],
+    ['with a change that has no name', (content) => ({ ...content, changes: [{ value: 1 }] })],
     ['without a release', ({ release, ...rest }) => rest],
     ['for no worker', (content) => ({ ...content, desiredWorkers: 0 })],
     ['with a worker that cannot be told from others', ({ workers: [{ identity, ...worker }], ...rest }) => ({ ...rest, workers: [worker] })],
@@ -131,11 +139,11 @@ describe('what is remembered', () => {
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
     let size = desiredWorkers
-    const remembering = rememberFor({ memory, events, config, releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
-    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, desiredWorkers, release, nextWorker, workers, nextRelease: 8, lastEvent: 1 })
+    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers, nextRelease: 8, lastEvent: 1 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -153,7 +161,7 @@ describe('what is remembered', () => {
   test('is forgotten for good where nothing is left to go on with', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream()
-    const remembering = rememberFor({ memory, events, config, releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -164,7 +172,7 @@ describe('what is remembered', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream({ onError: () => {} })
     const write = t.mock.method(memory, 'write', () => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) })
-    rememberFor({ memory, events, config, releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })
@@ -175,6 +183,8 @@ describe('what is remembered', () => {
     const { memory, config, content } = setUp()
     memory.write(content)
     assert.equal(restoreMemory(memory.read(), config, null).left.length, 1)
+    memory.write({ ...content, changes: CHANGES })
+    assert.deepEqual(restoreMemory(memory.read(), config, null).changes, CHANGES)
   })
 
   test('of a lost master becomes the next one\'s own by its signature; where there is none, none is made', () => {

@@ -39,6 +39,7 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   retry: (pool) => steer(pool, 'retry'),
   judged: (pool, n) => pool.feed({ type: 'judged', rollout: pool.state.rollout?.id ?? 1, verdict: verdict([true, false, null][n % 3], n % 2 === 0) }),
   scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' }),
+  configure: (pool, n) => pool.feed({ type: 'configure', options: { ...pool.state.options, recycle: { maxAgeMs: n % 2 * n } } }),
   edit (pool, n) { pool.drift = { [pick(Object.keys(pool.state.releases), n)]: { count: 1, files: ['/srv/app.js'] } } },
   restore (pool) { pool.drift = {} }
 })

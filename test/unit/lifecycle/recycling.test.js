@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { jittered } from '../../../server/lifecycle/recycling.js'
+import { requestLimit } from '../../../server/lifecycle/recycling.js'
 import { OPTIONS, simulate } from '../../support/simulation.js'
 
 const due = (/** @type {number} */ worker) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` })
@@ -42,8 +42,35 @@ describe('recycling', () => {
     assert.equal(pool.at - readyAt, 28_500)
     pool.settle()
     assert.deepEqual([pool.last('worker.exited').cause, pool.serving()], ['max-age', [2]])
-    for (const random of [0, 0.3, 0.999]) assert.ok(jittered(1000, random) > 899 && jittered(1000, random) <= 1000)
-    assert.equal(jittered(1, 0.9), 1)
+    const limit = (/** @type {number} */ maxRequests, /** @type {number} */ random) => requestLimit({ maxRequests }, random)
+    for (const random of [0, 0.3, 0.999]) assert.ok(limit(1000, random) > 899 && limit(1000, random) <= 1000)
+    assert.deepEqual([limit(1, 0.9), limit(0, 0.9)], [1, 0])
+  })
+
+  test('by an age that is set while workers serve counts from when they became ready, and one that is lifted ends what has not begun', () => {
+    const pool = running({ workers: 2 })
+    const recycle = (/** @type {number} */ maxAgeMs) => pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { maxAgeMs } } })
+    assert.equal(pool.deadlines.has('age:1'), false)
+    const readyAt = Date.parse(String(pool.state.workers[1].readyAt))
+    recycle(3_600_000)
+    assert.equal(pool.deadlines.get('age:1')?.dueAt, readyAt + 3_420_000)
+    recycle(0)
+    assert.deepEqual([pool.deadlines.has('age:1'), pool.deadlines.has('age:2')], [false, false])
+    recycle(1)
+    pool.passNextDeadline()
+    pool.passNextDeadline()
+    assert.deepEqual([pool.state.recycling?.worker, pool.state.workers[2].due?.cause], [1, 'max-age'])
+    recycle(0)
+    assert.deepEqual([pool.state.recycling?.worker, pool.state.workers[2].due], [1, null], 'what has begun goes on')
+  })
+
+  test('by memory is forgotten where the limit is another one before it has begun', () => {
+    const pool = running({ workers: 2 })
+    for (const worker of [1, 2]) pool.feed(due(worker))
+    pool.feed({ type: 'configure', options: OPTIONS })
+    assert.equal(pool.state.workers[2].due?.cause, 'memory-limit')
+    pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { maxAgeMs: 0, maxRssBytes: 1e9 } } })
+    assert.deepEqual([pool.state.recycling?.worker, pool.state.workers[2].due], [1, null])
   })
 
   test('does not forget one that has reached its limit before it was ready', () => {

@@ -42,6 +42,23 @@ describe('a trial', () => {
     assert.equal(pool.judgements.at(-1).isFinal, true)
   })
 
+  test('that is held stands still, and says how both sides did until then, also the canary that crashed', () => {
+    const pool = deploying({ strategy: { ...CANARY, onFailure: 'hold' } })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    pool.wait(2000)
+    pool.exit(4, { code: 1 })
+    const heldAt = new Date(pool.at).toISOString()
+    const { isFinal, fresh, old } = pool.judgements.at(-1)
+    assert.deepEqual([pool.rollout?.pausedAt, isFinal, fresh, old], [heldAt, false, [4], [1, 2, 3]])
+    const { message: _, ...found } = verdict(true, false)
+    pool.feed({ type: 'judged', rollout: 1, verdict: verdict(true, false) })
+    pool.wait(600_000)
+    assert.deepEqual([pool.rollout?.pausedAt, pool.rollout?.isHeld, pool.rollout?.verdicts], [heldAt, true, []])
+    assert.deepEqual([pool.rollout?.comparison?.fresh, pool.rollout?.comparison?.old], [found.fresh, found.old])
+    steer(pool, 'retry')
+    assert.deepEqual([pool.rollout?.pausedAt, pool.rollout?.comparison], [null, null])
+  })
+
   test('of a canary that was killed while it was paused begins anew', () => {
     const pool = deploying({ strategy: CANARY })
     pool.feed({ type: 'worker-ready', worker: 4 })

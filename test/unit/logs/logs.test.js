@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { listParts, liveFile } from '../../../server/logs/log-files.js'
 import { createLogs } from '../../../server/logs/logs.js'
 import { tempFolder } from '../../support/folder.js'
+import { until } from '../../support/until.js'
 
 const ARCHIVER = fileURLToPath(new URL('../../../server/logs/archiver.js', import.meta.url))
 const MAX_BYTES = 64 * 1024
@@ -43,6 +44,16 @@ test('keeps no more files than it may, and what is left is the newest', async (t
     written.push(...say(5, 'after'))
     assert.deepEqual(logs.tail({ ...LOG, lines: 20 }), written.slice(-20))
   }
+})
+
+test('moves out what is larger than a limit that is set while it runs', async (t) => {
+  const { folder, logs, say } = setUp(t, { maxBytes: 1e9 })
+  logs.start()
+  t.after(() => logs.close())
+  say(1500, 'z'.repeat(60))
+  assert.equal(listParts(folder, LOG).length, 0)
+  logs.configure({ maxBytes: MAX_BYTES, maxFiles: 3 })
+  await until(() => listParts(folder, LOG).length > 0, 'a file that is moved out')
 })
 
 test('reads the last lines over the border between two files', async (t) => {
@@ -251,11 +262,11 @@ test('does not write through a link that somebody has put there', (t) => {
 /**
  * The logs of a slot with one worker, which this process plays.
  * @param {import('node:test').TestContext} t
- * @param {{ mirror?: 'auto' | 'on' | 'off', streams?: any }} [options]
+ * @param {{ mirror?: 'auto' | 'on' | 'off', maxBytes?: number, streams?: any }} [options]
  */
-function setUp (t, { mirror = 'off', streams = { stdout: process.stdout, stderr: process.stderr } } = {}) {
+function setUp (t, { mirror = 'off', maxBytes = MAX_BYTES, streams = { stdout: process.stdout, stderr: process.stderr } } = {}) {
   const folder = tempFolder()
-  const options = { maxBytes: MAX_BYTES, maxFiles: 5, mirror }
+  const options = { maxBytes, maxFiles: 5, mirror }
   const logs = createLogs({ folder, options, streams, onError: (reason) => assert.fail(reason) })
   logs.open({ worker: 1, slot: 1 }).close()
   const fd = openSync(liveFile(folder, LOG), 'a')

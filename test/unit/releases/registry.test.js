@@ -5,7 +5,9 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openHistory } from '../../../db/history.js'
 import { openDataDir } from '../../../server/system/data-dir.js'
-import { readGit } from '../../../server/releases/git.js'
+import { readCommits, readGit } from '../../../server/releases/git.js'
+import { createEventStream } from '../../../server/events/stream.js'
+import { keepOutcomes } from '../../../server/releases/outcomes.js'
 import { createReleases } from '../../../server/releases/registry.js'
 import { copyTree } from '../../../server/releases/snapshot.js'
 import { listTree } from '../../../server/releases/tree.js'
@@ -55,6 +57,21 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
   const supervisor = /** @type {any} */ ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: null } }) })
   releases.follow({ events: { publish: (event) => { created.push(String(event.release)); return /** @type {any} */ (event) } }, supervisor })
   return { releases, folder, data, dataDir, history, created, errors, inUse, configure (/** @type {any} */ changes) { answer.config = changes instanceof Error ? changes : { ...config, ...changes } } }
+}
+
+/** Releases that hear of the ends of rollouts, as `end` tells them. */
+async function withOutcomes () {
+  const parts = await registry()
+  const events = createEventStream({ lastId: 0 })
+  keepOutcomes({ releases: parts.releases, events })
+  let last = 0
+  return {
+    ...parts,
+    /** @param {string} type @param {Record<string, unknown>} rollout */
+    end (type, rollout) {
+      events.publish({ type, rollout: ++last, detail: { id: last, actor: 'cli', note: null, reason: null, ...rollout } })
+    }
+  }
 }
 
 describe('where a release lies', () => {
@@ -310,12 +327,41 @@ describe('what is known of a release', () => {
     git(folder, 'add', '.')
     git(folder, 'commit', '-m', 'one')
     const commit = git(folder, 'rev-parse', 'HEAD')
-    assert.deepEqual(await readGit(folder), { commit, branch: 'main', isDirty: false })
+    const about = { author: 'Test', subject: 'one' }
+    assert.deepEqual(await readGit(folder), { commit, branch: 'main', isDirty: false, ...about })
     writeFileSync(path.join(folder, 'app.js'), 'two')
     writeFileSync(path.join(folder, 'new.js'), '')
-    assert.deepEqual(await readGit(folder), { commit, branch: 'main', isDirty: true })
+    assert.deepEqual(await readGit(folder), { commit, branch: 'main', isDirty: true, ...about })
     git(folder, 'checkout', '--force', '--detach')
-    assert.deepEqual(await readGit(folder), { commit, branch: null, isDirty: false })
+    assert.deepEqual(await readGit(folder), { commit, branch: null, isDirty: false, ...about })
+  })
+
+  test('two releases of a repository tell the commits that come and those that go, also once one is checked out alone', async () => {
+    const folder = write({ 'app.js': '' })
+    git(folder, 'init')
+    const commit = (/** @type {string} */ message) => {
+      git(folder, 'commit', '--allow-empty', '-m', message)
+      return git(folder, 'rev-parse', 'HEAD')
+    }
+    const { releases } = await registry({ folder })
+    git(folder, 'add', '.')
+    const first = commit('first')
+    await releases.prepare(ACTOR)
+    for (let n = 2; n <= 24; n++) commit(`change ${n}`)
+    git(folder, 'tag', 'newest')
+    git(folder, 'checkout', '-b', 'other', first)
+    commit('other\n\nMore of it.')
+    await releases.prepare(ACTOR)
+    git(folder, 'checkout', 'newest')
+    await releases.prepare(ACTOR)
+    const told = async (/** @type {string} */ from, /** @type {string} */ to) => {
+      const { commits } = await releases.compare(from, to)
+      return commits && [commits.added, commits.removed].map(({ items, hasMore }) => [items.length, items[0]?.subject, hasMore])
+    }
+    assert.deepEqual(await told('r1', 'r3'), [[20, 'change 24', true], [0, undefined, false]])
+    assert.deepEqual(await told('r3', 'r2'), [[1, 'other', false], [20, 'change 24', true]])
+    assert.equal(await told('r1', 'r1'), null)
+    assert.equal(await readCommits(folder, { from: '--output=/tmp/x', to: first, limit: 1 }), null)
   })
 
   test('nothing that a repository names is run, and no variable leads git elsewhere', async (t) => {
@@ -340,7 +386,7 @@ describe('what is known of a release', () => {
     const programs = ['hangs', 'hangs-later', 'floods'].map((name) => path.join(folder, name))
     execFileSync('chmod', ['+x', ...programs])
     const [hangs, later, floods, missing] = await Promise.all([...programs, path.join(folder, 'missing')].map((program) => readGit(folder, { program, patienceMs: 300 })))
-    assert.deepEqual([hangs, later, floods, missing], [null, { commit: `${'0'.repeat(39)}7`, branch: 'main', isDirty: null }, null, null])
+    assert.deepEqual([hangs, later, floods, missing], [null, { commit: `${'0'.repeat(39)}7`, branch: 'main', isDirty: null, author: null, subject: null }, null, null])
   })
 
   test('what has changed is named against the one before: variables by name, never by value', async () => {
@@ -460,6 +506,71 @@ describe('what is kept', () => {
     inUse.push('r4')
     await releases.prune()
     assert.deepEqual(releases.list().items.map(({ id }) => id), ['r4', 'r3', 'r2'])
+  })
+
+  test('a release that has served stays a success, whatever comes of a later rollout to it, and says what that was', async () => {
+    const { releases, data, folder, history, end } = await withOutcomes()
+    for (let deploy = 0; deploy < 3; deploy++) await releases.prepare(ACTOR)
+    end('rollout.succeeded', { kind: 'deploy', from: 'r1', to: 'r2' })
+    end('rollout.succeeded', { kind: 'deploy', from: 'r2', to: 'r3' })
+    end('rollout.rolled-back', { kind: 'rollback', from: 'r3', to: 'r2', reason: 'aborted by ada' })
+    end('rollout.failed', { kind: 'rollback', from: 'r3', to: 'r1', reason: 'worker 9 crashed' })
+    history.close()
+    for (const each of [releases, (await registry({ folder, data })).releases]) {
+      assert.deepEqual(each.list().items.map(({ id, outcome, rollout, setback }) => [id, outcome, rollout, setback?.outcome, setback?.reason]), [
+        ['r3', 'succeeded', 2, undefined, undefined], ['r2', 'succeeded', 1, 'rolled-back', 'aborted by ada'], ['r1', 'failed', 4, undefined, undefined]
+      ])
+      assert.equal(each.before('r3'), 'r2')
+    }
+  })
+
+  test('nobody goes back by default to what was taken back, and never to what the guard took back', async () => {
+    const { releases, end } = await withOutcomes()
+    for (let deploy = 0; deploy < 4; deploy++) await releases.prepare(ACTOR)
+    const marks = () => releases.list().items.map(({ setback }) => setback && [setback.outcome, setback.actor, setback.reason])
+    for (const n of [1, 2, 3]) end('rollout.succeeded', { kind: 'deploy', from: `r${n - 1}`, to: `r${n}` })
+    end('rollout.succeeded', { kind: 'rollback', from: 'r3', to: 'r2', actor: 'guard', note: 'it crashes' })
+    assert.deepEqual([releases.before('r2'), marks()[1]], ['r1', ['taken-back', 'guard', 'it crashes']])
+
+    end('rollout.succeeded', { kind: 'rollback', from: 'r2', to: 'r1', actor: 'ada' })
+    assert.equal(releases.before('r1'), 'r2', 'there is nothing else that a person might want')
+    end('rollout.failed', { kind: 'rollback', from: 'r1', to: 'r3', actor: 'ada' })
+    assert.equal(releases.before('r2'), 'r1')
+    assert.equal(releases.before('r1'), 'r2', 'a failure makes nothing good that was taken back')
+
+    end('rollout.succeeded', { kind: 'rollback', from: 'r1', to: 'r3', actor: 'ada' })
+    assert.deepEqual([releases.before('r1'), marks()[1], marks()[3]], ['r3', null, null], 'going forward takes nothing back')
+  })
+
+  test('where the guard has taken back all others, a rollback has to name one', async () => {
+    const { releases, end } = await withOutcomes()
+    for (let deploy = 0; deploy < 2; deploy++) await releases.prepare(ACTOR)
+    end('rollout.succeeded', { kind: 'deploy', from: 'r1', to: 'r2' })
+    end('rollout.succeeded', { kind: 'rollback', from: 'r2', to: 'r1', actor: 'guard' })
+    assert.throws(() => releases.before('r1'), { code: 'not-found', message: /one that the guard has taken back has to be named$/ })
+  })
+
+  test('a master that goes on with a release leaves the time of its deploy alone', async () => {
+    const { releases } = await registry()
+    await releases.prepare(ACTOR)
+    releases.settle({ release: 'r1', outcome: 'succeeded', rollout: 7 })
+    const before = releases.get('r1')
+    releases.settleFirst('r1')
+    assert.deepEqual(releases.get('r1'), before)
+  })
+
+  test('two releases are compared in either direction, variables by name', async () => {
+    const { releases, folder, configure } = await registry({ env: { A: '1' } })
+    await releases.prepare(ACTOR)
+    await releases.prepare(ACTOR)
+    write({ 'package.json': '{ "version": "2.0.0" }' }, folder)
+    configure({ env: { A: '2', B: '1' } })
+    await releases.prepare(ACTOR)
+    for (const [from, to] of [['r1', 'r3'], ['r3', 'r1']]) {
+      const { changed: { environment, package: isOther, commit, ...rest } } = await releases.compare(from, to)
+      assert.deepEqual([rest.from, environment, isOther, commit], [from, ['A', 'B'], true, false])
+    }
+    await assert.rejects(releases.compare('r1', 'r9'), { code: 'not-found' })
   })
 
   test('the newest are kept, and those that are in use; the folders of the others go', async () => {

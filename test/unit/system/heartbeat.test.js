@@ -38,6 +38,18 @@ function watch ({ workers = [1, 2], timeoutMs = 10_000 } = {}) {
 }
 
 describe('the silence of workers', () => {
+  test('a limit that is set anew counts for what was silent before too', () => {
+    const { heartbeat, stuck, run } = watch()
+    stuck.add(1)
+    assert.deepEqual(run(5000), [])
+    heartbeat.setTimeoutMs(3000)
+    const [{ worker, afterMs }] = run(5000)
+    assert.deepEqual([worker, afterMs], [1, TICK_MS])
+    heartbeat.setTimeoutMs(60_000)
+    stuck.add(2)
+    assert.deepEqual(run(30_000), [])
+  })
+
   test('is told once, when it has lasted too long, and of those alone that are stuck', () => {
     const deck = watch()
     deck.run(60_000)

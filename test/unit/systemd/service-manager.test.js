@@ -19,7 +19,7 @@ function setUp (t, { env = {}, snapshot = READY, isKept = false } = {}) {
   tellServiceManager({
     events,
     supervisor: { snapshot: () => /** @type {any} */ (state) },
-    config: { drain: { deadlineMs: 30_000, idleGraceMs: 5000 }, stop: { message: /** @type {const} */ ('object'), termGraceMs: 5000 } },
+    settings: { current: { drain: { deadlineMs: 30_000, idleGraceMs: 5000 }, stop: { message: /** @type {const} */ ('object'), termGraceMs: 5000 } } },
     keeper: { isKept }
   }, { env: { NOTIFY_SOCKET: '/run/notify', ...env }, notify: (message) => told.push(message), sources: [signals, new EventEmitter()], now: () => now })
   return {
@@ -98,7 +98,7 @@ for (const [what, env, isKept, ticks] of /** @type {[string, Record<string, stri
 
 test('without NOTIFY_SOCKET nobody listens', () => {
   const events = { subscribe: () => assert.fail('it has subscribed') }
-  tellServiceManager(/** @type {any} */ ({ events, config: {}, keeper: {} }), { env: { WATCHDOG_USEC: '1000' }, sources: /** @type {any} */ ([{ prependListener: events.subscribe }]) })
+  tellServiceManager(/** @type {any} */ ({ events, keeper: {} }), { env: { WATCHDOG_USEC: '1000' }, sources: /** @type {any} */ ([{ prependListener: events.subscribe }]) })
 })
 
 test('a receiver that is full for a while gets every message, in order, and that is said only if it takes long', (t) => {

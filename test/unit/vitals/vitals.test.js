@@ -93,7 +93,7 @@ test('where nothing is known there is null, and every column is as long as time'
   const { time, cluster, slots } = series(1000)
   assert.deepEqual(time, [START_S, START_S + 1, START_S + 2])
   for (const { columns } of [...slots, { columns: cluster }]) {
-    assert.deepEqual(Object.keys(columns), ['requests', 'requestsPerSecond', ...COLUMNS.map(({ name }) => name)])
+    assert.deepEqual(Object.keys(columns), ['requests', 'requestsPerSecond', 'requests5xxPerSecond', ...COLUMNS.map(({ name }) => name)])
     for (const [name, column] of Object.entries(columns)) assert.equal(column.length, 3, name)
   }
   assert.deepEqual(cluster.latencyP99Ms, [null, 4.873, null])

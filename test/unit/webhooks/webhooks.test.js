@@ -36,8 +36,9 @@ async function setUp (t, { answers = [], target = {}, others = [], options = {} 
   events.subscribe((event) => published.push(event))
   /** @type {any[]} */
   const logged = []
+  const targets = [target, ...others].map((one) => ({ url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one }))
   const notifier = createWebhooks({
-    targets: [target, ...others].map((one) => ({ url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one })),
+    targets,
     events,
     deck: { app: '/srv/app.js', pid: 1, version: '0.1.0' },
     log: { warn: (...args) => logged.push(args) }
@@ -49,6 +50,7 @@ async function setUp (t, { answers = [], target = {}, others = [], options = {} 
   })
   return {
     events,
+    targets,
     notifier,
     received,
     published,
@@ -136,6 +138,22 @@ describe('webhooks', () => {
     await hook.notifier.close()
     assert.deepEqual(hook.received.map(({ body }) => JSON.parse(body).event.slot), [1, 1, 4, 5])
     assert.match(hook.published.find(({ type }) => type === 'notify.failed').message, /dropped, 3 others wait/)
+  })
+
+  test('that are set anew tell the new address from then on; what waits for the old one is tried, and one that stays loses nothing', async (t) => {
+    const options = { patienceMs: 10_000 }
+    const [old, fresh] = [await setUp(t, { answers: [500, 204], options }), await setUp(t, { options })]
+    old.events.publish({ type: 'worker.ready', slot: 1 })
+    await old.until(1)
+    old.notifier.configure([...old.targets, ...fresh.targets])
+    old.events.publish({ type: 'worker.ready', slot: 2 })
+    await Promise.all([old.until(3), fresh.until(1)])
+    old.notifier.configure(fresh.targets)
+    old.events.publish({ type: 'worker.ready', slot: 3 })
+    await fresh.until(2)
+    await old.notifier.close()
+    const slots = (/** @type {any[]} */ received) => received.map(({ body }) => JSON.parse(body).event.slot)
+    assert.deepEqual([slots(old.received), slots(fresh.received)], [[1, 1, 2], [2, 3]])
   })
 
   test('wait for nobody at the end but for a last try', async (t) => {
@@ -230,7 +248,7 @@ describe('a test of a webhook', () => {
 
   test('is refused for a webhook that is not there, and by a master that ends; then no event says otherwise', async (t) => {
     const hook = await setUp(t)
-    assert.throws(() => hook.notifier.test({ id: 2, actor: 'cli' }), { code: 'not-found', message: 'Webhook 2 does not exist: there are 1' })
+    assert.throws(() => hook.notifier.test({ id: 2, actor: 'cli' }), { code: 'not-found', message: 'Webhook 2 does not exist: expected 1' })
     await hook.notifier.close()
     assert.throws(() => hook.notifier.test({ id: 1, actor: 'cli' }), { code: 'stopping' })
     assert.deepEqual(hook.published, [])

@@ -1,0 +1,263 @@
+import { DeckError } from '../server/errors.js'
+import { checkKept, decodeCursor, encodeCursor } from './cursor.js'
+import { COLUMNS, SPAN_SIZE } from './events.js'
+
+/**
+ * All filters given must hold.
+ * @typedef {object} EventQuery
+ * @property {string | string[]} [type] a type, several of them, one with a cause such as `worker.exited:crash`, or a family such as `worker.*`
+ * @property {string} [cause]
+ * @property {number} [slot]
+ * @property {number} [worker]
+ * @property {string} [release]
+ * @property {number} [rollout]
+ * @property {string | number} [since] ISO 8601 or ms since the epoch; events at that time or later
+ * @property {string | number} [until] events before that time
+ * @property {string} [q] part of a message, type or cause; the case of ASCII letters does not matter
+ * @property {number} [limit] 1…1000, default 100
+ * @property {string | null} [cursor] the `next` of the page before
+ */
+
+/**
+ * @typedef {{ values: (string | number)[], column: string, index: string, causes?: Map<string, string[]> }} Filter a column that equals one of
+ *   the values; `causes`: what the cause has to be beside that value
+ */
+/** @typedef {{ newest: number, oldest: number }} IdRange both inclusive */
+/** @typedef {{ since: number | null, until: number | null }} Times ms since the epoch */
+/** @typedef {{ sql: string, values: Record<string, any> }} Conditions */
+/** @typedef {ReturnType<typeof createEventSearch>} EventSearch */
+/** @typedef {{ query: EventQuery, filters: Filter[], times: Times, range: IdRange, conditions: Conditions }} Search */
+
+const CURSOR_KIND = 'e'
+const MAX_TYPES = 64
+const MAX_Q_CHARS = 100
+const FILTER_COLUMNS = /** @type {const} */ (['rollout', 'worker', 'cause', 'release', 'slot', 'type'])
+const MAX_STATEMENTS = 300
+/** @type {Times} */
+const NO_TIMES = Object.freeze({ since: null, until: null })
+
+// How many index entries one statement looks at: grown and shrunk by how long the last one took. The first is small,
+// because every row of it may be a page that has to come from the disk.
+export const FIRST_CHUNK = 32
+const MIN_CHUNK = 16
+const MAX_CHUNK = 1024
+
+/**
+ * What a query means to the tables: which ids it may concern, what is checked on their rows, and by which index a piece of
+ * them is read.
+ *
+ * SQLite cannot be interrupted from its own thread, so everything is read in chunks. Every chunk is led by the one filter
+ * whose next few hundred matches reach furthest back; the other filters are checked on those rows alone.
+ * @param {import('./open.js').Db} db
+ */
+export function createEventSearch (db) {
+  const prepare = statementCache(db)
+  // Two queries in one: SQLite looks up a lone max() or min() but scans the table for both together.
+  const bounds = db.prepare('SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest')
+  const newestSpan = db.prepare('SELECT max(span) FROM spans WHERE oldest_ms < ?').pluck()
+  const oldestSpan = db.prepare('SELECT min(span) FROM spans WHERE newest_ms >= ?').pluck()
+  // Steps from one type to the next through the index; there are far fewer types than events.
+  const knownTypes = db.prepare(`
+    WITH RECURSIVE known (type) AS (
+      SELECT min(type) FROM events
+      UNION ALL SELECT (SELECT min(type) FROM events WHERE type > known.type) FROM known WHERE known.type IS NOT NULL)
+    SELECT type FROM known WHERE type IS NOT NULL`).pluck()
+
+  return { prepare, begin, leadingFilter, rows, groups }
+
+  /** @param {EventQuery} query @returns {Search | null} null: nothing can match */
+  function begin (query) {
+    const times = { since: toMs('since', query.since), until: toMs('until', query.until) }
+    const filters = toFilters(query)
+    const range = idRange(decodeCursor(CURSOR_KIND, query.cursor), times)
+    if (range === null || filters === null) return null
+    return { query, filters, times, range, conditions: toConditions(query, filters, times) }
+  }
+
+  /**
+   * @param {Filter[]} filters @param {IdRange} range @param {number} chunk
+   * @returns {{ filter: Filter | null, oldest: number }} `filter` has at most `chunk` matches from `oldest` to the newest
+   */
+  function leadingFilter (filters, { newest, oldest }, chunk) {
+    /** @type {{ filter: Filter | null, oldest: number }} */
+    let best = { filter: null, oldest: Math.max(oldest, newest - chunk + 1) }
+    for (const filter of filters) {
+      const sql = branches(filter, (condition) => `SELECT id FROM events INDEXED BY ${filter.index} WHERE ${condition} AND id BETWEEN @oldest AND @newest`)
+      const reached = prepare(`${sql} ORDER BY id DESC LIMIT 1 OFFSET @chunk`).pluck()
+        .get({ ...branchValues(filter), newest, oldest, chunk: chunk - 1 })
+      const candidate = { filter, oldest: reached === undefined ? oldest : Number(reached) }
+      if (best.filter === null || candidate.oldest < best.oldest) best = candidate
+    }
+    return best
+  }
+
+  /** @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions @returns {IterableIterator<any>} newest first */
+  function rows (lead, range, conditions) {
+    return prepare(`${selection(lead, conditions, COLUMNS)} ORDER BY id DESC`).iterate(valuesOf(lead, range, conditions))
+  }
+
+  /**
+   * How many rows there are, by type, cause and step of time.
+   * @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions @param {number} stepMs
+   * @returns {import('./event-counts.js').CountWithEnds[]}
+   */
+  function groups (lead, range, conditions, stepMs) {
+    const sql = `SELECT at_ms / @stepMs AS step, type, cause, count(*) AS count, min(at_ms) AS firstMs, max(at_ms) AS lastMs, max(id) AS lastId FROM (${selection(lead, conditions, 'at_ms, type, cause, id')}) GROUP BY 1, 2, 3`
+    return /** @type {any[]} */ (prepare(sql).all({ ...valuesOf(lead, range, conditions), stepMs: BigInt(stepMs) }))
+  }
+
+  /** @param {{ filter: Filter | null }} lead @param {Conditions} conditions @param {string} columns */
+  function selection ({ filter }, conditions, columns) {
+    const within = `id BETWEEN @oldest AND @newest${conditions.sql}`
+    return filter === null
+      ? `SELECT ${columns} FROM events NOT INDEXED WHERE ${within}`
+      : branches(filter, (condition) => `SELECT ${columns} FROM events INDEXED BY ${filter.index} WHERE ${condition} AND ${within}`)
+  }
+
+  /** @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions */
+  function valuesOf ({ filter }, range, conditions) {
+    return { ...conditions.values, ...(filter && branchValues(filter)), ...range }
+  }
+
+  /**
+   * @param {number} before @param {Times} times
+   * @returns {IdRange | null} null: nothing can match
+   */
+  function idRange (before, { since, until }) {
+    const stored = /** @type {{ newest: number | null, oldest: number | null }} */ (bounds.get())
+    checkKept(before, () => stored.oldest !== null && stored.oldest < before)
+    if (stored.newest === null || stored.oldest === null) return null
+    const range = { newest: Math.min(stored.newest, before - 1), oldest: stored.oldest }
+    if (until !== null) {
+      const span = newestSpan.get(until)
+      if (span === null) return null
+      range.newest = Math.min(range.newest, (Number(span) + 1) * SPAN_SIZE - 1)
+    }
+    if (since !== null) {
+      const span = oldestSpan.get(since)
+      if (span === null) return null
+      range.oldest = Math.max(range.oldest, Number(span) * SPAN_SIZE)
+    }
+    return range
+  }
+
+  /** @param {EventQuery} query @returns {Filter[] | null} null: a family without any member matches nothing */
+  function toFilters (query) {
+    /** @type {Filter[]} */
+    const filters = []
+    for (const column of FILTER_COLUMNS) {
+      const given = query[column]
+      if (given === undefined || given === null || (Array.isArray(given) && given.length === 0)) continue
+      const wanted = column === 'type' ? expandTypes(/** @type {string | string[]} */ (given)) : { values: /** @type {(string | number)[]} */ ([given]) }
+      if (wanted.values.length === 0) return null
+      filters.push({ column: `"${column}"`, index: `events_by_${column}`, ...wanted })
+    }
+    return filters
+  }
+
+  /** @param {string | string[]} given */
+  function expandTypes (given) {
+    const patterns = new Set(Array.isArray(given) ? given : [given])
+    if (patterns.size > MAX_TYPES) throw new DeckError('invalid-query', `type: expected at most ${MAX_TYPES} types, received ${patterns.size}`)
+    const families = [...patterns].filter((pattern) => pattern.endsWith('*'))
+    const exact = [...patterns].filter((pattern) => !pattern.endsWith('*'))
+    const members = families.length === 0
+      ? []
+      : /** @type {string[]} */ (knownTypes.all()).filter((type) => families.some((family) => type.startsWith(family.slice(0, -1))))
+    const plain = new Set([...exact.filter((pattern) => !pattern.includes(':')), ...members])
+    const causes = causesByType(exact.filter((pattern) => pattern.includes(':')), plain)
+    return { values: [...plain, ...causes.keys()], causes }
+  }
+}
+
+/** @param {string[]} patterns `type:cause` @param {Set<string>} plain types of which every cause is wanted */
+function causesByType (patterns, plain) {
+  /** @type {Map<string, string[]>} */
+  const causes = new Map()
+  for (const pattern of patterns) {
+    const [type, cause] = pattern.split(':', 2)
+    if (!plain.has(type)) causes.set(type, [...causes.get(type) ?? [], cause])
+  }
+  return causes
+}
+
+/** One SELECT per value: each comes out of its index in order, and SQLite merges them without sorting. */
+function branches (/** @type {Filter} */ { column, values }, /** @type {(condition: string) => string} */ select) {
+  return values.map((_, index) => select(`${column} = @value${index}`)).join(' UNION ALL ')
+}
+
+/** @param {Filter} filter @returns {Record<string, string | number>} */
+function branchValues ({ values }) {
+  return Object.fromEntries(values.map((value, index) => [`value${index}`, value]))
+}
+
+/**
+ * What is checked on every row. The leading filter is among it again, which costs little and keeps the statements few.
+ * @param {EventQuery} query @param {Filter[]} filters @param {Times} [times]
+ * @returns {Conditions}
+ */
+export function toConditions (query, filters, { since, until } = NO_TIMES) {
+  /** @type {Record<string, any>} */
+  const values = {}
+  const among = (/** @type {string} */ column, /** @type {string} */ prefix, /** @type {(string | number)[]} */ wanted) => {
+    const names = wanted.map((value, index) => {
+      const name = `${prefix}${index}`
+      values[name] = value
+      return `@${name}`
+    })
+    return `${column} IN (${names.join(', ')})`
+  }
+  const parts = filters.map(({ column, values: wanted, causes = new Map() }) => {
+    const prefix = column.slice(1, -1)
+    const plain = among(column, prefix, wanted.filter((value) => !causes.has(value)))
+    const withCause = [...causes].map(([type, names], index) => `(${among(column, `${prefix}_${index}_`, [type])} AND ${among('cause', `${prefix}_cause_${index}_`, names)})`)
+    return withCause.length === 0 ? plain : `(${[plain, ...withCause].join(' OR ')})`
+  })
+  if (since !== null) parts.push('at_ms >= @since')
+  if (until !== null) parts.push('at_ms < @until')
+  if (query.q) parts.push("(message LIKE @q ESCAPE '\\' OR type LIKE @q ESCAPE '\\' OR cause LIKE @q ESCAPE '\\')")
+  if (since !== null) values.since = since
+  if (until !== null) values.until = until
+  if (query.q) values.q = toPattern(query.q)
+  return { sql: parts.map((part) => ` AND ${part}`).join(''), values }
+}
+
+/** @param {string} q */
+function toPattern (q) {
+  if (q.length > MAX_Q_CHARS) throw new DeckError('invalid-query', `q: expected at most ${MAX_Q_CHARS} characters, received ${q.length}`)
+  return `%${q.replace(/[\\%_]/g, '\\$&')}%`
+}
+
+/** @param {string} name @param {string | number | null | undefined} value @returns {number | null} */
+function toMs (name, value) {
+  if (value === undefined || value === null || value === '') return null
+  const ms = typeof value === 'number' ? value : Date.parse(value)
+  if (Number.isFinite(ms)) return ms
+  throw new DeckError('invalid-query', `${name}: expected an ISO 8601 time, received ${JSON.stringify(String(value).slice(0, 60))}`)
+}
+
+/** Aims at half a millisecond to one for a chunk: short enough to stop in time, long enough to be worth a statement. */
+export function resized (/** @type {number} */ chunk, /** @type {number} */ tookMs) {
+  if (tookMs < 0.5) return Math.min(chunk * 2, MAX_CHUNK)
+  return tookMs > 1 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
+}
+
+/** @param {number} before a search goes on below that id */
+export function cursorAt (before) {
+  return encodeCursor(CURSOR_KIND, before)
+}
+
+/** @param {import('./open.js').Db} db */
+function statementCache (db) {
+  /** @type {Map<string, import('better-sqlite3').Statement>} */
+  const statements = new Map()
+  return (/** @type {string} */ sql) => {
+    let statement = statements.get(sql)
+    if (statement === undefined) {
+      if (statements.size >= MAX_STATEMENTS) statements.clear()
+      statement = db.prepare(sql)
+      statements.set(sql, statement)
+    }
+    return statement
+  }
+}

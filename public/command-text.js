@@ -1,0 +1,99 @@
+/**
+ * What a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form, `{workers:json}` for
+ * what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left out, with the flag before it.
+ * @typedef {{ method: string, path: string, headers?: Record<string, string>, body?: Record<string, string>, cli?: string[] }} Call
+ * @typedef {Record<string, string>} Values  of the fields, by name
+ * @typedef {{ method: string, path: string, headers: Record<string, string>, body: Record<string, unknown> | null }} Request
+ */
+
+const FIELD = /\{(\w+)(?::(json|option))?\}/g
+const PLAIN = /^[\w@%+=:,./-]+$/
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
+
+/**
+ * @param {Call[]} calls  the first counts whose path has all that it names
+ * @param {Values} values
+ * @returns {{ curl: string, cli: string | null }} of a field that is no JSON: a comment that says so
+ */
+export function commandTexts (calls, values) {
+  const call = /** @type {Call} */ (calls.find(({ path }) => fieldsOf(path).every((name) => values[name])))
+  try {
+    return { curl: toCurl(requestOf(call, values)), cli: call.cli ? toCli(call.cli, values) : null }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return { curl: '# expected JSON', cli: call.cli ? '# expected JSON' : null }
+  }
+}
+
+/** @param {Call} call @param {Values} values @returns {Request} @throws {SyntaxError} a field is no JSON */
+export function requestOf ({ method, path, headers = {}, body }, values) {
+  return {
+    method,
+    path: filled(path, values, encodeURIComponent),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, filled(text, values)])),
+    body: body ? Object.fromEntries(Object.entries(body).filter(([, text]) => !isEmpty(text, values)).map(([name, text]) => [filled(name, values), valueOf(text, values)])) : null
+  }
+}
+
+/** @param {Request} request @returns {string} with the address and the token in variables, as in the manual */
+function toCurl ({ method, path, headers, body }) {
+  return [
+    'curl',
+    ...(method === 'POST' && body ? [] : ['-X', method]),
+    '-H "Authorization: Bearer $CLUSTERDECK_TOKEN"',
+    ...Object.entries(headers).flatMap(([name, value]) => ['-H', quoted(`${name}: ${value}`)]),
+    ...(body ? ['-H', quoted('Content-Type: application/json'), '-d', quoted(JSON.stringify(body))] : []),
+    `"$CLUSTERDECK_URL"${quoted(path)}`
+  ].join(' ')
+}
+
+/** @param {string[]} words @param {Values} values */
+function toCli (words, values) {
+  const isLeftOut = (/** @type {string | undefined} */ word) => word !== undefined && isEmpty(word, values)
+  return ['clusterdeck', ...words
+    .filter((word, index) => !isLeftOut(word) && !(word.startsWith('--') && isLeftOut(words[index + 1])))
+    .map((word) => quoted(filled(word, values)))].join(' ')
+}
+
+/** @param {string} text */
+function fieldsOf (text) {
+  return Array.from(text.matchAll(FIELD), ([, name]) => name)
+}
+
+/** @param {string} text @param {Values} values */
+function isEmpty (text, values) {
+  const names = fieldsOf(text)
+  return names.length > 0 && names.every((name) => !values[name]?.trim())
+}
+
+/** @param {string} text @param {Values} values @returns {unknown} */
+function valueOf (text, values) {
+  const [whole, name, kind] = text.matchAll(FIELD).next().value ?? []
+  if (whole !== text || kind === undefined) return filled(text, values)
+  try {
+    return JSON.parse(values[name])
+  } catch (error) {
+    if (kind === 'option') return values[name]
+    throw error
+  }
+}
+
+/** @param {string} text @param {Values} values @param {(value: string) => string} [encode] */
+function filled (text, values, encode = (value) => value) {
+  return text.replace(FIELD, (_, name) => encode(values[name] ?? ''))
+}
+
+/**
+ * One word of bash and zsh. A control character is spelled out, so that a terminal that it is pasted into never obeys it.
+ * @param {string} text
+ */
+export function quoted (text) {
+  if (PLAIN.test(text)) return text
+  if (!CONTROL.test(text)) return `'${text.replaceAll("'", String.raw`'\''`)}'`
+  const spelled = Array.from(text, (character) => {
+    if (character === "'" || character === '\\') return `\\${character}`
+    return CONTROL.test(character) ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}` : character
+  })
+  return `$'${spelled.join('')}'`
+}

@@ -1,0 +1,139 @@
+import { BASE } from './base.js'
+import { createFlameGraph } from './flame-graph.js'
+import { toFlameTree } from './flame-tree.js'
+import { formatExactDuration, formatPercent } from './format.js'
+
+/** A CPU profile on the page of its worker: the graph, a search in it, and its functions as a table. */
+
+const MAX_FUNCTIONS = 50
+/** Beyond it a browser is busy for too long. */
+const MAX_BYTES = 200 * 1024 * 1024
+
+const section = byId('flame')
+
+start().catch((error) => set('flame-status', error instanceof TypeError || error instanceof SyntaxError ? `The profile cannot be shown: ${error.message}` : error.message))
+
+async function start () {
+  const tree = toFlameTree(await load(), { folder: section.dataset.folder })
+  const { root, functions, idleMs, leftOut } = tree
+  if (root.totalMs === 0) return set('flame-status', `Nothing ran: the worker was idle for ${formatExactDuration(idleMs)}.`)
+  const summary = `Busy for ${milliseconds(root.totalMs)} of ${milliseconds(root.totalMs + idleMs)} (${formatPercent(100 * root.totalMs / (root.totalMs + idleMs))}). Width is time, callers are above; click a frame to zoom.${leftOut > 0 ? ` ${leftOut} frames too short to see are left out.` : ''}`
+  for (const id of ['flame-bar', 'flame-columns']) byId(id).hidden = false
+  set('flame-status', summary)
+  const search = /** @type {HTMLInputElement} */ (byId('flame-search'))
+  const reset = byId('flame-reset')
+  const graph = createFlameGraph({ place: byId('flame-place'), root, onPoint: (frame) => detail(frame ?? shown), onFocus: focus })
+  let shown = root
+  detail(root)
+
+  byId('flame-functions').replaceChildren(...functions.slice(0, MAX_FUNCTIONS).map((each) => toRow(each, () => pick(each.key))))
+  search.addEventListener('input', () => {
+    press(null)
+    const wanted = search.value.trim().toLowerCase()
+    mark((frame) => wanted !== '' && `${frame.name} ${frame.place}`.toLowerCase().includes(wanted))
+    if (wanted === '') set('flame-status', summary)
+  })
+  reset.addEventListener('click', () => graph.show(root))
+  section.scrollIntoView({ block: 'nearest' })
+
+  /** @param {import('./flame-tree.js').Frame} frame */
+  function focus (frame) {
+    shown = frame
+    reset.setAttribute('aria-disabled', String(frame === root))
+    detail(frame)
+  }
+
+  /** @param {string} key of the function that is chosen in the table, or is no longer */
+  function pick (key) {
+    const isChosen = press(key)
+    search.value = ''
+    mark((frame) => isChosen && frame.key === key)
+    if (!isChosen) set('flame-status', summary)
+  }
+
+  /** @param {(frame: import('./flame-tree.js').Frame) => boolean} isMarked */
+  function mark (isMarked) {
+    graph.mark(isMarked)
+    let ms = 0
+    let count = 0
+    /** @type {{ frame: import('./flame-tree.js').Frame, isCounted: boolean }[]} */
+    const waiting = [{ frame: root, isCounted: false }]
+    for (let next = waiting.pop(); next; next = waiting.pop()) {
+      const isHit = isMarked(next.frame)
+      if (isHit) count++
+      // What is below one that counts has been counted with it.
+      if (isHit && !next.isCounted) ms += next.frame.totalMs
+      for (const frame of next.frame.children) waiting.push({ frame, isCounted: next.isCounted || isHit })
+    }
+    set('flame-status', `${count} ${count === 1 ? 'frame' : 'frames'} marked: ${milliseconds(ms)}, ${formatPercent(100 * ms / root.totalMs)} of the busy time.`)
+  }
+
+  /** @param {import('./flame-tree.js').Frame} frame */
+  function detail ({ name, place, selfMs, totalMs }) {
+    set('flame-detail', `${name}${place && ` ${place}`} · total ${milliseconds(totalMs)} (${formatPercent(100 * totalMs / root.totalMs)}) · self ${milliseconds(selfMs)}`)
+  }
+}
+
+/** @returns {Promise<unknown>} */
+async function load () {
+  const response = await fetch(BASE + section.dataset.file, { headers: { Accept: 'application/octet-stream, application/problem+json' } })
+  if (!response.ok) throw new Error((await response.json()).detail)
+  if (Number(response.headers.get('Content-Length')) > MAX_BYTES) throw new Error('The profile is too large to be shown here: download it.')
+  return await response.json()
+}
+
+/** @param {import('./flame-tree.js').HotFunction} hot @param {() => void} onPick */
+function toRow ({ key, name, place, owner, selfMs, totalMs }, onPick) {
+  const row = document.createElement('tr')
+  const head = document.createElement('th')
+  head.scope = 'row'
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = `flame-function owner-${owner}`
+  button.dataset.key = key
+  button.title = place
+  button.setAttribute('aria-pressed', 'false')
+  button.append(line('flame-name', name), line('fine', place))
+  button.addEventListener('click', onPick)
+  head.append(button)
+  row.append(head, ...[selfMs, totalMs].map((ms) => {
+    const cell = document.createElement('td')
+    cell.className = 'num'
+    cell.textContent = milliseconds(ms)
+    return cell
+  }))
+  return row
+}
+
+/** @param {string} className @param {string} text the app's */
+function line (className, text) {
+  const made = document.createElement('bdi')
+  made.className = className
+  made.textContent = text
+  return made
+}
+
+/** @param {string | null} key @returns {boolean} whether its function is chosen now */
+function press (key) {
+  let isChosen = false
+  for (const button of byId('flame-functions').querySelectorAll('button')) {
+    const isOn = button.dataset.key === key && button.getAttribute('aria-pressed') !== 'true'
+    isChosen ||= isOn
+    button.setAttribute('aria-pressed', String(isOn))
+  }
+  return isChosen
+}
+
+/** @param {number} ms */
+function milliseconds (ms) {
+  return ms < 10 ? `${ms.toFixed(1)} ms` : formatExactDuration(ms)
+}
+
+function byId (/** @type {string} */ id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id))
+}
+
+/** @param {string} id @param {string} text */
+function set (id, text) {
+  byId(id).textContent = text
+}

@@ -1,0 +1,42 @@
+/** What has to be done to a part of the page beside morphing it in. */
+
+/** @param {string} html @returns {string | null} with the rows that are only named, because they are here already; null: one of them is not */
+export function completed (html) {
+  if (!html.includes(' data-kept>')) return html
+  const template = document.createElement('template')
+  template.innerHTML = html
+  for (const place of template.content.querySelectorAll('[data-kept]')) {
+    const row = document.getElementById(place.id)
+    if (!row) return null
+    place.replaceWith(row.cloneNode(true))
+  }
+  return template.innerHTML
+}
+
+/** @param {Record<string, string>} figures by key: a text, or the width of a bar */
+export function showFigures (figures) {
+  for (const element of document.querySelectorAll('[data-figure]')) {
+    const figure = figures[/** @type {HTMLElement} */ (element).dataset.figure ?? '']
+    if (figure === undefined) continue
+    if (element.hasAttribute('width')) element.setAttribute('width', figure)
+    // Untouched when nothing changes, so that a selection of the text survives.
+    else if (element.textContent !== figure) element.textContent = figure
+  }
+}
+
+/**
+ * A button that does its work goes, and another one is in its place: the focus goes there, and not to the top of the page.
+ * @param {Element} target what is about to change
+ * @returns {() => void} for afterwards
+ */
+export function keepFocus (target) {
+  const focused = document.activeElement
+  if (!focused || !target.contains(focused)) return () => {}
+  const group = focused.closest('[data-keeps-focus]')?.id
+  return () => {
+    if (document.activeElement !== document.body && document.activeElement !== null) return
+    const next = document.getElementById(focused.id) ?? (group && document.querySelector(`#${group} button`)) ?? document.getElementById('main')
+    const place = /** @type {HTMLElement | null} */ (next || null)
+    place?.focus({ preventScroll: true })
+  }
+}

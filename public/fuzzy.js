@@ -1,0 +1,55 @@
+const AT_START_OF_WORD = 8
+const NEXT_TO_LAST = 4
+const FIRST = 6
+const MAX_GAP = 12
+/** Where words begin: `crashes`, `r12` in `Release r12`, `js` in `price.js`. */
+const LETTER = /[\p{L}\p{N}]/u
+
+/**
+ * How well a text fits what somebody types: each word of it has to be there, its letters in order, perhaps with others
+ * between them.
+ * @param {string} query @param {string} text
+ * @returns {number | null} more is better; null: not at all
+ */
+export function fuzzyScore (query, text) {
+  const letters = Array.from(text.toLowerCase())
+  let total = 0
+  for (const word of query.toLowerCase().split(/\s+/).filter(Boolean)) {
+    const score = wordScore(Array.from(word), letters)
+    if (score === null) return null
+    total += score
+  }
+  return total
+}
+
+/** The best of all places where the word may begin. @param {string[]} word @param {string[]} letters */
+function wordScore (word, letters) {
+  /** @type {number | null} */
+  let best = null
+  for (let start = letters.indexOf(word[0]); start !== -1; start = letters.indexOf(word[0], start + 1)) {
+    const score = scoreFrom(start, word, letters)
+    if (score !== null && (best === null || score > best)) best = score
+  }
+  return best
+}
+
+/** @param {number} start @param {string[]} word @param {string[]} letters */
+function scoreFrom (start, word, letters) {
+  let score = start === 0 ? FIRST : 0
+  let last = start - 1
+  for (const letter of word) {
+    const at = letters.indexOf(letter, last + 1)
+    if (at === -1) return null
+    if (isStartOfWord(at, letters)) score += AT_START_OF_WORD
+    else if (at === last + 1) score += NEXT_TO_LAST
+    else score -= Math.min(MAX_GAP, at - last - 1)
+    last = at
+  }
+  // Letters that are merely somewhere in the text are in nearly every text.
+  return score < word.length ? null : score
+}
+
+/** @param {number} at @param {string[]} letters */
+function isStartOfWord (at, letters) {
+  return LETTER.test(letters[at]) && (at === 0 || !LETTER.test(letters[at - 1]))
+}

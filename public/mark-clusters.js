@@ -1,0 +1,57 @@
+/**
+ * Marks that are too near to each other for the eye, as one with its count.
+ * @typedef {{ lane: 'deploys' | 'exits', tone: string, label: string, count: number, firstS: number, lastS: number, lastId: number }} Mark
+ * @typedef {{ lane: Mark['lane'], tone: Mark['tone'], firstS: number, lastS: number, count: number, lastId: number, kinds: { label: string, count: number }[], spans: { firstS: number, lastS: number }[] }} Cluster `kinds`: the most frequent first; `spans`: where in it something happened
+ */
+
+/** Of which deploys are made. */
+export const DEPLOY_TYPES = Object.freeze(['rollout.started', 'rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
+
+/** @param {readonly string[]} causes of exits @returns {string[]} as the API has them in its filter by type */
+export function exitTypes (causes) {
+  return causes.map((cause) => `worker.exited:${cause}`)
+}
+
+/** What hurts is not hidden by what does not. */
+const TONES = Object.freeze(['ok', 'info', 'bad'])
+
+/**
+ * Deploys stay apart from crashes, which would bury them. The cells do not move while time goes on, so that no cluster
+ * falls apart and comes together again.
+ * @param {readonly Mark[]} marks ascending @param {number} cellS how much of the time is too near
+ * @returns {Cluster[]} ascending, exits before deploys: so they are drawn
+ */
+export function clustersOf (marks, cellS) {
+  /** @type {Map<string, Mark[]>} */
+  const cells = new Map()
+  for (const mark of marks) {
+    const key = `${mark.lane} ${Math.floor(mark.firstS / cellS)}`
+    const cell = cells.get(key)
+    if (cell) cell.push(mark)
+    else cells.set(key, [mark])
+  }
+  const clusters = Array.from(cells.values(), toCluster)
+  return [...clusters.filter(({ lane }) => lane === 'exits'), ...clusters.filter(({ lane }) => lane === 'deploys')]
+}
+
+/** @param {readonly Mark[]} marks @returns {Cluster} */
+function toCluster (marks) {
+  /** @type {Map<string, number>} */
+  const kinds = new Map()
+  for (const { label, count } of marks) kinds.set(label, (kinds.get(label) ?? 0) + count)
+  return {
+    lane: marks[0].lane,
+    tone: TONES[Math.max(...marks.map(({ tone }) => TONES.indexOf(tone)))],
+    firstS: Math.min(...marks.map(({ firstS }) => firstS)),
+    lastS: Math.max(...marks.map(({ lastS }) => lastS)),
+    count: marks.reduce((sum, { count }) => sum + count, 0),
+    lastId: Math.max(...marks.map(({ lastId }) => lastId)),
+    kinds: Array.from(kinds, ([label, count]) => ({ label, count })).sort((a, b) => b.count - a.count),
+    spans: marks.map(({ firstS, lastS }) => ({ firstS, lastS }))
+  }
+}
+
+/** @param {Cluster} cluster @returns {string} `37 × crash, 3 × killed`, `deploy succeeded` */
+export function clusterText ({ kinds }) {
+  return kinds.map(({ label, count }) => count === 1 ? label : `${count.toLocaleString('en-US')} × ${label}`).join(', ')
+}

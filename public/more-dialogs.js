@@ -1,0 +1,37 @@
+import { BASE } from './base.js'
+
+/** Dialogs that a page has not brought along: they come, all at once, when somebody wants the first of them. */
+
+const { htmx } = /** @type {any} */ (window)
+/** @type {Promise<void> | null} */
+let loading = null
+
+/** @param {string} id @returns {Promise<HTMLDialogElement>} @throws {Error} the master does not answer */
+export async function dialogOf (id) {
+  if (!document.getElementById(id)) await (loading ??= load())
+  return /** @type {HTMLDialogElement} */ (document.getElementById(id))
+}
+
+async function load () {
+  try {
+    const template = document.createElement('template')
+    template.innerHTML = await fetchHtml('/dialogs')
+    if (/^(Mac|iP)/.test(navigator.platform)) for (const key of template.content.querySelectorAll('[data-control]')) key.textContent = '⌘'
+    for (const dialog of template.content.querySelectorAll('dialog')) {
+      if (document.getElementById(dialog.id)) continue
+      document.body.append(dialog)
+      htmx.process(dialog)
+    }
+  } catch (error) {
+    loading = null
+    throw error
+  }
+}
+
+/** @param {string} path @returns {Promise<string>} @throws {Error} */
+export async function fetchHtml (path) {
+  // As htmx asks: whoever is signed in no longer is told so, and not sent to a page.
+  const response = await fetch(BASE + path, { headers: { 'hx-request': 'true', accept: 'text/html' } })
+  if (!response.ok) throw new Error(`status ${response.status}`)
+  return response.text()
+}

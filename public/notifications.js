@@ -1,0 +1,136 @@
+import { BASE } from './base.js'
+import { formatTime } from './format.js'
+import { choicesOf, preference, setPreference } from './preferences.js'
+import { serverTime } from './ticks.js'
+import { timeZone } from './times.js'
+import { showToast } from './toasts.js'
+
+/**
+ * Tells whoever looks at something else what goes wrong: by the browser, of the kinds that they have chosen, from what
+ * comes over the socket of this page.
+ * @typedef {{ id: number, kind: string, title: string, text: string, url: string }} Alarm
+ * @typedef {{ connected: boolean, on: (event: string, listener: (...values: any[]) => void) => void, emit: (event: string, ...values: any[]) => void }} Socket
+ */
+
+/** Of a kind there is one at once, and what comes soon after it makes one more. */
+const GAP_MS = 5000
+/** A network that blinks, and a master that follows another one, are no news. */
+const SILENCE_MS = 15_000
+
+/** @type {Socket | null} */
+let socket = null
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let silence
+/** By kind, for as long as the gap goes on: what came since the first. @type {Map<string, { newest: Alarm | null, count: number }>} */
+const waiting = new Map()
+
+/** @param {Socket} connection of this page */
+export function startNotifications (connection) {
+  if (socket) return showPermission()
+  socket = connection
+  socket.on('connect', () => ask(lastHeard()))
+  socket.on('alarm', hear)
+  socket.on('disconnect', () => {
+    const since = formatTime(new Date(serverTime()).toISOString(), { timeZone: timeZone() })
+    clearTimeout(silence)
+    silence = setTimeout(saySilence, SILENCE_MS, since)
+  })
+  document.addEventListener('clusterdeck:preference', (event) => {
+    // What was there before somebody wanted to hear of it is no news.
+    if (/** @type {CustomEvent} */ (event).detail === 'notify') ask(null)
+  })
+  document.addEventListener('change', onChoice)
+  document.addEventListener('click', ({ target }) => {
+    if (target instanceof Element && target.closest('[data-try]')) tryOut()
+  })
+  ask(lastHeard())
+  showPermission()
+}
+
+/** @param {number | null} after the newest event that this browser knows of */
+function ask (after) {
+  clearTimeout(silence)
+  if (!socket?.connected) return
+  socket.emit('notify', { kinds: choicesOf('notify'), after }, (/** @type {{ last: number }} */ { last }) => setPreference('notified', String(last)))
+}
+
+function lastHeard () {
+  const text = preference('notified')
+  return text === '' ? null : Number(text)
+}
+
+/** @param {Alarm} alarm */
+function hear (alarm) {
+  setPreference('notified', String(Math.max(alarm.id, lastHeard() ?? 0)))
+  const others = waiting.get(alarm.kind)
+  if (others) return Object.assign(others, { newest: alarm, count: others.count + 1 })
+  waiting.set(alarm.kind, { newest: null, count: 0 })
+  show(alarm)
+  setTimeout(sayRest, GAP_MS, alarm.kind)
+}
+
+/** @param {string} kind */
+function sayRest (kind) {
+  const { newest, count } = waiting.get(kind) ?? { newest: null, count: 0 }
+  waiting.delete(kind)
+  if (newest) show({ ...newest, title: count > 1 ? `${newest.title} (${count} more)` : newest.title })
+}
+
+/** @param {string} since */
+function saySilence (since) {
+  if (choicesOf('notify').includes('master-lost')) show({ id: 0, kind: 'master-lost', title: 'No connection', text: `The master has not answered since ${since}.`, url: '' })
+}
+
+/** Whoever looks at the page reads it there. @param {Alarm} alarm */
+function show (alarm) {
+  if (!document.hasFocus()) notify(alarm)
+}
+
+/** @param {Alarm} alarm @throws {TypeError} where only apps may notify, as on phones */
+function notify ({ kind, title, text, url }) {
+  if (refusal()) return
+  const notification = new Notification(`${title} · ${document.getElementById('whose')?.title}`, { body: text, tag: `clusterdeck-${kind}` })
+  notification.onclick = () => {
+    window.focus()
+    notification.close()
+    if (url) location.assign(BASE + url)
+  }
+}
+
+/** @returns {string | null} why this browser shows none */
+function refusal () {
+  if (!('Notification' in window)) return 'This browser notifies only of pages that come by https, or from this machine.'
+  if (Notification.permission === 'denied') return 'This browser has been told not to notify you of this address. Its settings for this page change that.'
+  return Notification.permission === 'default' ? 'This browser has not been allowed to notify you yet: it asks when you choose something.' : null
+}
+
+function showPermission () {
+  const place = /** @type {HTMLElement | null} */ (document.querySelector('#dialog-notifications [data-refused]'))
+  if (!place) return
+  const isWaiting = 'Notification' in window && Notification.permission === 'default' && choicesOf('notify').length === 0
+  const text = isWaiting ? null : refusal()
+  place.hidden = text === null
+  place.textContent = text
+}
+
+/** A browser asks its user when they choose something, and at no other moment. @param {Event} event */
+async function onChoice ({ target }) {
+  if (!(target instanceof HTMLInputElement) || target.dataset.preference !== 'notify') return
+  if (target.checked) await permit()
+}
+
+async function permit () {
+  if ('Notification' in window && Notification.permission === 'default') await Notification.requestPermission()
+  showPermission()
+}
+
+async function tryOut () {
+  await permit()
+  const reason = refusal()
+  if (reason) return showToast(reason)
+  try {
+    notify({ id: 0, kind: 'try', title: 'This is how it looks', text: 'What went wrong is said here. A click leads to it.', url: '' })
+  } catch {
+    showToast('This browser lets only apps notify.')
+  }
+}

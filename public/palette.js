@@ -1,0 +1,92 @@
+import { fuzzyScore } from './fuzzy.js'
+import { fetchHtml } from './more-dialogs.js'
+
+/**
+ * The command palette: one field that finds every place and every action. Its list comes from the server, as of now.
+ * Its dialog has to be in the page before this is loaded.
+ */
+
+const palette = /** @type {HTMLDialogElement} */ (document.getElementById('palette'))
+const query = /** @type {HTMLInputElement} */ (document.getElementById('palette-query'))
+const list = /** @type {HTMLElement} */ (document.getElementById('palette-items'))
+const state = /** @type {HTMLElement} */ (document.getElementById('palette-state'))
+
+/** @type {HTMLElement[]} as they came */
+let items = []
+
+const MOVES = Object.freeze(/** @type {Record<string, (place: number, count: number) => number>} */ ({
+  ArrowDown: (place, count) => (place + 1) % count,
+  ArrowUp: (place, count) => (place - 1 + count) % count,
+  PageDown: (place, count) => Math.min(count - 1, place + 8),
+  PageUp: (place) => Math.max(0, place - 8)
+}))
+
+query.addEventListener('input', find)
+query.addEventListener('keydown', onKey)
+// Before the click reaches what opens dialogs: two of them at once would be in each other's way.
+list.addEventListener('click', ({ target }) => {
+  const item = /** @type {Element} */ (target).closest('[role=option]')
+  if (item && item.getAttribute('aria-disabled') !== 'true') palette.close()
+})
+
+export async function togglePalette () {
+  if (palette.open) return palette.close()
+  if (document.querySelector('dialog[open]')) return
+  // Nothing of the last time: what could be done then may be refused now.
+  items = []
+  list.replaceChildren()
+  query.value = ''
+  state.textContent = 'Loading …'
+  palette.showModal()
+  try {
+    list.innerHTML = await fetchHtml('/palette')
+    items = /** @type {HTMLElement[]} */ (Array.from(list.querySelectorAll('[role=option]')))
+    find()
+  } catch {
+    state.textContent = 'The master did not answer.'
+  }
+}
+
+function find () {
+  const words = query.value.trim()
+  const found = words === '' ? items : ranked(words)
+  list.replaceChildren(...found)
+  list.scrollTop = 0
+  choose(found[0])
+  if (items.length > 0) state.textContent = found.length > 0 ? '' : `Nothing is called “${words}”.`
+}
+
+/** @param {string} words */
+function ranked (words) {
+  return items
+    .map((item) => ({ item, score: scoreOf(words, item) }))
+    .filter(({ score }) => score !== null)
+    .sort((a, b) => Number(b.score) - Number(a.score))
+    .map(({ item }) => item)
+}
+
+/** What a thing is called counts more than what is said of it. @param {string} words @param {HTMLElement} item */
+function scoreOf (words, item) {
+  const label = fuzzyScore(words, item.querySelector('.palette-label')?.textContent ?? '')
+  return label === null ? fuzzyScore(words, item.textContent ?? '') : label + 20
+}
+
+function onKey (/** @type {KeyboardEvent} */ event) {
+  const found = /** @type {HTMLElement[]} */ (Array.from(list.children))
+  const chosen = found.findIndex((item) => item.getAttribute('aria-selected') === 'true')
+  if (event.key === 'Enter' && !event.isComposing) {
+    event.preventDefault()
+    return found[chosen]?.click()
+  }
+  if (!Object.hasOwn(MOVES, event.key) || found.length === 0) return
+  event.preventDefault()
+  choose(found[MOVES[event.key](chosen, found.length)])
+}
+
+/** The focus stays in the field; assistive technology is told which one is meant. @param {HTMLElement | undefined} item */
+function choose (item) {
+  for (const other of list.querySelectorAll('[aria-selected=true]')) other.setAttribute('aria-selected', 'false')
+  item?.setAttribute('aria-selected', 'true')
+  item?.scrollIntoView({ block: 'nearest' })
+  query.setAttribute('aria-activedescendant', item?.id ?? '')
+}

@@ -1,0 +1,34 @@
+/**
+ * Rows that are chosen for one action: how many they are, and all of them at once. The form is told by `data-picks`; rows
+ * have a checkbox of it.
+ */
+
+const form = /** @type {HTMLFormElement} */ (document.querySelector('[data-picks]'))
+const all = /** @type {HTMLInputElement} */ (form.querySelector('[data-picks-all]'))
+const shown = /** @type {HTMLOutputElement} */ (form.querySelector('[data-picks-count]'))
+
+document.addEventListener('change', ({ target }) => {
+  if (target === all) for (const pick of picks()) pick.checked = all.checked
+  show()
+})
+// Rows come and go: what is gone is chosen no more.
+document.addEventListener('htmx:after:swap', show)
+document.addEventListener('htmx:after:request', (event) => {
+  const { sourceElement, response } = /** @type {CustomEvent} */ (event).detail.ctx ?? {}
+  if (sourceElement !== form || !response || response.status >= 400) return
+  for (const pick of picks()) pick.checked = false
+  show()
+})
+show()
+
+function picks () {
+  return Array.from(form.elements).filter((element) => element instanceof HTMLInputElement && element.name === 'crash').map((element) => /** @type {HTMLInputElement} */ (element))
+}
+
+function show () {
+  const chosen = picks().filter(({ checked }) => checked).length
+  all.checked = chosen > 0 && chosen === picks().length
+  all.indeterminate = chosen > 0 && !all.checked
+  shown.value = chosen === 0 ? '' : `${chosen} selected`
+  form.dataset.picks = chosen === 0 ? 'none' : 'some'
+}

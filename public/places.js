@@ -1,0 +1,17 @@
+/**
+ * Where the palette leads, and the keys after `g`.
+ * @typedef {{ label: string, href: string, icon: string, hint: string, key?: string, needs?: 'administer' }} Place  `hint`: is searched, too
+ */
+
+/** @type {readonly Place[]} */
+export const PLACES = Object.freeze([
+  { key: 'o', label: 'Overview', href: '/', icon: 'heart-pulse', hint: 'health, workers, charts' },
+  { key: 'd', label: 'Deploys', href: '/deploys', icon: 'rocket', hint: 'rollouts, releases' },
+  { key: 'h', label: 'History', href: '/history', icon: 'database', hint: 'events' },
+  { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },
+  { key: 'l', label: 'Logs', href: '/logs', icon: 'terminal', hint: 'stdout, stderr' },
+  { key: 's', label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' },
+  { key: 'w', label: 'Webhooks', href: '/webhooks', icon: 'radio', hint: 'deliveries' },
+  { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },
+  { key: 'm', label: 'Manual', href: '/docs', icon: 'info', hint: 'docs, help' }
+])

@@ -1,0 +1,105 @@
+/**
+ * Filters with a name, kept in this browser: each is what stands in the address behind the question mark.
+ * @typedef {{ name: string, query: string }} Saved
+ */
+
+const KEY = 'clusterdeck-history-filters'
+const MAX_SAVED = 30
+const MAX_NAME_CHARS = 40
+const MAX_QUERY_CHARS = 2000
+/** Where in a list somebody looks, which is no filter. */
+const PLACES = ['cursor', 'trail']
+
+document.addEventListener('click', ({ target }) => {
+  const button = target instanceof Element ? target.closest('button') : null
+  if (button?.id === 'save-open') open(true)
+  if (button?.id === 'save-cancel') open(false)
+  if (button?.dataset.saved !== undefined) remove(button.dataset.saved)
+})
+document.addEventListener('submit', (event) => {
+  if (/** @type {HTMLElement} */ (event.target).id !== 'save-form') return
+  event.preventDefault()
+  const name = nameField().value.trim().slice(0, MAX_NAME_CHARS)
+  if (name === '') return
+  write([...read().filter((saved) => saved.name !== name), { name, query: queryOf(location.search) }].slice(-MAX_SAVED))
+  open(false)
+})
+document.addEventListener('keydown', ({ key, target }) => { if (key === 'Escape' && target === nameField()) open(false) })
+// Another window of this browser.
+addEventListener('storage', ({ key }) => { if (key === KEY) showSavedFilters() })
+
+/** Each as a link, and what saves the ones that are set. */
+export function showSavedFilters () {
+  const list = document.getElementById('saved-list')
+  if (!list) return
+  const saved = read()
+  const here = queryOf(location.search)
+  list.replaceChildren(...saved.map((each) => toItem(each, each.query === here)))
+  const opener = document.getElementById('save-open')
+  if (opener) opener.hidden = here === '' || saved.some(({ query }) => query === here)
+  byId('saved-title').hidden = saved.length === 0
+  byId('saved-filters').hidden = saved.length === 0 && byId('save-form').hidden
+}
+
+/** @param {Saved} saved @param {boolean} isCurrent */
+function toItem ({ name, query }, isCurrent) {
+  const item = /** @type {DocumentFragment} */ (/** @type {HTMLTemplateElement} */ (byId('saved-item')).content.cloneNode(true))
+  const link = /** @type {HTMLAnchorElement} */ (item.querySelector('a'))
+  link.textContent = name
+  // Below this page, whatever the storage holds.
+  link.href = `${location.pathname}?${new URLSearchParams(query)}`
+  if (isCurrent) link.setAttribute('aria-current', 'true')
+  const button = /** @type {HTMLButtonElement} */ (item.querySelector('button'))
+  button.dataset.saved = name
+  button.setAttribute('aria-label', `Remove the saved filters ${name}`)
+  return item
+}
+
+/** @param {boolean} isOpen */
+function open (isOpen) {
+  byId('save-form').hidden = !isOpen
+  const opener = document.getElementById('save-open')
+  opener?.setAttribute('aria-expanded', String(isOpen))
+  showSavedFilters()
+  if (!isOpen) return opener?.focus()
+  nameField().value = ''
+  nameField().focus()
+}
+
+/** @param {string} name */
+function remove (name) {
+  write(read().filter((saved) => saved.name !== name))
+  showSavedFilters()
+  document.getElementById('filter-q')?.focus()
+}
+
+/** @returns {Saved[]} */
+function read () {
+  try {
+    const saved = JSON.parse(localStorage.getItem(KEY) ?? '[]')
+    return saved.filter((/** @type {any} */ { name, query }) => typeof name === 'string' && typeof query === 'string' && query.length <= MAX_QUERY_CHARS).slice(-MAX_SAVED)
+  } catch {
+    // Storage may be forbidden, or hold what another page of this address has written.
+    return []
+  }
+}
+
+/** @param {Saved[]} saved */
+function write (saved) {
+  try { localStorage.setItem(KEY, JSON.stringify(saved)) } catch {}
+}
+
+/** @param {string} search */
+function queryOf (search) {
+  const params = new URLSearchParams(search)
+  for (const name of PLACES) params.delete(name)
+  return String(params)
+}
+
+function nameField () {
+  return /** @type {HTMLInputElement} */ (document.getElementById('save-name'))
+}
+
+function byId (/** @type {string} */ id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id))
+}

@@ -1,0 +1,86 @@
+import { BASE } from './base.js'
+import { openDialog } from './dialogs.js'
+import { dialogOf } from './more-dialogs.js'
+import { PLACES } from './places.js'
+import { preference } from './preferences.js'
+import { showToast } from './toasts.js'
+
+/** Keys that do something wherever nobody types. */
+
+const SEQUENCE_MS = 1500
+const FIELDS = 'input, textarea, select, [contenteditable], [role=application]'
+/** What `j` and `k` go through, in the order of the page. */
+const ROWS = 'main :is(.row-link, .feed-text, .rollout-row > summary, .release-what a, .setting-action button, .webhook-table a, .access-list button)'
+
+/** @type {Readonly<Record<string, () => unknown>>} */
+const KEYS = Object.freeze({
+  '?': () => openDialog('dialog-shortcuts'),
+  '/': search,
+  j: () => goOn(1),
+  k: () => goOn(-1)
+})
+
+/** When `g` was pressed. */
+let leaderAt = -Infinity
+
+export function startShortcuts () {
+  document.addEventListener('keydown', onKey)
+  document.addEventListener('click', ({ target }) => {
+    if (target instanceof Element && target.closest('[data-palette]')) openPalette()
+  })
+}
+
+function onKey (/** @type {KeyboardEvent} */ event) {
+  if (event.defaultPrevented || event.isComposing) return
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === 'k') {
+    event.preventDefault()
+    return openPalette()
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector('dialog[open]')) return
+  if (preference('keys') === 'off') return
+  const isSecond = event.timeStamp - leaderAt < SEQUENCE_MS
+  leaderAt = event.key === 'g' && !isSecond ? event.timeStamp : -Infinity
+  const action = isSecond ? wayTo(event.key) : Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null
+  if (!action) return
+  event.preventDefault()
+  action()
+}
+
+/** @param {KeyboardEvent} event */
+function isTyping ({ target }) {
+  return target instanceof Element && target.closest(FIELDS) !== null
+}
+
+/** @param {string} key after `g` */
+function wayTo (key) {
+  const place = PLACES.find((each) => each.key === key)
+  return place && (() => location.assign(BASE + place.href))
+}
+
+/** Most pages never show it. */
+async function openPalette () {
+  try {
+    await dialogOf('palette')
+    const { togglePalette } = await import('./palette.js')
+    await togglePalette()
+  } catch {
+    showToast('The master did not answer.')
+  }
+}
+
+/** A page without a field of its own is searched by what finds everything. */
+function search () {
+  const field = /** @type {HTMLInputElement | undefined} */ (Array.from(document.querySelectorAll('main input[type=search]')).find((each) => each.checkVisibility()))
+  if (!field) return openPalette()
+  field.focus()
+  field.select()
+}
+
+/** @param {1 | -1} step */
+function goOn (step) {
+  const rows = /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(ROWS)).filter((each) => each.checkVisibility()))
+  if (rows.length === 0) return
+  const place = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement))
+  const next = place === -1 ? (step === 1 ? 0 : rows.length - 1) : place + step
+  rows[next]?.focus()
+}

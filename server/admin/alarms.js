@@ -1,0 +1,50 @@
+import { alarmKindsIn, missedAlarms, toAlarm } from '../dashboard/alarms.js'
+import { createLatestWish } from './latest-wish.js'
+
+/**
+ * Tells browsers what goes wrong, whatever page they show, of the kinds that each has asked for.
+ * @param {object} parts
+ * @param {import('socket.io').Server} parts.io
+ * @param {Pick<import('../deck.js').Deck, 'events' | 'notices'>} parts.deck
+ * @returns {() => void} ends it
+ */
+export function attachAlarms ({ io, deck }) {
+  const wishes = createLatestWish(catchUp)
+  io.on('connection', (socket) => {
+    socket.on('notify', (wish, reply) => {
+      const kinds = listen(socket, wish)
+      wishes.ask(socket, { kinds, after: wish?.after, reply })
+    })
+    socket.on('disconnect', () => wishes.forget(socket))
+  })
+
+  const unsubscribe = deck.events.subscribe((event) => {
+    const alarm = io.sockets.sockets.size > 0 && toAlarm(event)
+    if (alarm) io.to(roomOf(alarm.kind)).emit('alarm', alarm)
+  })
+  return () => {
+    unsubscribe()
+    wishes.close()
+  }
+
+  /** Its wish takes the place of the one before. */
+  function listen (/** @type {import('socket.io').Socket} */ socket, /** @type {unknown} */ wish) {
+    const kinds = alarmKindsIn(wish)
+    for (const room of socket.rooms) if (room.startsWith(ROOMS)) socket.leave(room)
+    socket.join(kinds.map(roomOf))
+    return kinds
+  }
+
+  function catchUp (/** @type {import('socket.io').Socket} */ socket, /** @type {{ kinds: ReturnType<typeof listen>, after: unknown, reply: unknown }} */ { kinds, after, reply }) {
+    for (const alarm of missedAlarms(deck.notices, { kinds, after })) socket.emit('alarm', alarm)
+    if (typeof reply === 'function') reply({ last: deck.events.lastId })
+  }
+}
+
+/** No role is called that, which names the rooms of pages. */
+const ROOMS = 'alarm '
+
+/** @param {string} kind */
+function roomOf (kind) {
+  return ROOMS + kind
+}

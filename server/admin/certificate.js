@@ -1,0 +1,73 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import { DeckError } from '../errors.js'
+
+/** @typedef {ReturnType<typeof createCertificate>} Certificate */
+
+const LOOK_EVERY_MS = 60_000
+
+/**
+ * The certificate of the admin port. Whoever renews it replaces the files: the new one is taken within a minute.
+ * @param {{ cert: string, key: string }} files PEM; the certificate with its chain
+ * @param {{ onRenewed: (fingerprint: string) => void, onError: (error: unknown) => void, timers: Pick<typeof globalThis, 'setInterval' | 'clearInterval'> }} parts
+ * @throws {DeckError} invalid-config
+ */
+export function createCertificate (files, { onRenewed, onError, timers }) {
+  let { pair, fingerprint } = readPair(files)
+  let stamp = stampOf(files)
+  /** @type {any} */
+  let timer = null
+
+  return {
+    get pair () { return pair },
+
+    /** SHA-256 of the certificate, `AB:CD:…`: by it the command line of this machine knows the master. */
+    get fingerprint () { return fingerprint },
+
+    /** @param {{ setSecureContext: (pair: { cert: Buffer, key: Buffer }) => void }} server */
+    renewFor (server) {
+      timer = timers.setInterval(() => {
+        try {
+          const newest = stampOf(files)
+          if (newest === stamp) return
+          // Both files do not change at once: a pair that does not fit yet is looked at again.
+          ({ pair, fingerprint } = readPair(files))
+          stamp = newest
+          server.setSecureContext(pair)
+          onRenewed(fingerprint)
+        } catch (error) {
+          onError(error)
+        }
+      }, LOOK_EVERY_MS)
+      timer?.unref?.()
+    },
+
+    close () { timers.clearInterval(timer) }
+  }
+}
+
+/** @param {{ cert: string, key: string }} files @returns {{ pair: { cert: Buffer, key: Buffer }, fingerprint: string }} */
+function readPair ({ cert: certFile, key: keyFile }) {
+  const pair = { cert: read('cert', certFile), key: read('key', keyFile) }
+  try {
+    createSecureContext(pair)
+    return { pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 }
+  } catch (/** @type {any} */ error) {
+    throw new DeckError('invalid-config', `admin.tls: expected a certificate and its private key as PEM, received ${certFile} and ${keyFile} (${error.code ?? error.message})`, { cause: error })
+  }
+}
+
+/** @param {'cert' | 'key'} name @param {string} file */
+function read (name, file) {
+  try {
+    return readFileSync(file)
+  } catch (/** @type {any} */ error) {
+    throw new DeckError('invalid-config', `admin.tls.${name}: expected a file that can be read, received ${file} (${error.code})`, { cause: error })
+  }
+}
+
+/** @param {{ cert: string, key: string }} files */
+function stampOf ({ cert, key }) {
+  return [cert, key].map((file) => statSync(file)).map(({ mtimeMs, ino, size }) => `${mtimeMs} ${ino} ${size}`).join()
+}

@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { CHANGE } from '../config/options.js'
+import { operation } from './endpoint.js'
+import { listOf } from './fields.js'
+import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
+
+const SETTING = z.strictObject({
+  name: z.string().meta({ description: 'its path in a config file', examples: ['drain.deadlineMs'] }),
+  value: z.unknown().describe('null where nothing is set, or where it is secret'),
+  source: z.enum(['default', 'file', 'environment', 'flag', 'program', 'operator']).describe('where the value comes from; `operator`: it was changed since the start'),
+  from: z.string().nullable().describe('the file, the variable or the flag'),
+  default: z.unknown(),
+  description: z.string(),
+  expected: z.string(),
+  isLive: z.boolean().describe('whether it can change while the cluster runs'),
+  isSecret: z.boolean().describe('whether its value may hold a secret, and so is not shown')
+}).meta({ id: 'Setting' })
+
+const SETTINGS = listOf(SETTING).meta({ id: 'Settings' })
+
+const DESCRIPTION = 'a JSON object of options by their names, such as {"drain.deadlineMs": 10000}'
+
+const WANTED = z.looseObject({}).refine((wanted) => Object.keys(wanted).length > 0).describe(DESCRIPTION)
+
+const SHOWN_WANTED = CHANGE.meta({ description: DESCRIPTION, minProperties: 1, examples: [{ 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }] })
+
+/**
+ * What the master runs with.
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'settings' | 'configure'> }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function configResources ({ deck }) {
+  return {
+    '/config': {
+      GET: operation({
+        name: 'getConfig',
+        summary: 'Every option, its value and where that comes from',
+        role: 'viewer',
+        cli: 'clusterdeck config',
+        hasTag: true,
+        answer: SETTINGS,
+        handle: reply
+      }),
+
+      PATCH: operation({
+        name: 'changeConfig',
+        summary: 'Changes options until the next start',
+        description: 'All of them or none. What has begun goes on with the values that it began with.',
+        role: 'admin',
+        cli: 'clusterdeck config set drain.deadlineMs=10000',
+        headers: { 'If-Match': IF_MATCH },
+        body: WANTED,
+        shownBody: SHOWN_WANTED,
+        hasTag: true,
+        problems: ['precondition-required', 'precondition-failed', 'unknown-option', 'not-possible', 'invalid-config', 'upgrade-running', 'stopping'],
+        answer: SETTINGS,
+        handle ({ req, body, auth }) {
+          checkMatch(req, tagOf(deck.settings.digest()), { isRequired: true })
+          deck.configure({ wanted: body, actor: auth.actor })
+          return reply()
+        }
+      })
+    }
+  }
+
+  function reply () {
+    return { headers: { ETag: tagOf(deck.settings.digest()) }, body: { items: deck.settings.list() } }
+  }
+}

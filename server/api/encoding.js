@@ -1,0 +1,27 @@
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+
+/** How an answer is made smaller, where whoever asks can read that. @typedef {'br' | 'gzip'} Encoding */
+
+const ENCODINGS = /** @type {const} */ (['br', 'gzip'])
+const brotli = promisify(brotliCompress)
+const zip = promisify(gzip)
+
+/** The levels: for what is made once and kept, and for what is made anew each time. */
+export const KEPT = Object.freeze({ br: 10, gzip: 9 })
+export const PASSING = Object.freeze({ br: 5, gzip: 4 })
+
+/** @param {import('express').Request} req @returns {Encoding | null} */
+export function encodingFor (req) {
+  return /** @type {Encoding | false} */ (req.acceptsEncodings([...ENCODINGS])) || null
+}
+
+/**
+ * Beside the event loop.
+ * @param {Buffer} content @param {Encoding} encoding @param {Readonly<Record<Encoding, number>>} levels
+ * @returns {Promise<Buffer>}
+ */
+export function encode (content, encoding, levels) {
+  if (encoding === 'gzip') return zip(content, { level: levels.gzip })
+  return brotli(content, { params: { [constants.BROTLI_PARAM_QUALITY]: levels.br, [constants.BROTLI_PARAM_SIZE_HINT]: content.length } })
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { CAUSES, EVENT_TYPES } from '../events/kinds.js'
+import { operation } from './endpoint.js'
+import { NUMBER, TIME } from './fields.js'
+import { CURSOR, eventFilters } from './filters.js'
+import { readAfter } from './full-page.js'
+import { nextTurn } from './turn.js'
+
+/**
+ * How often events happened over time, for charts: an answer is as long as there are steps, however many events there were.
+ * @typedef {import('../../db/event-counts.js').CountWithEnds} Count
+ */
+
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** What a chart is made of. */
+const STEPS_MS = Object.freeze({
+  '1s': SECOND_MS, '5s': 5 * SECOND_MS, '15s': 15 * SECOND_MS, '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '15m': 15 * MINUTE_MS, '1h': HOUR_MS, '3h': 3 * HOUR_MS, '1d': 24 * HOUR_MS
+})
+const STEP_NAMES = /** @type {(keyof typeof STEPS_MS)[]} */ (Object.keys(STEPS_MS))
+const MAX_STEPS = 500
+const DEFAULT_RANGE_MS = 24 * HOUR_MS
+// The database reads for a few milliseconds in each; after that the caller goes on.
+const MAX_TURNS = 100
+
+const EVENT_COUNT = z.strictObject({
+  at: TIME.describe('when its step begins'),
+  type: z.enum(EVENT_TYPES),
+  cause: z.enum(CAUSES).nullable(),
+  count: NUMBER,
+  firstAt: TIME,
+  lastAt: TIME,
+  lastId: NUMBER.describe('of the newest of them')
+}).meta({ id: 'EventCount' })
+
+/**
+ * @param {{ history: Pick<import('../../db/history.js').History, 'countWithEnds'>, now: () => number }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function eventCountResources ({ history, now }) {
+  return {
+    '/events/counts': {
+      GET: operation({
+        name: 'countEvents',
+        summary: 'How many events there were, by step of time, type and cause',
+        description: `Steps begin at multiples of their length; those without any event are left out. At most ${MAX_STEPS} steps.`,
+        role: 'viewer',
+        problems: ['history-unavailable'],
+        query: z.strictObject({
+          ...eventFilters(now),
+          step: z.enum(STEP_NAMES).optional().describe(`one of ${STEP_NAMES.join(', ')}; else the shortest that suits the range`),
+          cursor: CURSOR
+        }),
+        answer: z.strictObject({
+          stepMs: NUMBER,
+          since: TIME,
+          until: TIME,
+          items: z.array(EVENT_COUNT).describe('oldest step first'),
+          next: z.string().nullable().describe('a cursor, where there were too many for one answer: what it brings has to be added to the same steps')
+        }),
+        handle: async ({ query }) => ({ body: await count(query) })
+      })
+    }
+  }
+
+  async function count (/** @type {Record<string, any>} */ { until = now(), since = until - DEFAULT_RANGE_MS, step, cursor, ...filters }) {
+    const stepMs = stepOf({ since, until, step })
+    const { items, next } = await countAll({ ...filters, since, until, cursor }, stepMs)
+    return { stepMs, since: iso(since), until: iso(until), items: items.sort((a, b) => a.step - b.step || a.lastId - b.lastId).map((each) => toShown(each, stepMs)), next }
+  }
+
+  /** @param {import('../../db/event-search.js').EventQuery} query @param {number} stepMs @returns {Promise<{ items: Count[], next: string | null }>} */
+  async function countAll (query, stepMs) {
+    /** @type {Map<string, Count>} */
+    const counts = new Map()
+    let piece = history.countWithEnds({ ...query, stepMs })
+    for (let turn = 1; ; turn++) {
+      for (const count of piece.counts) addTo(counts, count)
+      const cursor = piece.next
+      if (cursor === null || turn === MAX_TURNS) return { items: [...counts.values()], next: cursor }
+      await nextTurn()
+      piece = readAfter(() => history.countWithEnds({ ...query, stepMs, cursor }), { counts: [], next: null, reachedMs: null })
+    }
+  }
+}
+
+/** @param {Map<string, Count>} counts @param {Count} more */
+function addTo (counts, more) {
+  const key = `${more.step} ${more.type} ${more.cause}`
+  const known = counts.get(key)
+  counts.set(key, known ? { ...known, count: known.count + more.count, firstMs: Math.min(known.firstMs, more.firstMs), lastMs: Math.max(known.lastMs, more.lastMs), lastId: Math.max(known.lastId, more.lastId) } : more)
+}
+
+/** @param {{ since: number, until: number, step?: keyof typeof STEPS_MS }} query @throws {DeckError} `invalid-query` */
+function stepOf ({ since, until, step }) {
+  const suits = (/** @type {keyof typeof STEPS_MS} */ name) => (until - since) / STEPS_MS[name] <= MAX_STEPS
+  const chosen = step ?? STEP_NAMES.find(suits)
+  if (chosen !== undefined && suits(chosen)) return STEPS_MS[chosen]
+  throw new DeckError('invalid-query', `${step ? 'step' : 'since'}: expected at most ${MAX_STEPS} steps from since to until, received ${Math.ceil((until - since) / STEPS_MS[step ?? '1d'])}`)
+}
+
+/** @param {Count} count @param {number} stepMs */
+function toShown ({ step, type, cause, count, firstMs, lastMs, lastId }, stepMs) {
+  return { at: iso(step * stepMs), type, cause, count, firstAt: iso(firstMs), lastAt: iso(lastMs), lastId }
+}
+
+function iso (/** @type {number} */ ms) {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import { PROBLEMS } from '../events/kinds.js'
+import { operation } from './endpoint.js'
+import { COUNT, TIME } from './fields.js'
+import { eventFilters } from './filters.js'
+import { readAfter } from './full-page.js'
+import { integerParam } from './input.js'
+import { nextTurn } from './turn.js'
+
+/**
+ * How many events there were over time, what went wrong apart from the rest.
+ * @typedef {Pick<import('../../db/history.js').History, 'count' | 'times'>} History
+ * @typedef {Omit<import('../../db/event-search.js').EventQuery, 'limit' | 'cursor'>} Query
+ * @typedef {{ from: string, to: string, stepMs: number, countedSince: string | null, items: { at: string, count: number, problems: number }[] }} Histogram
+ */
+
+const [SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS] = [1000, 60_000, 3_600_000, 86_400_000]
+/** As people divide time, so that most steps begin at a round time. */
+const STEPS_MS = Object.freeze([
+  ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * SECOND_MS),
+  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR_MS),
+  ...[1, 2, 7, 14, 28].map((days) => days * DAY_MS)
+])
+const DEFAULT_STEPS = 60
+const MAX_STEPS = 200
+// Of the loop, a few milliseconds each; then the caller is told how far it came.
+const MAX_TURNS = 250
+const BAD = new Set(PROBLEMS)
+
+export const HISTOGRAM = z.strictObject({
+  from: TIME.describe('where the first step begins'),
+  to: TIME.describe('where the last step ends'),
+  stepMs: z.int().min(1),
+  countedSince: TIME.nullable().describe('a search that took too long has counted nothing older; null: all is counted'),
+  items: z.array(z.strictObject({
+    at: TIME.describe('where the step begins'),
+    count: COUNT,
+    problems: COUNT.describe('how many of them the filter "problems" finds')
+  })).describe('each step of the time, oldest first')
+}).meta({ id: 'EventHistogram' })
+
+/**
+ * @param {{ history: History, now: () => number }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function histogramResources ({ history, now }) {
+  const query = z.strictObject({ ...eventFilters(now), steps: integerParam(1, MAX_STEPS) })
+
+  return {
+    '/events/histogram': {
+      GET: operation({
+        name: 'getEventHistogram',
+        summary: 'How many events there were over time',
+        description: 'Takes the filters of the history. Without `since` it begins with the oldest event that is kept, without `until` it ends now. There are at most `steps` (60) steps, of a round length.',
+        role: 'viewer',
+        query,
+        answer: HISTOGRAM,
+        async handle ({ query: { steps, ...filters } }) {
+          return { body: await countOverTime(history, filters, { now: now(), steps }) }
+        }
+      })
+    }
+  }
+}
+
+/**
+ * A piece in each turn of the loop.
+ * @param {History} history @param {Query} query @param {{ now: number, steps?: number, maxTurns?: number }} axis
+ * @returns {Promise<Histogram>}
+ * @throws {import('../errors.js').DeckError} `invalid-query`, `history-unavailable`
+ */
+export async function countOverTime (history, query, { now, steps = DEFAULT_STEPS, maxTurns = MAX_TURNS }) {
+  const axis = axisOf(history, query, { now, steps })
+  const items = Array.from({ length: axis.length }, (_, index) => ({ at: isoOf((axis.first + index) * axis.stepMs), count: 0, problems: 0 }))
+  let piece = history.count({ ...query, stepMs: axis.stepMs })
+  for (let turn = 1; ; turn++) {
+    for (const { step, type, cause, count } of piece.counts) {
+      const item = items[step - axis.first]
+      // The clock of an event may be ahead of this one.
+      if (!item) continue
+      item.count += count
+      if (BAD.has(type) || BAD.has(`${type}:${cause}`)) item.problems += count
+    }
+    if (piece.next === null || turn === maxTurns) break
+    await nextTurn()
+    const cursor = piece.next
+    piece = readAfter(() => history.count({ ...query, stepMs: axis.stepMs, cursor }), { counts: [], next: null, reachedMs: null })
+  }
+  const { stepMs, first, length } = axis
+  return { from: isoOf(first * stepMs), to: isoOf((first + length) * stepMs), stepMs, countedSince: piece.reachedMs === null ? null : isoOf(piece.reachedMs + 1), items }
+}
+
+/**
+ * Nothing is older than what is kept, and nothing is drawn there.
+ * @param {History} history @param {Query} query @param {{ now: number, steps: number }} axis
+ */
+function axisOf (history, { since, until }, { now, steps }) {
+  const kept = history.times()
+  const to = Math.max(1, toMs(until) ?? Math.max(now, kept?.newestMs ?? now) + 1)
+  const from = Math.min(Math.max(toMs(since) ?? 0, kept?.oldestMs ?? now - HOUR_MS, 0), to - 1)
+  const lengthOf = (/** @type {number} */ stepMs) => Math.ceil(to / stepMs) - Math.floor(from / stepMs)
+  const longest = STEPS_MS[STEPS_MS.length - 1]
+  const stepMs = STEPS_MS.find((ms) => lengthOf(ms) <= steps) ?? Math.ceil((to - from) / Math.max(1, steps - 1) / longest) * longest
+  return { stepMs, first: Math.floor(from / stepMs), length: lengthOf(stepMs) }
+}
+
+/** @param {string | number | undefined} time @returns {number | undefined} */
+function toMs (time) {
+  return typeof time === 'string' ? Date.parse(time) : time
+}
+
+function isoOf (/** @type {number} */ ms) {
+  return new Date(ms).toISOString()
+}

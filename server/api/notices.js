@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { NOTICE_KINDS } from '../events/notices.js'
+import { operation } from './endpoint.js'
+import { COUNT, listOf, NUMBER, TIME } from './fields.js'
+
+export const NOTICE = z.strictObject({
+  id: NUMBER.describe('that of its newest event, in the history'),
+  kind: z.enum(NOTICE_KINDS),
+  at: TIME,
+  firstAt: TIME.describe('of the first that nobody has acknowledged'),
+  count: COUNT,
+  message: z.string().meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30000 ms'] }),
+  endedAt: TIME.nullable().describe('when it was over by itself')
+}).meta({ id: 'Notice' })
+
+/**
+ * What has gone wrong while nobody looked.
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'notices'> }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function noticeResources ({ deck }) {
+  return {
+    '/notices': {
+      GET: operation({
+        name: 'listNotices',
+        summary: 'What has gone wrong and nobody has acknowledged',
+        description: 'One of each kind, newest first: a lost master or keeper, a rollout that has failed or was rolled back without being told to, an upgrade that has failed, a history that could not be written.',
+        role: 'viewer',
+        cli: 'clusterdeck status',
+        answer: listOf(NOTICE),
+        handle: () => ({ body: { items: deck.notices.list() } })
+      })
+    },
+
+    '/notices/:id/acknowledge': {
+      POST: operation({
+        name: 'acknowledgeNotice',
+        summary: 'Takes a notice, and all of its kind before it, off the overview; the history keeps who did',
+        role: 'operator',
+        cli: 'clusterdeck acknowledge 812',
+        problems: ['not-found'],
+        answer: NOTICE,
+        handle: ({ id, auth }) => ({ body: deck.notices.acknowledge(id, auth.actor) })
+      })
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+
+/** RFC 9110, 8.8.3: strong tags, as all are that are given out here. */
+const TAG = /(?:W\/)?"[\x21\x23-\x7e]*"/g
+
+export const IF_MATCH = z.string().describe('the `ETag` of what this is based on, or `*`')
+
+/** @param {string | number} state of what is answered @returns {string} its ETag */
+export function tagOf (state) {
+  return `"${state}"`
+}
+
+/**
+ * Two people who change the same thing at the same time: the later one is to see first what the other has done.
+ * @param {import('./endpoint.js').Request} req
+ * @param {string} tag  of what there is
+ * @param {{ isRequired: boolean }} how
+ * @throws {DeckError} precondition-required, precondition-failed
+ */
+export function checkMatch ({ headers }, tag, { isRequired }) {
+  const wanted = headers['if-match']
+  if (wanted === undefined && isRequired) throw new DeckError('precondition-required', 'If-Match: expected the ETag of a GET, received nothing')
+  if (wanted === undefined || wanted.trim() === '*' || wanted.match(TAG)?.includes(tag)) return
+  throw new DeckError('precondition-failed', `If-Match: expected ${tag}, received ${JSON.stringify(wanted.slice(0, 100))}; look at it again first`)
+}

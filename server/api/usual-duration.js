@@ -1,0 +1,23 @@
+const MIN_COUNT = 3
+
+/**
+ * How long a rollout of this kind takes.
+ * @param {Pick<import('../../db/history.js').History, 'rolloutDurations'>} history
+ * @param {Pick<import('../deck.js').RolloutView, 'id' | 'kind' | 'steps'>} rollout
+ * @returns {{ tookMs: number, count: number } | null} the median of those that have succeeded before it; null: too few, or nobody can tell
+ */
+export function usualOf (history, { id, kind, steps }) {
+  try {
+    const sorted = history.rolloutDurations({ kind, before: id, isOfOneSlot: steps.length === 1 }).toSorted((a, b) => a - b)
+    return sorted.length < MIN_COUNT ? null : { tookMs: median(sorted), count: sorted.length }
+  } catch {
+    // What is known of the rollout itself is worth more than this.
+    return null
+  }
+}
+
+/** @param {number[]} sorted */
+function median (sorted) {
+  const middle = sorted.length / 2
+  return Math.round((sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2)
+}

@@ -1,0 +1,95 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { createSourceMaps, inside } from './source-maps.js'
+import { parseStack } from './stack-frames.js'
+
+/** @typedef {import('./stack-frames.js').Frame} Frame */
+/** @typedef {{ number: number, text: string }[]} Lines  `number`: from 1 */
+
+const AROUND = 3
+const MAX_FRAMES = 6
+const MAX_BYTES = 1024 * 1024
+const MAX_LINE_CHARS = 300
+const MAX_KEPT = 50
+/** A stack is text of the app, which may hold text of others: it leads to nothing but code. */
+const CODE = /^(?!.*(?:^|[\\/])\.).+\.(?:[cm]?[jt]s|[jt]sx|vue|svelte|coffee)$/i
+
+/**
+ * The lines around the app's own frames, of the release that crashed: of its files as they were then, or of its source maps.
+ * Read when somebody looks, from inside of the release's folder alone.
+ */
+export function createSourceLines () {
+  const { sourceOf } = createSourceMaps()
+  /** @type {Map<string, Lines>} by file, time of change and line, oldest first */
+  const known = new Map()
+
+  /**
+   * @param {{ at: string, stack: string | null, frames: Frame[] }} crash @param {string | null} root the release's folder
+   * @returns {(Lines | null)[]} as the frames; null: not known
+   */
+  return function around ({ at, stack, frames }, root) {
+    if (root === null) return frames.map(() => null)
+    const own = frames.filter(({ isInApp }) => isInApp).slice(0, MAX_FRAMES)
+    return frames.map((frame) => own.includes(frame) ? linesOf(frame, { root, stack, crashedMs: Date.parse(at) }) : null)
+  }
+
+  /** @param {Frame} frame @param {{ root: string, stack: string | null, crashedMs: number }} place @returns {Lines | null} */
+  function linesOf ({ file, line }, { root, stack, crashedMs }) {
+    if (file === null || line === null || !CODE.test(file)) return null
+    return attempt(() => fromFile(inside(root, path.resolve(root, file)), line, crashedMs)) ?? attempt(() => fromMap({ file, line }, { root, stack, crashedMs }))
+  }
+
+  /** @param {string} file @param {number} line @param {number} crashedMs */
+  function fromFile (file, line, crashedMs) {
+    // Not a pipe, which would keep the master waiting, and not what has become a link meanwhile.
+    const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+    try {
+      const stats = fstatSync(descriptor)
+      if (!stats.isFile() || stats.size > MAX_BYTES || stats.ctimeMs > crashedMs) return null
+      const key = `${file} ${stats.ctimeMs} ${line}`
+      const lines = known.get(key) ?? excerpt(readFileSync(descriptor, 'utf8'), line)
+      if (lines) keep(key, lines)
+      return lines
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  /** Of a source that the release has in its maps alone. @param {{ file: string, line: number }} frame @param {{ root: string, stack: string | null, crashedMs: number }} place */
+  function fromMap ({ file, line }, { root, stack, crashedMs }) {
+    for (const frame of parseStack(stack, { root }).filter(({ isInApp }) => isInApp)) {
+      const source = sourceOf(frame, root, crashedMs)
+      if (source?.file === file && source.line === line) return excerpt(source.text, line)
+    }
+    return null
+  }
+
+  /** @param {string} key @param {Lines} lines */
+  function keep (key, lines) {
+    known.set(key, lines)
+    if (known.size > MAX_KEPT) known.delete(/** @type {string} */ (known.keys().next().value))
+  }
+}
+
+/** @param {string} text @param {number} line @returns {Lines | null} null where it is not that long */
+function excerpt (text, line) {
+  const lines = text.split(/\r?\n/)
+  if (line > lines.length) return null
+  const first = Math.max(1, line - AROUND)
+  return lines.slice(first - 1, line + AROUND).map((text, index) => ({ number: first + index, text: clip(text) }))
+}
+
+/** @param {string} text */
+function clip (text) {
+  return text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)} …` : text
+}
+
+/** @template T @param {() => T} read @returns {T | null} */
+function attempt (read) {
+  try {
+    return read()
+  } catch {
+    // Gone, or not ours to read: the frame is worth showing without its lines.
+    return null
+  }
+}

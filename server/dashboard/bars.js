@@ -1,0 +1,37 @@
+export const HOUR_MS = 60 * 60 * 1000
+/** A bar and the gap behind it, and its full height, in units of the box. */
+const STEP = 6
+const WIDTH = 5
+const HEIGHT = 24
+/** Of one that is not nothing. */
+const MIN_HEIGHT = 2
+
+/**
+ * How often something happened, in bars of equal times; the last one ends with the hour that goes on.
+ * @param {{ at: string, count: number }[]} hours @param {{ now: number, bars: number, barMs: number }} axis `barMs`: whole hours
+ * @returns {{ box: { width: number, height: number }, bars: { x: number, y: number, width: number, height: number, count: number, ageMs: number }[], total: number, max: number }}
+ *   `ageMs`: since its end
+ */
+export function barsOf (hours, { now, bars, barMs }) {
+  const end = endOfHour(now)
+  const counts = Array.from({ length: bars }, () => 0)
+  for (const { at, count } of hours) {
+    const index = bars - 1 - Math.floor((end - 1 - Date.parse(at)) / barMs)
+    if (index in counts) counts[index] += count
+  }
+  const max = Math.max(...counts)
+  return {
+    box: { width: bars * STEP, height: HEIGHT },
+    max,
+    total: counts.reduce((sum, count) => sum + count, 0),
+    bars: counts.map((count, index) => {
+      const height = count === 0 ? 0 : Math.max(MIN_HEIGHT, Math.round(HEIGHT * count / max))
+      return { x: index * STEP, y: HEIGHT - height, width: WIDTH, height, count, ageMs: (bars - 1 - index) * barMs }
+    })
+  }
+}
+
+/** @param {number} now */
+export function endOfHour (now) {
+  return (Math.floor(now / HOUR_MS) + 1) * HOUR_MS
+}

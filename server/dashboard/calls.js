@@ -1,0 +1,30 @@
+/**
+ * What the dialogs of the dashboard ask for, as scripts ask for it: by the API and on the command line.
+ * @typedef {import('../../public/command-text.js').Call & { operation: string }} Call  `operation`: of the API, by its name
+ */
+
+const ROLLOUTS = Object.freeze({ operation: 'startRollout', method: 'POST', path: '/api/v1/rollouts' })
+
+/** @type {Readonly<Record<string, Call>>} by the name of the action */
+export const CALLS = Object.freeze({
+  restart: { ...ROLLOUTS, body: { kind: 'restart' }, cli: ['restart'] },
+  deploy: { ...ROLLOUTS, body: { kind: 'deploy', note: '{note}' }, cli: ['deploy', '--note', '{note}'] },
+  rollback: { ...ROLLOUTS, body: { kind: 'rollback', release: '{release}', note: '{note}' }, cli: ['rollback', '{release}', '--note', '{note}'] },
+  scale: { operation: 'setScale', method: 'PUT', path: '/api/v1/scale', body: { workers: '{workers:json}' }, cli: ['scale', '{workers}'] },
+  'abort-rollout': { operation: 'abortRollout', method: 'POST', path: '/api/v1/rollouts/{rollout}/abort', cli: ['abort'] },
+  'promote-rollout': { operation: 'promoteRollout', method: 'POST', path: '/api/v1/rollouts/{rollout}/promote', cli: ['promote'] },
+  'restart-worker': { operation: 'restartWorker', method: 'POST', path: '/api/v1/workers/{worker}/restart' },
+  'kill-worker': { operation: 'killWorker', method: 'POST', path: '/api/v1/workers/{worker}/kill', cli: ['kill', '{worker}'] },
+  diagnose: { operation: 'startDiagnostics', method: 'POST', path: '/api/v1/workers/{worker}/diagnostics', body: { kind: '{kind}' }, cli: ['diagnose', '{worker}', '--kind', '{kind}'] },
+  message: { operation: 'sendMessage', method: 'POST', path: '/api/v1/messages', body: { type: '{type}', data: '{data:json}' }, cli: ['send', '{type}', '{data}'] },
+  'message-to-worker': { operation: 'sendMessageToWorker', method: 'POST', path: '/api/v1/workers/{worker}/messages', body: { type: '{type}', data: '{data:json}' }, cli: ['send', '{type}', '{data}', '--worker', '{worker}'] },
+  configure: { operation: 'changeConfig', method: 'PATCH', path: '/api/v1/config', headers: { 'If-Match': '"{tag}"' }, body: { '{name}': '{value:option}' }, cli: ['config', 'set', '{name}={value}'] }
+})
+
+/**
+ * @param {...string} actions  of which the first counts whose path has all that it names
+ * @returns {string} for an attribute
+ */
+export function callsText (...actions) {
+  return JSON.stringify(actions.map((action) => CALLS[action]))
+}

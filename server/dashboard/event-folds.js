@@ -1,0 +1,61 @@
+import { count } from '../health.js'
+
+/**
+ * Rows of the history of which nobody needs each: what goes as it should is told in one row, which opens.
+ * @typedef {import('./shown-event.js').ShownEvent} ShownEvent
+ * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, events: ShownEvent[] } | { id: null, event: ShownEvent }} Row
+ */
+
+const MIN_EVENTS = 4
+const PLANNED = Object.freeze(['deploy', 'rollback', 'restart', 'scale-down', 'shutdown', 'upgrade', 'max-age', 'max-requests'])
+
+/** What workers did, what says most first. @type {Readonly<Record<string, string>>} */
+const DEEDS = Object.freeze({
+  'worker.ready': 'became ready',
+  'worker.exited': 'ended as planned',
+  'worker.draining': 'began to drain',
+  'worker.forked': 'were forked',
+  'worker.online': 'came online',
+  'worker.listening': 'began to listen'
+})
+
+/** @param {ShownEvent[]} events newest first @returns {Row[]} */
+export function foldEvents (events) {
+  const runs = /** @type {{ isRoutine: boolean, events: ShownEvent[] }[]} */ ([])
+  for (const event of events) {
+    const isRoutine = isRoutineEvent(event)
+    const last = runs.at(-1)
+    if (isRoutine && last?.isRoutine) last.events.push(event)
+    else runs.push({ isRoutine, events: [event] })
+  }
+  return runs.flatMap(({ isRoutine, events }) => isRoutine && events.length >= MIN_EVENTS ? [toFold(events)] : unfolded(events))
+}
+
+/** @param {ShownEvent[]} events @returns {Row[]} */
+export function unfolded (events) {
+  return events.map((event) => ({ id: null, event }))
+}
+
+/** @param {ShownEvent} event */
+function isRoutineEvent ({ type, cause, signal }) {
+  // One that had to be killed did not end as planned.
+  if (type === 'worker.exited') return PLANNED.includes(String(cause)) && signal !== 'SIGKILL'
+  return type === 'rollout.step' || Object.hasOwn(DEEDS, type)
+}
+
+/** @param {ShownEvent[]} events @returns {Row} with an id that stays while newer ones come */
+function toFold (events) {
+  const oldest = events[events.length - 1]
+  return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at, events }
+}
+
+/** @param {ShownEvent[]} events @returns {string} `12 workers became ready, 12 were forked` */
+function summaryOf (events) {
+  const times = (/** @type {string} */ type) => events.filter((event) => event.type === type).length
+  const deeds = Object.entries(DEEDS).map(([type, deed]) => ({ deed, number: times(type) })).filter(({ number }) => number > 0)
+  const steps = times('rollout.step')
+  return [
+    ...deeds.map(({ deed, number }, index) => `${index === 0 ? count(number, 'worker') : number} ${number === 1 ? deed.replace('were ', 'was ') : deed}`),
+    ...(steps > 0 ? [count(steps, 'rollout step')] : [])
+  ].join(', ')
+}

@@ -1,0 +1,72 @@
+import { PLACES } from '../../public/places.js'
+import { rolloutTitle } from '../health.js'
+import { manualPages } from '../manual.js'
+import { headlineOf } from './crash-kinds.js'
+import { blockedReason } from './overview.js'
+import { readOr } from './read-or.js'
+import { firstLine } from './readable-text.js'
+import { workerUrlOf } from './worker-url.js'
+
+/**
+ * What the command palette finds: every place that somebody may go to, and everything that they may do.
+ * @typedef {import('./powers.js').Powers} Powers
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck
+ * @typedef {{ dialog: string, fill?: Record<string, string | number>, subject?: string }} Opening  a dialog of the layout
+ * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, opens?: Opening, blocked?: string | null }} Item
+ *   `hint`: is searched, too; `blocked`: why it cannot be done now
+ */
+
+const LISTED = 50
+const MAX_LABEL_CHARS = 120
+
+/** @param {{ deck: Deck, can?: Powers }} parts @returns {{ items: Item[] }} */
+export function paletteModel ({ deck, can }) {
+  const snapshot = deck.snapshot()
+  return {
+    items: [
+      ...PLACES.filter(({ needs }) => !needs || can?.[needs]).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
+      ...(snapshot.rollout ? [{ group: 'Rollout', icon: 'rocket', label: rolloutTitle(snapshot.rollout), hint: `rollout ${snapshot.rollout.id}`, href: `/rollouts/${snapshot.rollout.id}` }] : []),
+      ...(can?.operate ? actionsOn(snapshot) : []),
+      { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
+      { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'tell me of crashes', opens: { dialog: 'dialog-notifications' } },
+      ...snapshot.workers.map(toWorker),
+      ...readOr(() => deck.crashes.page({ state: 'open', limit: LISTED }).items, []).map(toCrash),
+      ...readOr(() => deck.releases.list({ limit: LISTED }).items, []).map(toRelease),
+      ...manualPages().map(({ name, title, about }) => ({ group: 'Manual', icon: 'info', label: title, hint: about, href: `/docs/${name}` }))
+    ]
+  }
+}
+
+/** @param {import('../deck.js').Status} snapshot @returns {Item[]} */
+function actionsOn (snapshot) {
+  const blocked = blockedReason(snapshot)
+  const group = 'Action'
+  return [
+    { group, icon: 'rocket', label: 'Rolling deploy …', hint: 'release the code on disk', opens: { dialog: 'dialog-deploy' }, blocked },
+    { group, icon: 'rotate-cw', label: 'Restart all workers …', opens: { dialog: 'dialog-restart' }, blocked },
+    // As on the overview: while a rollout runs the size may change.
+    { group, icon: 'scaling', label: 'Scale …', hint: `${snapshot.desiredWorkers} workers now`, opens: { dialog: 'dialog-scale', fill: { workers: snapshot.desiredWorkers } }, blocked: snapshot.rollout ? null : blocked },
+    { group, icon: 'message', label: 'Send a message to all workers …', opens: { dialog: 'dialog-message', fill: { worker: '' }, subject: 'all workers' } },
+    ...snapshot.workers.filter(({ id, state }) => id !== null && state === 'ready').map(({ id, slot }) => {
+      const subject = `worker ${id} in slot ${slot}`
+      return { group, icon: 'rotate-cw', label: `Restart ${subject} …`, opens: { dialog: 'dialog-restart-worker', fill: { worker: Number(id) }, subject }, blocked }
+    })
+  ]
+}
+
+/** @param {import('../deck.js').WorkerRow} worker @returns {Item} */
+function toWorker ({ id, slot, pid, state, crashLooping }) {
+  return { group: 'Worker', icon: 'git-fork', label: id === null ? `Slot ${slot}` : `Worker ${id} in slot ${slot}`, hint: [crashLooping ? 'crash-looping' : state, ...(pid ? [`pid ${pid}`] : [])].join(', '), href: id === null ? `/logs?slot=${slot}` : workerUrlOf(id) }
+}
+
+/** @param {ReturnType<Deck['crashes']['page']>['items'][number]} group @returns {Item} */
+function toCrash (group) {
+  const { name, message } = headlineOf(group)
+  return { group: 'Open crash', icon: 'circle-alert', label: firstLine([name, message].filter(Boolean).join(': '), MAX_LABEL_CHARS), hint: `${group.count} ×`, href: `/crashes/${group.id}` }
+}
+
+/** @param {import('../deck.js').ReleaseView} release @returns {Item} */
+function toRelease ({ id, note, git, package: itsPackage }) {
+  const hint = [git?.commit?.slice(0, 10), itsPackage?.version, note].filter(Boolean).join(' ')
+  return { group: 'Release', icon: 'package', label: `Release ${id}`, hint: firstLine(hint, MAX_LABEL_CHARS), href: `/releases/${id}` }
+}

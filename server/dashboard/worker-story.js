@@ -1,0 +1,90 @@
+import { toShownEvent } from './shown-event.js'
+
+/**
+ * What the history knows of one worker, and of its slot around it.
+ * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
+ * @typedef {import('./shown-event.js').ShownEvent} ShownEvent
+ * @typedef {Pick<import('../../db/history.js').History, 'page' | 'lastEventId'>} History
+ *
+ * @typedef {object} Story
+ * @property {DeckEvent | null} forked
+ * @property {ShownEvent | null} exited
+ * @property {DeckEvent | null} next  how the next worker of its slot began, once this one has gone
+ * @property {ShownEvent[]} events  newest first
+ * @property {Life[]} lives  of its slot, newest first
+ *
+ * @typedef {{ worker: number, pid: number | null, release: string | null, startedAt: string | null, end: ShownEvent | null }} Life
+ */
+
+const MAX_EVENTS = 12
+/** Two for each worker. */
+const MAX_TURNS = 20
+const MAX_FORKS = 200
+/** What follows from an end is on record by then. */
+const AFTERMATH_MS = 1000
+/** Longer than any slot waits for its next worker. */
+const MAX_WAIT_MS = 10 * 60_000
+
+/**
+ * Looks closely only when something has happened since the last look.
+ * @param {History} history @param {number} worker
+ * @param {{ slot?: number, at?: string }} which `slot`: where it is alive; `at`: a moment at which it lived, as a cluster that starts anew counts from 1 again
+ * @returns {() => Story} throws what the database throws
+ */
+export function followStory (history, worker, { slot, at }) {
+  let seen = -1
+  /** @type {Story | null} */
+  let story = null
+  return () => {
+    const last = history.lastEventId()
+    if (story === null || last !== seen) story = readStory(history, worker, { slot, at })
+    seen = last
+    return story
+  }
+}
+
+/** @param {History} history @param {number} worker @param {{ slot?: number, at?: string }} which @returns {Story} */
+function readStory (history, worker, which) {
+  const until = which.at === undefined ? undefined : Date.parse(which.at) + 1
+  const [forked = null] = history.page({ type: 'worker.forked', worker, until, limit: 1 }).items
+  const ends = history.page({ type: 'worker.exited', worker, since: forked?.at, until: forked ? undefined : until, limit: MAX_FORKS }).items
+  const exited = (forked ? ends.findLast(({ id }) => id > forked.id) : ends[0]) ?? null
+  const slot = forked?.slot ?? exited?.slot ?? which.slot ?? undefined
+  const endMs = exited === null ? null : Date.parse(exited.at)
+  return {
+    forked,
+    exited: exited && toShownEvent(exited),
+    next: endMs === null || slot === undefined ? null : nextOf(history, { slot, first: forked ?? /** @type {DeckEvent} */ (exited), untilMs: endMs + MAX_WAIT_MS }),
+    events: history.page({ worker, since: forked?.at, until: endMs === null ? undefined : endMs + AFTERMATH_MS, limit: MAX_EVENTS }).items.filter(({ id }) => id >= (forked?.id ?? 0)).map(toShownEvent),
+    lives: slot === undefined ? [] : toLives(history.page({ type: ['worker.forked', 'worker.exited'], slot, until: endMs === null ? undefined : endMs + 1, limit: MAX_TURNS }).items)
+  }
+}
+
+/** In a rollout it begins before the one that it replaces has gone. @param {History} history @param {{ slot: number, first: DeckEvent, untilMs: number }} search @returns {DeckEvent | null} */
+function nextOf (history, { slot, first, untilMs }) {
+  const { items } = history.page({ type: 'worker.forked', slot, since: first.at, until: untilMs, limit: MAX_FORKS })
+  return items.findLast(({ id }) => id > first.id) ?? null
+}
+
+/** @param {DeckEvent[]} turns newest first @returns {Life[]} */
+function toLives (turns) {
+  /** @type {Map<number | null, DeckEvent>} by worker: ends whose beginning is older */
+  const ends = new Map()
+  /** @type {Life[]} */
+  const lives = []
+  for (const turn of turns) {
+    if (turn.type === 'worker.exited') {
+      ends.set(turn.worker, turn)
+    } else {
+      lives.push(toLife(turn.worker, turn, ends.get(turn.worker)))
+      ends.delete(turn.worker)
+    }
+  }
+  return [...lives, ...[...ends].map(([worker, end]) => toLife(worker, null, end))]
+}
+
+/** @param {number | null} worker @param {DeckEvent | null} forked @param {DeckEvent} [end] @returns {Life} */
+function toLife (worker, forked, end) {
+  const known = /** @type {DeckEvent} */ (forked ?? end)
+  return { worker: Number(worker), pid: known.pid, release: known.release, startedAt: forked?.at ?? null, end: end ? toShownEvent(end) : null }
+}

@@ -1,0 +1,34 @@
+import { FAULTS } from './kinds.js'
+import { noticeKindOf } from './notices.js'
+
+/**
+ * What a browser may tell somebody of who looks at something else.
+ * @typedef {keyof typeof ALARMS} AlarmKind
+ */
+
+/** @type {Readonly<Record<'crash' | 'crash-loop' | 'rollout-failed' | 'rolled-back' | 'master-lost', { title: string, label: string, about: string }>>} `label`, `about`: as one chooses them */
+export const ALARMS = Object.freeze({
+  crash: { title: 'Crash', label: 'A crash', about: 'a worker ended that nobody had told to' },
+  'crash-loop': { title: 'Crash loop', label: 'A crash loop', about: 'a slot keeps crashing' },
+  'rollout-failed': { title: 'Rollout failed', label: 'A failed deploy', about: 'or a rollout that awaits an operator' },
+  'rolled-back': { title: 'Rolled back', label: 'A deploy that was rolled back', about: 'by itself' },
+  'master-lost': { title: 'Master lost', label: 'A lost master', about: 'it was replaced, or does not answer this page' }
+})
+
+/** Those that no notice tells of. */
+const KINDS = Object.freeze(/** @type {Record<string, (event: import('./stream.js').DeckEvent) => AlarmKind | null>} */ ({
+  'worker.exited': ({ cause }) => FAULTS.includes(String(cause)) ? 'crash' : null,
+  'worker.crash-looping': () => 'crash-loop',
+  'rollout.held': () => 'rollout-failed'
+}))
+
+/** @param {unknown} kind @returns {kind is AlarmKind} */
+export function isAlarmKind (kind) {
+  return typeof kind === 'string' && Object.hasOwn(ALARMS, kind)
+}
+
+/** @param {import('./stream.js').DeckEvent} event @returns {AlarmKind | null} */
+export function alarmKindOf (event) {
+  const kind = Object.hasOwn(KINDS, event.type) ? KINDS[event.type](event) : noticeKindOf(event)
+  return isAlarmKind(kind) ? kind : null
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { requestOf } from '../../public/command-text.js'
+import { CALLS } from '../../server/dashboard/calls.js'
+import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
+
+/** What each form holds. @type {Record<string, Record<string, string>>} */
+const FORMS = {
+  restart: {},
+  deploy: { note: 'a "note"' },
+  rollback: { release: 'r1', note: '' },
+  scale: { workers: '3' },
+  'abort-rollout': { rollout: '1' },
+  'promote-rollout': { rollout: '1' },
+  'restart-worker': { worker: '2' },
+  'kill-worker': { worker: '2' },
+  diagnose: { worker: '2', kind: 'heap-snapshot' },
+  message: { worker: '', type: 'reload', data: '{"a":1}' },
+  'message-to-worker': { worker: '2', type: 'reload', data: '' },
+  configure: { name: 'drain.deadlineMs', value: '7000' }
+}
+
+/** What is steered has to run. */
+const DEPLOY = /** @type {const} */ ({ type: 'rollout', kind: 'deploy', actor: 'cli' })
+
+/** As JSON: what is undefined is not there. @param {any[]} commands */
+const withoutActors = (commands) => JSON.parse(JSON.stringify(commands, (key, value) => key === 'actor' || key === 'client' ? undefined : value))
+
+for (const [action, fields] of Object.entries(FORMS)) {
+  test(`the command that the dialog shows does what the dialog does: ${action}`, async (t) => {
+    const form = await startAdmin(t)
+    if (fields.rollout) form.deck.dispatch(DEPLOY)
+    const cookie = await form.signIn()
+    const values = { ...fields, tag: form.deck.settings.digest() }
+    const posted = await rawRequest(form, { method: 'POST', path: `/actions/${action.replace('-to-worker', '')}`, headers: { cookie, origin: form.origin, 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams(values).toString() })
+    assert.equal(posted.status, 204, posted.text)
+
+    const api = await startAdmin(t)
+    if (fields.rollout) api.deck.dispatch(DEPLOY)
+    const { method, path, headers, body } = requestOf(CALLS[action], values)
+    const asked = await rawRequest(api, { method, path, headers: { ...headers, authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
+    assert.ok(asked.status < 300, asked.text)
+    assert.deepEqual(withoutActors(api.deck.dispatched), withoutActors(form.deck.dispatched))
+  })
+}
+
+test('every command is one that the API names for its operation', async (t) => {
+  const admin = await startAdmin(t)
+  const { paths } = (await rawRequest(admin, { path: '/api/v1/openapi.json', headers: { authorization: `Bearer ${TOKEN}` } })).json()
+  assert.deepEqual(Object.keys(FORMS), Object.keys(CALLS))
+  for (const { operation, method, path, cli } of Object.values(CALLS)) {
+    const described = paths[path.replace(/\{(worker|rollout)\}/, '{id}')][method.toLowerCase()]
+    assert.equal(described.operationId, operation)
+    const known = [described['x-cli'] ?? []].flatMap((each) => typeof each === 'string' ? [each] : Object.values(each)).map((each) => each.split(' ')[1])
+    assert.equal(cli ? known.includes(cli[0]) : known.length === 0, true, `${operation}: ${cli}`)
+  }
+})

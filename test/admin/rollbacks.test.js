@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rawRequest, startAdmin } from '../support/admin.js'
+
+/** @param {import('node:test').TestContext} t somebody who looks at r1, with r3 to go to */
+async function setUp (t) {
+  const admin = await startAdmin(t)
+  const { items } = admin.deck.releases
+  items.push({ ...items[0], id: 'r3', isLastGood: true, package: { name: 'told', version: '1.1.0' } })
+  const Cookie = await admin.signIn()
+  return {
+    admin,
+    visit: (/** @type {string} */ path) => rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } }),
+    rollBack: (/** @type {Record<string, string>} */ fields) => {
+      const body = new URLSearchParams(fields).toString()
+      return rawRequest(admin, { method: 'POST', path: '/actions/rollback', body, headers: { Cookie, Accept: 'application/problem+json', 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) } })
+    }
+  }
+}
+
+test('who is about to roll back sees from what to what, what changes, and what crashed there', async (t) => {
+  const { admin, visit } = await setUp(t)
+  admin.history.crashes.record('fingerprint', /** @type {any} */ ({ at: '2026-01-01T00:00:00.000Z', kind: 'exception', cause: 'crash', errorName: 'TypeError', errorMessage: 'no <total>', release: 'r3' }), { culprit: null })
+  const { status, text } = await visit('/releases/r3/rollback')
+  const said = text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+  assert.equal(status, 200)
+  assert.match(said, /Roll back to r3\? r1 r3 .* Package told 1\.2\.3 told 1\.1\.0 .*variables: LEVEL Commits that go 8989898989 Slower totals Ada.*What crashed on r3 TypeError: no &lt;total&gt;/)
+  assert.match(text, /name="from" value="r1"/)
+  assert.equal((await visit('/releases/r9/rollback')).status, 404)
+})
+
+test('a rollback is refused where another release runs by now than the one that was compared', async (t) => {
+  const { admin, rollBack } = await setUp(t)
+  const late = await rollBack({ release: 'r3', from: 'r2' })
+  assert.deepEqual([late.status, late.json().code, admin.deck.dispatched], [412, 'precondition-failed', []])
+  assert.match(late.json().detail, /^r1 runs by now, not r2: /)
+  assert.equal((await rollBack({ from: 'r1' })).status, 422, 'before the comparison is there')
+  assert.equal((await rollBack({ release: 'r3', from: 'r1', note: 'why' })).status, 204)
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why', actor: 'dashboard', client: 'dashboard' }])
+})
+
+test('any two releases can be compared, and what is none is not found', async (t) => {
+  const { visit } = await setUp(t)
+  const [running, other, picked] = await Promise.all(['/releases/r1/compare', '/releases/r1/compare?from=r3', '/compare?from=r3&to=r1'].map(visit))
+  assert.match(running.text, /one and the same/)
+  for (const { text } of [other, picked]) assert.match(text, /From <a href="\/releases\/r3">.* to <a href="\/releases\/r1">[^]*<option value="r3" selected>[^]*<option value="r1" selected>/)
+  assert.deepEqual(await Promise.all(['/releases/r1/compare?from=r9', '/releases/x/compare', '/releases/r1/compare?from=%00', '/compare?from=r3', '/compare?from=r1&to=%3Cb%3E'].map(async (path) => (await visit(path)).status)), [404, 404, 404, 404, 404])
+})

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startAdmin } from '../support/admin.js'
+
+/** @typedef {import('../support/admin.js').Admin} Admin */
+
+/** @param {Admin} admin @param {string} path @returns {Promise<{ status: number, html: string }>} */
+async function visit (admin, path) {
+  const { status, text } = await admin.stranger().get(path).set('Cookie', await admin.signIn()).set('Accept', 'text/html')
+  return { status, html: text }
+}
+
+/** @param {Admin} admin @param {Record<string, any>} worker @param {Record<string, any>} [end] how it ends, if it does */
+function live ({ deck, clock }, worker, end) {
+  const at = () => new Date(clock.now()).toISOString()
+  const about = { slot: 1, pid: 4000 + worker.worker, release: 'r1', ...worker }
+  deck.events.publish(/** @type {any} */ ({ at: at(), type: 'worker.forked', ...about }))
+  clock.advance(1000)
+  if (end) deck.events.publish(/** @type {any} */ ({ at: at(), type: 'worker.exited', uptimeMs: 1000, ...about, ...end }))
+  clock.advance(1000)
+}
+
+test('a worker that has gone: how it ended, its crash, who was before it and who got its slot', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 11 }, { cause: 'deploy', code: 0, message: 'worker 11 (slot 1) exited with code 0' })
+  live(admin, { worker: 12 }, { cause: 'crash', code: 1, message: 'worker 12 (slot 1) exited with code 1: <b>TypeError</b>\u202e', detail: { crash: 5, crashGroup: 3 } })
+  live(admin, { worker: 20, slot: 2 })
+  live(admin, { worker: 21 }, { cause: 'killed', code: null, signal: 'SIGKILL' })
+  const { status, html } = await visit(admin, '/workers/12')
+  assert.equal(status, 200)
+  assert.match(html, /Ended/)
+  assert.match(html, /exited with code 1: &lt;b&gt;TypeError&lt;\/b&gt;&lt;U\+202E&gt;/)
+  assert.match(html, /href="\/crashes\/3\?crash=5">See the crash/)
+  assert.match(html, /Then <a [^>]*href="\/workers\/21\?at=[^"]+">worker 21<\/a> got slot 1/)
+  assert.match(html, /href="\/workers\/11\?at=[^"]+">Worker 11</)
+  assert.doesNotMatch(html, />Worker 2[01]</, 'those that came later are not its story')
+  assert.doesNotMatch(html, /data-dialog|id="charts"|Record CPU profile/)
+})
+
+test('who was never followed is told so, and whose end nobody has seen too', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 11 }, { cause: 'scale-down', code: 0 })
+  live(admin, { worker: 12, slot: 2 })
+  assert.match((await visit(admin, '/workers/11')).html, /No worker has followed it in slot 1 so far/)
+  assert.match((await visit(admin, '/workers/12')).html, /How it ended is not on record/)
+})
+
+test('an id that a later cluster has used again means who lives, or who lived at a time', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 1, pid: 3001 }, { cause: 'shutdown', code: 0, message: 'the first one' })
+  live(admin, { worker: 1, pid: 3002 }, { cause: 'crash', code: 7, message: 'the second one' })
+  live(admin, { worker: 1, pid: 4001 })
+  const { html } = await visit(admin, '/workers/1')
+  assert.match(html, /pid <span class="mono">4001<[^]*Record CPU profile/)
+  const [second, first] = Array.from(html.matchAll(/href="(\/workers\/1\?at=[^"]+)">Worker 1</g), ([, url]) => url)
+  assert.match((await visit(admin, first)).html, /pid <span class="mono">3001<[^]*<strong>The first one<[^]*Then <a [^>]*>worker 1<\/a> got slot 1/)
+  assert.match((await visit(admin, second)).html, /pid <span class="mono">3002<[^]*<strong>The second one</)
+})
+
+test('an event leads to the worker that it tells of, and an unknown one is not found', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 11 }, { cause: 'crash', code: 1 })
+  const { html } = await visit(admin, '/history/2')
+  const [, url] = /** @type {RegExpExecArray} */ (/href="([^"]+)">See the worker/.exec(html))
+  assert.match((await visit(admin, url)).html, /<title>Worker 11/)
+  for (const [path, status] of [['/workers/99', 404], ['/workers/x', 404], ['/workers/11?at=yesterday', 400]]) assert.equal((await visit(admin, String(path))).status, status, String(path))
+})
+
+test('a history that cannot be read takes no page of a live worker down', async (t) => {
+  const admin = await startAdmin(t)
+  admin.history.page = () => { throw new Error('disk I/O error') }
+  const { status, html } = await visit(admin, '/workers/1')
+  assert.equal(status, 200)
+  assert.match(html, /Worker 1 <span class="badge tone-ok">[^]*history database cannot be read[^]*Record CPU profile/)
+})
+
+test('looking is for everybody, looking inside for operators, files for admins', async (t) => {
+  const admin = await startAdmin(t)
+  admin.deck.diagnostics.items.unshift({ ...admin.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', durationMs: 5000 })
+  const seenBy = async (/** @type {string} */ role) => {
+    const { body } = await admin.api('post', '/api/v1/sign-in-links').send({ name: role, role })
+    const signedIn = await admin.stranger().get(new URL(body.url).pathname + new URL(body.url).search)
+    const cookie = String(signedIn.headers['set-cookie']?.[0]).split(';')[0]
+    const { text } = await admin.stranger().get('/workers/1?profile=2').set('Cookie', cookie).set('Accept', 'text/html')
+    const act = (/** @type {string} */ name, /** @type {object} */ body) => admin.stranger().post(`/actions/${name}`).set('Cookie', cookie).set('Origin', admin.origin).type('form').send(body)
+    return { text, act }
+  }
+  const viewer = await seenBy('viewer')
+  assert.doesNotMatch(viewer.text, /data-dialog|<form hx|id="flame"|\/file"/)
+  assert.equal((await viewer.act('kill-worker', { worker: 1 })).status, 403)
+  assert.equal((await viewer.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: 5 })).status, 403)
+  const operator = await seenBy('operator')
+  assert.match(operator.text, /id="worker-kill"[^]*Record CPU profile[^]*Its file is for admins/)
+  assert.doesNotMatch(operator.text, /id="flame"|\/file"/)
+  const administrator = await seenBy('admin')
+  assert.match(administrator.text, /id="flame"[^]*href="\/api\/v1\/diagnostics\/2\/file" download/)
+
+  assert.equal((await operator.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: '5' })).status, 204)
+  assert.equal((await operator.act('diagnose', { worker: 2, kind: 'heap-snapshot' })).status, 204)
+  assert.equal((await operator.act('kill-worker', { worker: 1 })).status, 204)
+  assert.deepEqual(admin.deck.dispatched.map(({ actor, ...order }) => order), [
+    { type: 'diagnose', worker: 1, kind: 'cpu-profile', durationMs: 5000 }, { type: 'diagnose', worker: 2, kind: 'heap-snapshot' }, { type: 'kill-worker', worker: 1 }
+  ])
+  for (const [body, message] of /** @type {const} */ ([
+    [{ worker: 1, kind: 'cpu-profile', seconds: '61' }, /seconds: expected an integer from 1 to 60, received "61"/], [{ worker: 1, kind: 'everything' }, /kind: expected cpu-profile or heap-snapshot, received "everything"/], [{ worker: 'x', kind: 'cpu-profile' }, /worker: expected the id of a worker/]
+  ])) {
+    const { status, text } = await operator.act('diagnose', body)
+    assert.equal(status, 422)
+    assert.match(JSON.parse(text).detail, message)
+  }
+})

@@ -1,0 +1,198 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { openHistory } from '../../db/history.js'
+import { createSupervisor } from '../../server/cluster/supervisor.js'
+import { configFromOptions } from '../../server/config/config.js'
+import { createSettings } from '../../server/config/settings.js'
+import { createCrashRecorder } from '../../server/crashes/recorder.js'
+import { createDeck } from '../../server/deck.js'
+import { createDiagnostics } from '../../server/diagnostics/diagnostics.js'
+import { openStore } from '../../server/diagnostics/store.js'
+import { createRecorder } from '../../server/events/recorder.js'
+import { createNotices } from '../../server/events/notices.js'
+import { createEventStream } from '../../server/events/stream.js'
+import { createState } from '../../server/lifecycle/state.js'
+import { createLogs } from '../../server/logs/logs.js'
+import { createJudge } from '../../server/releases/judge.js'
+import { keepOutcomes } from '../../server/releases/outcomes.js'
+import { createReleases } from '../../server/releases/registry.js'
+import { openDataDir } from '../../server/system/data-dir.js'
+import { createVitals } from '../../server/vitals/vitals.js'
+import { createWebhooks } from '../../server/webhooks/webhooks.js'
+import { tempFolder } from '../support/folder.js'
+import { report } from '../support/vitals.js'
+
+/** Above every pid that Linux gives away: nothing here is ever signalled. */
+const FIRST_PID = 5_000_000
+const WORKERS = 3
+const REST_AFTER_MS = 200
+const MAX_WORKERS_AT_REST = 6
+
+const NOTE = Object.freeze({
+  kind: 'exception', errorName: 'TypeError', errorMessage: 'total is not a function', stack: 'TypeError: total is not a function\n    at sum (/srv/app/shop.js:12:34)', causes: [], requests: [{ method: 'POST', path: '/checkout', ageMs: 12 }], memory: null, nodeVersion: process.version
+})
+
+/** @typedef {Awaited<ReturnType<typeof startDeck>>} IdleDeck */
+
+/**
+ * All of a master but its processes: workers that boot, drain and end as soon as they are told, webhooks that go nowhere,
+ * no keeper and no signals. Whatever it is asked to do, nothing happens to this machine.
+ */
+export async function startDeck () {
+  const folder = tempFolder()
+  const entry = path.join(folder, 'app.js')
+  mkdirSync(path.join(folder, 'releases', 'next'), { recursive: true })
+  for (const file of [entry, path.join(folder, 'releases', 'next', 'app.js')]) writeFileSync(file, '')
+  const config = await configFromOptions({
+    entry, workers: WORKERS, dataDir: 'data', releases: { root: 'releases' }, logs: { mirror: 'off' }, notify: [{ url: 'https://example.com/hook?token=hidden', events: ['scale.*'], secret: 'known to the receiver alone' }]
+  }, { cwd: folder })
+
+  const dataDir = openDataDir(config.dataDir)
+  const history = openHistory({ file: dataDir.historyFile })
+  const events = createEventStream()
+  const recorder = createRecorder({ history, events })
+  const settings = createSettings(config, { key: dataDir.releaseKey() })
+  const vitals = createVitals()
+  vitals.start()
+  vitals.keepIn({ store: history.vitals })
+  events.subscribe(vitals.count)
+  const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: process })
+  const crashes = createCrashRecorder({ logs, vitals })
+  crashes.open({ store: history.crashes, events })
+  const releases = createReleases({ config, dataDir })
+  await releases.begin()
+  releases.open(history.releases, history.lastReleaseNumber)
+  keepOutcomes({ releases, events })
+  let isRefused = true
+  const webhooks = createWebhooks({ targets: config.notify, events, deck: { app: entry, pid: process.pid, version: '0.0.0' }, log: { warn () {} } }, {
+    // The first one fails, so that there is a delivery to be sent again.
+    async fetch () {
+      const status = isRefused ? 404 : 204
+      isRefused = false
+      return new Response(null, { status })
+    }
+  })
+
+  /** @type {Map<number, any>} by worker */
+  const hooks = new Map()
+  const state = createState({ options: lifecycleOptions(config), release: await releases.resume(null) })
+  const supervisor = createSupervisor(state, { fork: /** @type {any} */ (fork), events, keeper: /** @type {any} */ ({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
+  releases.follow({ events, supervisor })
+  const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
+  const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString() }
+  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices: createNotices({ history, events }), isKept: () => true })
+  supervisor.start({ workers: WORKERS })
+  await supervisor.running
+  for (const worker of hooks.keys()) hooks.get(worker).onMessage(report({ latenciesMs: [5] }))
+
+  return {
+    deck,
+
+    /** @param {number} worker ends as by an exception that nobody catches */
+    crash: (worker) => end(worker, { code: 1, signal: null, error: NOTE }),
+
+    /** From now on every command finds a cluster that is at rest, and small: nobody waits for what the last one has begun. */
+    keepAtRest () {
+      events.subscribe(({ type, rollout }) => {
+        if (type === 'rollout.started' && rollout !== null) setTimeout(endRollout, REST_AFTER_MS, rollout)
+        if (type === 'scale.changed') setTimeout(shrink, REST_AFTER_MS)
+      })
+    },
+
+    /** @param {string} type resolves with the next event of that type */
+    next: (type) => new Promise((resolve) => {
+      const unsubscribe = events.subscribe((event) => {
+        if (event.type !== type) return
+        unsubscribe()
+        resolve(event)
+      })
+    }),
+
+    async close () {
+      supervisor.dispatch({ type: 'stop', actor: 'system' })
+      supervisor.killAll('it is over')
+      await supervisor.finished
+      await webhooks.close()
+      await diagnostics.close()
+      await logs.close()
+      await vitals.stop()
+      await recorder.close()
+      await history.close()
+    }
+  }
+
+  /** One that is to stop goes on: others are still to be asked. @param {any} command */
+  function dispatch (command) {
+    if (command.type !== 'stop') supervisor.dispatch(command)
+  }
+
+  /** @param {import('../../server/config/config.js').Config} changed */
+  function configure (changed) {
+    supervisor.configure(lifecycleOptions(changed), changed)
+    logs.configure(changed.logs)
+    webhooks.configure(changed.notify)
+  }
+
+  /** No other master ever starts. @param {{ type: string }} message */
+  function toKeeper ({ type }) {
+    if (type === 'upgrade' || type === 'cancel') setTimeout(() => supervisor.nextGone({ reason: 'exit code 1', left: [], lastWorker: 0 }), REST_AFTER_MS)
+  }
+
+  /** @param {{ worker: number, slot: number }} order @param {any} its */
+  function fork ({ worker, slot }, its) {
+    hooks.set(worker, its)
+    logs.open({ worker, slot }).close()
+    setImmediate(say, 'onOnline', undefined)
+    setImmediate(say, 'onMessage', { type: 'ready' })
+    return {
+      identity: { pid: FIRST_PID + worker },
+      tell (/** @type {any} */ message) {
+        if (message.type === 'drain') setImmediate(say, 'onMessage', { type: 'drained' })
+        if (message.type === 'diagnose') setImmediate(diagnose, message)
+      },
+      pass: () => true,
+      terminate: () => setImmediate(end, worker, { code: 0, signal: null, error: null }),
+      kill: () => setImmediate(end, worker, { code: null, signal: 'SIGKILL', error: null })
+    }
+
+    /** @param {'onOnline' | 'onMessage'} what @param {any} message */
+    function say (what, message) {
+      hooks.get(worker)?.[what](message)
+    }
+
+    function diagnose (/** @type {{ id: number, file: string }} */ { id, file }) {
+      writeFileSync(file, '{}')
+      say('onMessage', { type: 'diagnosed', id, error: null })
+    }
+  }
+
+  /** @param {number} worker @param {{ code: number | null, signal: string | null, error: object | null }} exit */
+  function end (worker, exit) {
+    const its = hooks.get(worker)
+    hooks.delete(worker)
+    its?.onExit(exit)
+  }
+
+  /** @param {number} rollout that may wait for a person, or for hours */
+  function endRollout (rollout) {
+    if (supervisor.snapshot().rollout?.id === rollout) attempt({ type: 'abort', rollout, actor: 'system' })
+  }
+
+  function shrink () {
+    if (supervisor.snapshot().desiredWorkers > MAX_WORKERS_AT_REST) attempt({ type: 'scale', workers: WORKERS, actor: 'system' })
+  }
+
+  /** @param {object} command that something else may have made impossible by now */
+  function attempt (command) {
+    try {
+      supervisor.dispatch(command)
+    } catch (/** @type {any} */ error) {
+      if (error.status !== 409) throw error
+    }
+  }
+}
+
+/** @param {import('../../server/config/config.js').Config} config */
+function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycle, releases }) {
+  return { ready, drain, stop, crash, restart, rollout, recycle, releases }
+}

@@ -1,0 +1,272 @@
+/**
+ * What a page can try at a server of another origin, as the script of a hostile page: a fixture serves it. Each attempt
+ * tells what it could read there, null for nothing; what it has changed is for that server to say.
+ * @typedef {object} Plan
+ * @property {string} target  origin
+ * @property {string[]} reads  paths
+ * @property {{ method: string, path: string, body: string }[]} writes
+ * @property {string[]} forms  paths that take a form
+ * @property {string[]} streams  paths
+ * @property {string} socket  path of a WebSocket
+ * @property {string} link  that must not be used ahead of a visit
+ * @property {string} cookie  a name
+ * @typedef {{ name: string, run: () => Promise<string | null> }} Attempt
+ */
+
+const MODES = /** @type {const} */ (['cors', 'no-cors', 'same-origin'])
+const FORM_TYPE = 'application/x-www-form-urlencoded'
+const FIELDS = 'workers=3&token=guess&type=reload&next=/'
+const PATIENCE_MS = 20_000
+const PAGES = ['/', '/access', '/sign-in', '/api/v1/status']
+
+/** @type {Record<string, (plan: Plan) => Attempt[]>} */
+const KINDS = {
+  fetch: ({ target, reads }) => reads.flatMap((path) => MODES.map((mode) => fetching(target + path, { mode }))),
+  part: ({ target }) => MODES.map((mode) => fetching(`${target}/api/v1/status`, { mode, headers: { range: 'bytes=0-9' } })),
+  redirect: ({ target }) => MODES.map((mode) => fetching(`${target}/`, { mode, redirect: 'manual' })),
+  token: ({ target }) => [fetching(`${target}/api/v1/status`, { mode: 'cors', headers: { authorization: 'Bearer guess' } })],
+  write: ({ target, writes }) => writes.flatMap(({ method, path, body }) => bodiesOf(body).flatMap((body) => MODES.map((mode) => fetching(target + path, { method, mode, ...body })))),
+  beacon: ({ target, forms, writes }) => [...forms, ...writes.map(({ path }) => path)].flatMap((path) => ['text/plain', FORM_TYPE, 'application/json'].map((type) => ({
+    name: `${type} to ${path}`,
+    async run () {
+      navigator.sendBeacon(target + path, new Blob([FIELDS], { type }))
+      return null
+    }
+  }))),
+  frame: ({ target }) => PAGES.flatMap((path) => ['iframe', 'object', 'embed'].map((tag) => ({ name: `${tag} of ${path}`, run: () => framed(tag, target + path) }))),
+  window: ({ target }) => PAGES.map((path) => ({ name: path, run: () => opened(target + path) })),
+  'form in a frame': ({ target, forms }) => forms.flatMap((path) => [FORM_TYPE, 'text/plain', 'multipart/form-data'].map((type) => ({ name: `${type} to ${path}`, run: () => submittedInFrame(target + path, type) }))),
+  'form in a window': ({ target, forms }) => forms.slice(-3).map((path) => ({ name: path, run: () => submittedInWindow(target + path) })),
+  image: ({ target }) => ['/assets/favicon.svg', '/assets/icons.svg', '/api/v1/status'].map((path) => loading('img', { src: target + path })),
+  script: ({ target }) => ['/assets/theme.js', '/api/v1/status', '/history.csv'].map((path) => loading('script', { src: target + path })),
+  module: ({ target }) => ['/assets/theme.js', '/api/v1/openapi.json'].map((path) => loading('script', { src: target + path, type: 'module' })),
+  stylesheet: ({ target }) => ['/assets/app.css', '/'].map((path) => loading('link', { rel: 'stylesheet', href: target + path })),
+  ahead: ({ target, link }) => ['prefetch', 'prerender', 'preload'].map((rel) => ({
+    name: rel,
+    async run () {
+      document.head.append(Object.assign(document.createElement('link'), { rel, as: rel === 'preload' ? 'fetch' : '', href: target + link }))
+      return null
+    }
+  })),
+  speculation: ({ target, link }) => ['prefetch', 'prerender'].map((rule) => ({
+    name: rule,
+    async run () {
+      const text = JSON.stringify({ [rule]: [{ source: 'list', urls: [target + link], eagerness: 'immediate' }] })
+      document.head.append(Object.assign(document.createElement('script'), { type: 'speculationrules', text }))
+      return null
+    }
+  })),
+  stream: ({ target, streams }) => streams.flatMap((path) => [true, false].map((withCredentials) => ({ name: path, run: () => streamed(target + path, withCredentials) }))),
+  socket: ({ target, streams, socket }) => [socket, ...streams].map((path) => ({ name: path, run: () => connected(target.replace('http', 'ws') + path) })),
+  worker: (plan) => [{ name: 'a worker', run: () => inWorker(plan) }],
+  'service worker': (plan) => [{ name: 'a service worker', run: () => inServiceWorker(plan) }],
+  cookie: ({ cookie }) => [
+    { name: 'read', run: async () => document.cookie.includes(cookie) ? document.cookie : null },
+    // Those of a longer path come before the one that signs in.
+    ...['/', '/api', '/api/v1', '/history', '/actions'].map((path) => ({
+      name: `planted at ${path}`,
+      async run () {
+        document.cookie = `${cookie}=${'x'.repeat(43)}; path=${path}`
+        return null
+      }
+    }))
+  ]
+}
+
+/** @param {Plan} plan @returns {Promise<{ made: Record<string, number>, read: string[] }>} how much was tried of each kind, and what could be read */
+export async function attack (plan) {
+  /** @type {Record<string, number>} */
+  const made = {}
+  /** @type {string[]} */
+  const read = []
+  for (const [kind, attemptsOf] of Object.entries(KINDS)) {
+    const attempts = attemptsOf(plan)
+    made[kind] = attempts.length
+    read.push(...(await outcomes(attempts)).map((outcome) => `${kind}: ${outcome}`))
+  }
+  return { made, read }
+}
+
+/** @param {Attempt[]} attempts @returns {Promise<string[]>} */
+async function outcomes (attempts) {
+  const all = await Promise.all(attempts.map(async ({ name, run }) => ({ name, seen: await Promise.race([run(), untilLate()]) })))
+  return all.filter(({ seen }) => seen !== null).map(({ name, seen }) => `${name}: ${seen}`)
+}
+
+/** Whatever is refused ends. @returns {Promise<string>} */
+function untilLate () {
+  return new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, 'it has not ended'))
+}
+
+/** @param {string} url @param {RequestInit} init */
+function fetching (url, init) {
+  return { name: `${init.mode} ${init.method ?? 'GET'} ${new URL(url).pathname}`, run: () => fetched(url, init) }
+}
+
+/** @param {string} url @param {RequestInit} init */
+async function fetched (url, init) {
+  const controller = new AbortController()
+  try {
+    const response = await fetch(url, { credentials: 'include', signal: controller.signal, ...init })
+    // An opaque answer has no text, but may go on for ever; of a stream the headers will do.
+    const isEndless = response.type === 'opaque' || response.headers.get('content-type')?.includes('event-stream')
+    const text = isEndless ? '' : await response.text()
+    return response.status !== 0 || text !== '' ? `${response.status} ${text.slice(0, 100)}` : null
+  } catch {
+    // Refused, by the browser or by the server: a page cannot tell.
+    return null
+  } finally {
+    controller.abort()
+  }
+}
+
+/** All that a page can send without asking first, and what it cannot. @param {string} json @returns {RequestInit[]} */
+function bodiesOf (json) {
+  const parts = new FormData()
+  parts.set('workers', '3')
+  return [
+    { body: json, headers: { 'content-type': 'text/plain' } },
+    { body: FIELDS, headers: { 'content-type': FORM_TYPE } },
+    { body: parts },
+    { body: json, headers: { 'content-type': 'application/json' } }
+  ]
+}
+
+/** Both ends of a load are told, and by them a page knows whether there was something. @param {'img' | 'script' | 'link'} tag @param {Record<string, string>} attributes */
+function loading (tag, attributes) {
+  const name = `${tag} of ${attributes.src ?? attributes.href}`
+  const run = () => /** @type {Promise<string | null>} */ (new Promise((resolve) => {
+    const element = Object.assign(document.createElement(tag), attributes, { onload: () => resolve('loaded'), onerror: () => resolve(null) })
+    document.head.append(element)
+  }))
+  return { name, run }
+}
+
+/** It stays, for whoever looks what has become of it. @param {string} tag @param {string} url */
+async function framed (tag, url) {
+  const frame = /** @type {any} */ (document.createElement(tag))
+  Object.assign(frame, { [tag === 'object' ? 'data' : 'src']: url, type: 'text/html' })
+  await ended(frame)
+  return tag === 'embed' ? null : documentIn(frame)
+}
+
+/** @param {string} url @param {string} type */
+async function submittedInFrame (url, type) {
+  const frame = Object.assign(document.createElement('iframe'), { name: `frame-${Math.random()}` })
+  document.body.append(frame)
+  formTo(url, frame.name, type).submit()
+  await ended(frame)
+  return documentIn(frame)
+}
+
+/** @param {HTMLElement} element that comes into the page, if it is not in it yet */
+function ended (element) {
+  return new Promise((resolve) => {
+    element.addEventListener('load', resolve)
+    element.addEventListener('error', resolve)
+    if (!element.isConnected) document.body.append(element)
+  })
+}
+
+/** @param {HTMLIFrameElement} frame */
+function documentIn (frame) {
+  // What was refused may leave the empty document that a frame begins with.
+  const document = frame.contentDocument
+  return document && document.URL !== 'about:blank' ? document.documentElement.outerHTML : null
+}
+
+/** @param {string} url */
+function opened (url) {
+  return readFrom(/** @type {Window} */ (window.open(url)))
+}
+
+/** @param {string} url */
+function submittedInWindow (url) {
+  const name = `window-${Math.random()}`
+  const other = /** @type {Window} */ (window.open('about:blank', name))
+  formTo(url, name, FORM_TYPE).submit()
+  return readFrom(other)
+}
+
+/** @param {string} url @param {string} target @param {string} enctype */
+function formTo (url, target, enctype) {
+  const form = Object.assign(document.createElement('form'), { action: url, method: 'post', target, enctype })
+  for (const [name, value] of new URLSearchParams(FIELDS)) form.append(Object.assign(document.createElement('input'), { name, value }))
+  document.body.append(form)
+  return form
+}
+
+/** Until it is lost to this page, as the other side asks for, or answers. @param {Window} other @returns {Promise<string | null>} */
+function readFrom (other) {
+  return new Promise((resolve) => {
+    const onMessage = (/** @type {MessageEvent} */ { source }) => { if (source === other) finish('it answers') }
+    const timer = setInterval(look, 10)
+    window.addEventListener('message', onMessage)
+
+    function look () {
+      if (other.closed) return finish(null)
+      other.postMessage('anybody there?', '*')
+    }
+
+    function finish (/** @type {string | null} */ outcome) {
+      clearInterval(timer)
+      window.removeEventListener('message', onMessage)
+      resolve(outcome)
+    }
+  })
+}
+
+/** @param {string} url @param {boolean} withCredentials @returns {Promise<string | null>} */
+function streamed (url, withCredentials) {
+  return new Promise((resolve) => {
+    const source = new EventSource(url, { withCredentials })
+    const finish = (/** @type {string | null} */ outcome) => {
+      source.close()
+      resolve(outcome)
+    }
+    source.onopen = () => finish('open')
+    source.onerror = () => finish(null)
+  })
+}
+
+/** @param {string} url @returns {Promise<string | null>} */
+function connected (url) {
+  return new Promise((resolve) => {
+    const socket = new WebSocket(url)
+    socket.onopen = () => {
+      socket.close()
+      resolve('open')
+    }
+    socket.onerror = () => resolve(null)
+  })
+}
+
+/** @param {Plan} plan */
+async function inWorker (plan) {
+  const worker = new Worker(import.meta.url, { type: 'module' })
+  const outcome = await askFor(plan, worker)
+  worker.terminate()
+  return outcome
+}
+
+/** @param {Plan} plan */
+async function inServiceWorker (plan) {
+  const registration = await navigator.serviceWorker.register(import.meta.url, { type: 'module' })
+  const { active } = await navigator.serviceWorker.ready
+  const outcome = await askFor(plan, /** @type {ServiceWorker} */ (active))
+  await registration.unregister()
+  return outcome
+}
+
+/** @param {Plan} plan @param {Pick<Worker, 'postMessage'>} worker this very file @returns {Promise<string | null>} */
+function askFor (plan, worker) {
+  const { port1, port2 } = new MessageChannel()
+  worker.postMessage(plan, [port2])
+  return new Promise((resolve) => { port1.onmessage = ({ data }) => resolve(data.length > 0 ? data.join() : null) })
+}
+
+if (typeof document === 'undefined') {
+  globalThis.onmessage = async (/** @type {MessageEvent<Plan>} */ { data, ports: [port] }) => port.postMessage(await outcomes(KINDS.fetch(data)))
+} else {
+  Object.assign(window, { attack })
+}

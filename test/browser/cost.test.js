@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { openBrowser } from '../support/browser.js'
+import { startDashboard } from '../support/dashboard.js'
+import { followTraffic } from '../support/traffic.js'
+import { until } from '../support/until.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+/** Signed in, with an empty cache. @param {import('../support/dashboard.js').Dashboard} dashboard @param {string} path */
+async function visitAnew (dashboard, path) {
+  const page = await dashboard.openPage()
+  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  const traffic = await followTraffic(page)
+  await page.goto(dashboard.url + path, { waitUntil: 'networkidle' })
+  await page.locator('html[data-live=on]').waitFor()
+  return { page, traffic }
+}
+
+/** @param {string} message of socket.io @returns {{ fragments: { id: string, html: string }[], figures: Record<string, string> }} */
+function updateOf (message) {
+  return JSON.parse(message.slice(message.indexOf('['))).at(-1)
+}
+
+test('a first load is small, asks for little, and nothing of the page comes twice', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  for (const [path, bytes, requests] of /** @type {[string, number, number][]} */ ([['/', 110_000, 15], ['/deploys', 70_000, 10], ['/history', 70_000, 10], ['/crashes', 70_000, 10], ['/settings', 70_000, 10]])) {
+    const { page, traffic } = await visitAnew(dashboard, path)
+    assert.ok(traffic.bytes > 20_000 && traffic.bytes < bytes, `${path}: ${traffic.bytes} bytes`)
+    assert.ok(traffic.requests < requests, `${path}: ${traffic.urls.join(' ')}`)
+    // The axis of that graph goes on with the time.
+    const again = traffic.messages.filter((message) => message.startsWith('42[')).flatMap((message) => updateOf(message).fragments).filter(({ id }) => id !== 'timeline-graph')
+    assert.deepEqual(again, [], path)
+    assert.deepEqual(page.problems, [])
+  }
+})
+
+test('vitals come as figures alone, and of the workers only the row that changed', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { page, traffic } = await visitAnew(dashboard, '/')
+  traffic.messages.length = 0
+  dashboard.setWorker(1, { vitals: { rssBytes: 200 * 1024 * 1024, cpuPercent: 91.5, at: new Date().toISOString() } })
+  await page.locator('#worker-1-1').getByText('91.5%').waitFor()
+  assert.equal(await page.locator('#worker-1-1 .bar-fill').getAttribute('width'), '92')
+  assert.deepEqual(traffic.messages.flatMap((message) => updateOf(message).fragments), [])
+
+  dashboard.setWorker(2, { restarts: 7 })
+  await page.locator('#worker-2-2').getByRole('link', { name: '7 restarts' }).waitFor()
+  const { html } = traffic.messages.flatMap((message) => updateOf(message).fragments).find(({ id }) => id === 'workers') ?? { html: '' }
+  assert.match(html, /<tr id="worker-1-1" data-kept><\/tr>/)
+  assert.match(html, /<tr [^>]*id="worker-2-2"[^>]*data-flash>/)
+  await page.locator('#worker-1-1').getByText('91.5%').waitFor()
+})
+
+test('a tab that is hidden is sent nothing of its page, and has all of it once it is seen again', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const [{ page, traffic }, other] = [await visitAnew(dashboard, '/'), await dashboard.visit()]
+  const { replies } = traffic
+  await setHidden(page, true)
+  await until(() => traffic.replies > replies, 'the master to know')
+  traffic.messages.length = 0
+  dashboard.setWorker(2, { restarts: 7 })
+  await other.locator('#worker-2-2').getByRole('link', { name: '7 restarts' }).waitFor()
+  assert.deepEqual(traffic.messages, [])
+
+  await setHidden(page, false)
+  await page.locator('#worker-2-2').getByRole('link', { name: '7 restarts' }).waitFor()
+})
+
+test('the focus stays where a button was that did its work', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
+  await page.locator('#rollout-pause').focus()
+  const { rollout } = /** @type {any} */ (dashboard.deck.snapshot())
+  dashboard.deck.set({ rollout: { ...rollout, state: 'paused', pausedIn: 'rolling' } })
+  await page.locator('#rollout-resume').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'rollout-resume')
+  dashboard.deck.set({ rollout })
+  await page.locator('#rollout-pause').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'rollout-pause')
+})
+
+/** @param {import('playwright-core').Page} page @param {boolean} isHidden */
+async function setHidden (page, isHidden) {
+  await page.evaluate((value) => {
+    Object.defineProperty(document, 'hidden', { value, configurable: true })
+    document.dispatchEvent(new Event('visibilitychange'))
+  }, isHidden)
+}

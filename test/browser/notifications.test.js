@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createAdmin } from '../../server/admin/listener.js'
+import { TOKEN } from '../support/admin.js'
+import { openBrowser } from '../support/browser.js'
+import { startDashboard } from '../support/dashboard.js'
+import { until } from '../support/until.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+/** A browser without a screen shows none: this one notes them, and whether it asked its user. */
+function noteNotifications () {
+  const { sessionStorage } = window
+  const shown = /** @type {any[]} */ ([])
+  class Noted {
+    /** @param {string} title @param {object} options */
+    constructor (title, options) { shown.push(Object.assign(this, { title, ...options, close () {} })) }
+    static get permission () { return sessionStorage.getItem('permission') ?? 'default' }
+    static async requestPermission () {
+      sessionStorage.setItem('permission', 'granted')
+      return 'granted'
+    }
+  }
+  Object.assign(window, { Notification: Noted, shown, isLookedAt: false })
+  document.hasFocus = () => /** @type {any} */ (window).isLookedAt
+}
+
+/** Signed in, on the settings, with the dialog open. @param {import('../support/dashboard.js').Dashboard} dashboard */
+async function openChoices (dashboard) {
+  const page = await dashboard.openPage()
+  await page.addInitScript(noteNotifications)
+  await page.clock.install()
+  await page.goto(dashboard.admin.signInLink())
+  await page.goto(`${dashboard.url}/settings`)
+  await page.locator('html[data-live=on]').waitFor()
+  await page.getByRole('button', { name: 'Notifications' }).click()
+  return page
+}
+
+/**
+ * What is told next comes after this wish.
+ * @param {import('playwright-core').Page} page @param {import('../support/dashboard.js').Dashboard} dashboard @param {() => Promise<void>} choose
+ */
+async function untilHeard (page, dashboard, choose) {
+  const newestKnown = () => page.evaluate(() => localStorage.getItem('clusterdeck-notified'))
+  await until(async () => await newestKnown() !== null, 'the browser to have asked')
+  const { id } = dashboard.deck.events.publish({ type: 'scale.changed', detail: { to: 6 } })
+  await choose()
+  await until(async () => await newestKnown() === String(id), 'the wish to be heard')
+}
+
+/** @param {import('playwright-core').Page} page @returns {Promise<{ title: string, body: string }[]>} */
+const shownOn = (page) => page.evaluate(() => /** @type {any} */ (window).shown.map((/** @type {any} */ { title, body }) => ({ title, body })))
+/** @param {import('playwright-core').Page} page @param {number} count */
+const untilShown = (page, count) => page.waitForFunction((expected) => /** @type {any} */ (window).shown.length === expected, count)
+
+test('whoever looks at something else is told of what they have chosen, once in a while, and is led to it', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await openChoices(dashboard)
+  const crash = (/** @type {number} */ slot) => dashboard.deck.events.publish({ type: 'worker.exited', cause: 'crash', worker: slot, slot, code: 1, uptimeMs: 5000 })
+  const dialog = page.getByRole('dialog', { name: 'Notifications' })
+  await untilHeard(page, dashboard, async () => {
+    await dialog.getByRole('checkbox', { name: 'A crash a worker' }).focus()
+    await page.keyboard.press('Space')
+  })
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'hidden' })
+
+  dashboard.deck.events.publish({ type: 'worker.crash-looping', slot: 1, message: 'slot 1 crash-loops' })
+  const [first] = [1, 2, 1].map(crash)
+  await untilShown(page, 1)
+  assert.deepEqual(await shownOn(page), [{ title: `Crash · ${await page.locator('#whose').getAttribute('title')}`, body: 'Worker 1 (slot 1) exited with code 1 after 5.0 s' }])
+  await page.clock.fastForward(5000)
+  await untilShown(page, 2)
+  assert.match((await shownOn(page))[1].title, /^Crash \(2 more\) · /)
+
+  await page.evaluate(() => { /** @type {any} */ (window).isLookedAt = true })
+  const { id } = crash(2)
+  await page.waitForFunction((last) => localStorage.getItem('clusterdeck-notified') === String(last), id)
+  assert.equal((await shownOn(page)).length, 2)
+  await page.evaluate(() => /** @type {any} */ (window).shown[0].onclick())
+  await page.waitForURL(`**/history/${first.id}`)
+  assert.deepEqual(page.problems, [])
+})
+
+test('a master that does not answer is told of after a while, and what was missed meanwhile once it does', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await openChoices(dashboard)
+  await untilHeard(page, dashboard, () => page.getByRole('checkbox', { name: 'A lost master' }).check())
+  await page.keyboard.press('Escape')
+  await dashboard.admin.close()
+  await page.locator('html[data-live=off]').waitFor()
+  await page.clock.fastForward(15_000)
+  await untilShown(page, 1)
+  assert.match((await shownOn(page))[0].body, /^The master has not answered since .*\d\d:\d\d:\d\d\.$/)
+
+  const { deck, history, port } = dashboard
+  deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master was lost' })
+  const successor = createAdmin({ deck, history, token: TOKEN, port })
+  t.after(() => successor.close())
+  await successor.listen()
+  await page.locator('html[data-live=on]').waitFor()
+  await untilShown(page, 2)
+  assert.equal((await shownOn(page))[1].body, 'The master was lost')
+  await page.reload()
+  await page.locator('html[data-live=on]').waitFor()
+  assert.deepEqual(await shownOn(page), [])
+})
+
+test('a browser that was told not to notify says so, and keeps what was chosen', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await openChoices(dashboard)
+  await page.evaluate(() => sessionStorage.setItem('permission', 'denied'))
+  await page.getByRole('checkbox', { name: 'A crash loop' }).check()
+  await page.getByText('This browser has been told not to notify you of this address.').waitFor()
+  assert.deepEqual(await page.audit(), [])
+  await page.getByRole('button', { name: 'Show one now' }).click()
+  await page.getByRole('alert').waitFor()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.reload()
+  await page.getByRole('button', { name: 'Notifications' }).click()
+  assert.equal(await page.getByRole('checkbox', { name: 'A crash loop' }).isChecked(), true)
+  assert.equal(await page.getByRole('checkbox', { name: 'A crash a worker' }).isChecked(), false)
+})

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { runCliHere } from '../support/cli-here.js'
+import { FIXTURES, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { examples, requestOf, wordsOf } from '../support/examples.js'
+import { tempFolder } from '../support/folder.js'
+import { startReceiver } from '../support/receiver.js'
+import { until } from '../support/until.js'
+
+/** Why an example is not executed, which is said here or nowhere. @type {Readonly<Record<string, string>>} */
+const NOT_EXECUTED = Object.freeze({
+  'ln -sfn releases/42 next && mv -T next current && clusterdeck deploy --wait --note "build 42"': 'a folder of releases and the link to one are those of test/cluster/releases.test.js; the command is an example of its own',
+  'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.js starts with a certificate',
+  'npm install --global . && clusterdeck upgrade --wait': 'nothing is installed here; the command is an example of its own'
+})
+
+/**
+ * What an example has instead of what its reader has, made for it where it is to be there first.
+ * @type {readonly [example: RegExp, prepare: (scene: Scene, line: string) => string | Promise<string>][]}
+ */
+const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) => string | Promise<string>][]} */ ([
+  [/^clusterdeck (kill|diagnose) \d/, async ({ deck }, line) => line.replace(/\d+/, await aWorker(deck))],
+  [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) => line.replace('5', await aWorker(deck))],
+  [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
+  [/ --q payment /, (_scene, line) => line.replace('payment', 'out')],
+  [/ --duration 10s /, (_scene, line) => line.replace('10s', '100ms')],
+  [/^clusterdeck crashes 12$/, (_scene, line) => line.replace('12', '1')],
+  [/^clusterdeck releases r7$/, async ({ deck }, line) => line.replace('r7', (await deck.status()).release.id)],
+  [/^clusterdeck rollback\b/, async ({ deck }, line) => line.replace('r12', (await deck.rollout('deploy')).from)],
+  [/^clusterdeck tokens revoke 3$/, async ({ deck }, line) => line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)],
+  [/^clusterdeck webhooks retry 1 7$/, async (scene, line) => line.replace('7', await failedDelivery(scene))],
+  [/--url https:\/\/deck\.example\.com /, ({ deck }, line) => line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck', path.join(deck.folder, 'admin.token'))],
+  [/ --node \/opt\/node-24\/bin\/node /, (_scene, line) => line.replace('/opt/node-24/bin/node', process.execPath)],
+  [/^clusterdeck (pause|abort|promote)\b/, async ({ deck }, line) => { await canary(deck); return line }],
+  [/^clusterdeck resume\b/, async ({ deck }, line) => { await post(deck, `/rollouts/${await canary(deck, 1000)}/pause`); return line }],
+  [/^clusterdeck retry\b/, async (scene, line) => { await heldRollout(scene); return line }]
+]))
+
+/** What somebody else does, while an example waits for it. @type {readonly [example: RegExp, work: (deck: Deck) => Promise<unknown>][]} */
+const MEANWHILE = Object.freeze(/** @type {[RegExp, (deck: Deck) => Promise<unknown>][]} */ ([
+  [/^clusterdeck pause --wait$/, async (deck) => { await steer(deck, 'resume', 'paused'); await steer(deck, 'promote', 'canary') }],
+  [/ --wait --canary 1 /, (deck) => steer(deck, 'promote', 'canary')]
+]))
+
+/** They go on until somebody interrupts them. */
+const IS_ENDLESS = /^clusterdeck (status --watch|logs .*(-f|--follow)\b)/
+const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
+const PATIENCE_MS = 30_000
+
+/** @typedef {import('../support/deck.js').Deck} Deck */
+/** @typedef {{ deck: Deck, cwd: string, statuses: number[], breakApp: (isBroken: boolean) => void }} Scene */
+
+const ALL = examples()
+const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ')
+const isStop = (/** @type {{ line: string }} */ { line }) => /^clusterdeck stop\b/.test(line)
+
+test('what is said of examples here is of examples that there are', () => {
+  for (const line of Object.keys(NOT_EXECUTED)) assert.ok(ALL.some((example) => example.line === line), line)
+  for (const [pattern] of [...PREPARED, ...MEANWHILE]) assert.ok(ALL.some(({ line }) => pattern.test(line)), String(pattern))
+})
+
+test('every example of the manual, of the README and of --help does what it is there for', async (t) => {
+  const scene = await open(t)
+  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example))) {
+    await t.test(`${line} (${from})`, async () => {
+      await execute(scene, line)
+      await settle(scene.deck)
+    })
+  }
+})
+
+test('every example that starts an app has it running', async (t) => {
+  for (const { from, line } of ALL.filter((example) => isStart(example) && !NOT_EXECUTED[example.line])) {
+    await t.test(`${line} (${from})`, async (t) => {
+      const words = wordsOf(line)
+      assert.deepEqual(words.slice(0, 2), ['start', 'app.js'])
+      const [flags, args] = words.includes('--') ? [words.slice(2, words.indexOf('--')), words.slice(words.indexOf('--') + 1)] : [words.slice(2), []]
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags, args })
+      await deck.untilStatus(({ readyWorkers, desiredWorkers }) => readyWorkers === desiredWorkers, 'a cluster that is ready')
+      assert.equal((await deck.stop()).code, 0)
+    })
+  }
+})
+
+test('every example that stops an app has it stopped', async (t) => {
+  for (const { from, line } of ALL.filter(isStop)) {
+    await t.test(`${line} (${from})`, async (t) => {
+      const cwd = tempFolder()
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
+      await deck.until({ ready: 1 })
+      assert.deepEqual(await runCliHere(wordsOf(line), { cwd }), { code: 0, stdout: 'stopped\n', stderr: 'stopping: the workers finish their requests\n' })
+      assert.equal((await deck.exited).code, 0)
+    })
+  }
+})
+
+/**
+ * A deck in whose folder somebody types; it has crashed once, and writes to both streams.
+ * @param {import('node:test').TestContext} t
+ * @returns {Promise<Scene>}
+ */
+async function open (t) {
+  const cwd = tempFolder()
+  const { url, statuses } = await startReceiver(t)
+  writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }] }))
+  const app = path.join(cwd, 'app.js')
+  const breakApp = (/** @type {boolean} */ isBroken) => {
+    const source = `console.log('out'); console.error('err'); require(${JSON.stringify(path.join(FIXTURES, 'dies-in-many-ways.cjs'))})`
+    writeFileSync(app, isBroken ? 'throw new Error("not yet")' : source)
+  }
+  breakApp(false)
+  const deck = await startDeck(t, app, { workers: 2, dataDir: path.join(cwd, '.clusterdeck'), cwd })
+  await deck.until({ ready: 2 })
+  await fetch(`${await deck.appUrl()}/?kind=1`).catch(() => {})
+  await deck.untilEvent(({ type }) => type === 'crash.group-new', 'a crash')
+  await settle(deck)
+  return { deck, cwd, statuses, breakApp }
+}
+
+/** @param {Scene} scene @param {string} line */
+async function execute (scene, line) {
+  const { deck, cwd } = scene
+  let prepared = line
+  for (const [pattern, prepare] of PREPARED) if (pattern.test(line)) prepared = await prepare(scene, prepared)
+  if (line.startsWith('curl ')) return await request(deck, prepared)
+  assert.match(line, /^(source <\()?clusterdeck [^;&`$]+/, 'expected a line that can be executed here, or to be told in NOT_EXECUTED why not')
+  if (IS_ENDLESS.test(line)) return await interrupt(wordsOf(prepared), cwd)
+  const others = MEANWHILE.filter(([pattern]) => pattern.test(line)).map(([, work]) => work(deck))
+  const { code, stdout, stderr } = await runCliHere(wordsOf(prepared), { cwd })
+  assert.equal(code, 0, stdout + stderr)
+  assert.notEqual(stdout, '')
+  await Promise.all(others)
+  if (line.includes(' | jq ')) for (const each of stdout.includes('\n{') ? stdout.trim().split('\n') : [stdout]) JSON.parse(each)
+  if (line.startsWith('clusterdeck upgrade')) await deck.meetNext()
+}
+
+/** @param {Deck} deck @param {string} line */
+async function request (deck, line) {
+  const { url, ...init } = requestOf(line, { '$(cat .clusterdeck/admin.token)': deck.token, 'http://127.0.0.1:9777': deck.adminUrl })
+  assert.ok(url.startsWith(`${deck.adminUrl}/`), url)
+  const response = await fetch(url, init)
+  assert.ok(response.ok, `${response.status} ${await response.text()}`)
+}
+
+/** @param {string[]} words @param {string} cwd */
+async function interrupt (words, cwd) {
+  const child = spawn(process.execPath, [CLI, ...words], { cwd, stdio: ['ignore', 'pipe', 'inherit'], timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
+  const exited = once(child, 'exit')
+  await Promise.race([once(child.stdout, 'data'), exited])
+  child.kill('SIGINT')
+  const [code, signal] = await exited
+  assert.ok(code === 0 || signal === 'SIGINT', `${code} ${signal}`)
+}
+
+/** What an example has begun is over, and nobody has to wait for it. @param {Deck} deck */
+async function settle (deck) {
+  const { rollout } = await deck.status()
+  // 409: it ends by itself.
+  if (rollout) await deck.api(`/rollouts/${rollout.id}/abort`, { method: 'POST' })
+  await deck.untilStatus(({ rollout, upgrade, desiredWorkers, readyWorkers, workers }) => rollout === null && upgrade === null && readyWorkers === desiredWorkers && workers.length === desiredWorkers, 'a cluster at rest')
+}
+
+/** @param {Deck} deck @returns {Promise<string>} */
+async function aWorker (deck) {
+  const { workers: [{ id }] } = await deck.status()
+  return String(id)
+}
+
+/** @param {Deck} deck @param {number} [durationMs] @returns {Promise<number>} a rollout whose canary is on trial */
+async function canary (deck, durationMs = 60_000) {
+  const { id } = await post(deck, '/rollouts', { kind: 'deploy', strategy: { canary: { workers: 1, durationMs } } })
+  await deck.untilStatus(({ rollout }) => rollout?.state === 'canary' && rollout.canaryEndsAt !== null, 'a canary')
+  return id
+}
+
+/** One that waits for a person, and could go on now. @param {Scene} scene */
+async function heldRollout ({ deck, breakApp }) {
+  breakApp(true)
+  await post(deck, '/rollouts', { kind: 'deploy', strategy: { onFailure: 'hold' } })
+  await deck.untilStatus(({ rollout }) => rollout?.isHeld, 'a rollout that is held')
+  breakApp(false)
+}
+
+/** @param {Scene} scene @returns {Promise<string>} of a deploy that has failed */
+async function aNotice ({ deck, breakApp }) {
+  breakApp(true)
+  await deck.rollout('deploy')
+  breakApp(false)
+  return String((await deck.api('/notices')).body.items[0].id)
+}
+
+/** @param {Scene} scene @returns {Promise<string>} */
+async function failedDelivery ({ deck, statuses }) {
+  statuses.push(404)
+  const { id } = await post(deck, '/webhooks/1/test')
+  await until(async () => (await deck.api('/webhooks')).body.items[0].deliveries.find((/** @type {any} */ each) => each.id === id).state === 'failed', 'a delivery that has failed')
+  return String(id)
+}
+
+/** @param {Deck} deck @param {'resume' | 'promote'} action @param {'paused' | 'canary'} state of the rollout that it waits for */
+async function steer (deck, action, state) {
+  const { rollout } = await deck.untilStatus(({ rollout }) => rollout?.state === state, `a rollout that is ${state}`)
+  await post(deck, `/rollouts/${rollout.id}/${action}`)
+}
+
+/** @param {Deck} deck @param {string} where @param {object} [body] @returns {Promise<any>} */
+async function post (deck, where, body = {}) {
+  const { status, body: answer } = await deck.api(where, { method: 'POST', body: JSON.stringify(body) })
+  assert.ok(status < 300, `${where}: ${JSON.stringify(answer)}`)
+  return answer
+}

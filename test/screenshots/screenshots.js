@@ -1,0 +1,69 @@
+// Every page in every state that a deck can be in, wide and narrow, light and dark: `npm run screenshots`, or
+// `npm run screenshots -- --only held,offline,overview`. `--readme` renews the picture of the README.
+// Pictures and an index.html go into test/screenshots/.results. What axe finds, and what a page complains of, ends it with 1.
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { openBrowser } from '../support/browser.js'
+import { writeIndex } from './album.js'
+import { photograph } from './camera.js'
+import { PLACES } from './places.js'
+import { STATES } from './states.js'
+
+const RESULTS = path.join(import.meta.dirname, '.results')
+const README_PICTURES = path.join(import.meta.dirname, '../../.github')
+
+const { only, readme } = parseArgs({ options: { only: { type: 'string' }, readme: { type: 'boolean' } } }).values
+const { states, places } = choose(readme ? 'healthy,overview' : only)
+rmSync(RESULTS, { recursive: true, force: true })
+mkdirSync(RESULTS, { recursive: true })
+const browser = await openBrowser()
+/** @type {import('./camera.js').Picture[]} */
+const pictures = []
+/** @type {string[]} */
+const findings = []
+for (const state of states) await take(state)
+await browser.close()
+writeIndex(RESULTS, pictures)
+if (readme) for (const theme of ['light', 'dark']) copyFileSync(path.join(RESULTS, `readme-${theme}.png`), path.join(README_PICTURES, `dashboard-${theme}.png`))
+console.log(`\n${pictures.length} pictures: ${path.relative(process.cwd(), RESULTS)}/index.html`)
+for (const finding of findings) console.log(finding)
+process.exitCode = findings.length > 0 ? 1 : 0
+
+/** @param {typeof STATES[number]} state */
+async function take (state) {
+  if (state.skip) {
+    console.log(`${state.name}: skipped, ${state.skip}`)
+    return
+  }
+  const startedAt = performance.now()
+  /** @type {(() => unknown)[]} */
+  const endings = []
+  try {
+    const scene = await state.make({ after: (/** @type {any} */ ending) => { endings.push(ending) } })
+    const wanted = places.filter(({ name, isStill = false }) => !isStill || state.hasStillPages)
+    const taken = await photograph({ browser, scene, state: state.name, places: wanted, folder: RESULTS })
+    pictures.push(...taken.pictures)
+    findings.push(...taken.findings)
+    console.log(`${state.name}: ${taken.pictures.length} pictures of ${taken.places.join(', ')}, ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+  } finally {
+    for (const ending of endings.reverse()) await ending()
+  }
+}
+
+/** @param {string} [text] names of states and places; where none of a kind is named, all of them */
+function choose (text) {
+  const names = text?.split(',') ?? []
+  const unknown = names.filter((name) => ![...STATES, ...PLACES].some((each) => each.name === name))
+  if (unknown.length > 0) {
+    console.error(`--only: expected ${[...STATES, ...PLACES].map(({ name }) => name).join(', ')}, received ${unknown.join(', ')}`)
+    process.exit(2)
+  }
+  return { states: named(STATES, names), places: named(PLACES, names) }
+}
+
+/** @template {{ name: string }} T @param {readonly T[]} all @param {string[]} names @returns {readonly T[]} */
+function named (all, names) {
+  const some = all.filter(({ name }) => names.includes(name))
+  return some.length > 0 ? some : all
+}

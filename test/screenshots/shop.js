@@ -1,0 +1,173 @@
+import { appendFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { startAdmin, TOKEN } from '../support/admin.js'
+import { aCrash } from '../support/crash-record.js'
+import { profileOf } from '../support/cpu-profile.js'
+import { tempFolder } from '../support/folder.js'
+import { report } from '../support/vitals.js'
+
+/**
+ * A shop that has been served for days, and is well: what nobody can wait for is told to a deck without processes.
+ * @typedef {Awaited<ReturnType<typeof startAdmin>>} Admin
+ */
+
+const SLOTS = [1, 2, 3, 4]
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const CHART_S = 15 * 60
+const MEGABYTE = 1024 ** 2
+
+/** @param {import('../support/deck.js').TestOwner} owner @returns {Promise<import('./camera.js').Scene & { close: () => Promise<unknown>, deck: Admin['deck'], history: Admin['history'] }>} */
+export async function openShop (owner) {
+  const timers = /** @type {any} */ ({ setTimeout, clearTimeout, setInterval, clearInterval })
+  const admin = await startAdmin(owner, { now: Date.now, timers })
+  const { deck } = admin
+  deck.set({
+    app: { entry: '/srv/shop/app.js', cwd: '/srv/shop', addresses: ['http://localhost:3000'] },
+    desiredWorkers: SLOTS.length,
+    readyWorkers: SLOTS.length,
+    master: { ...deck.snapshot().master, pid: 4000, startedAt: ago(76 * HOUR_MS), rssBytes: 62 * MEGABYTE },
+    release: { ...deck.snapshot().release, id: 'r3', entry: '/srv/shop/app.js', path: '/srv/shop', createdAt: ago(2 * HOUR_MS) },
+    workers: SLOTS.map(workerOf)
+  })
+  tellReleases(deck)
+  tellPast(admin)
+  for (let second = nowS() - CHART_S; second < nowS(); second++) live(deck, second)
+  const timer = setInterval(() => live(deck, nowS()), 1000)
+  owner.after(() => clearInterval(timer))
+  for (const [minutes, line] of /** @type {[number, string][]} */ ([[9, 'cache warmed: 4,210 products'], [5, 'GET /products 200 8 ms'], [4, 'POST /checkout 201 31 ms'], [2, 'GET /cart 200 5 ms'], [1, 'GET /products?page=2 200 9 ms']])) {
+    for (const slot of [1, 2]) appendFileSync(path.join(deck.logs.folder, `slot-${slot}.stdout.log`), `${ago(minutes * MINUTE_MS + slot * 700)} ${line}\n`)
+  }
+  return {
+    url: admin.url,
+    signInLink: admin.admin.signInLink,
+    ask: async (where) => (await fetch(`${admin.url}/api/v1${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json(),
+    close: () => admin.admin.close(),
+    deck,
+    history: admin.history
+  }
+}
+
+/** @param {number} slot */
+function workerOf (slot) {
+  return {
+    id: 8 + slot,
+    slot,
+    pid: pidOf(slot),
+    state: 'ready',
+    release: 'r3',
+    startedAt: ago(2 * HOUR_MS - slot * 3000),
+    readyAt: ago(2 * HOUR_MS - slot * 3000 - 800),
+    restarts: slot === 3 ? 1 : 0,
+    crashLooping: false,
+    retryAt: null,
+    vitals: null
+  }
+}
+
+/** @param {number} slot */
+function pidOf (slot) {
+  return 4100 + slot * 7
+}
+
+/** @param {Admin['deck']} deck */
+function tellReleases (deck) {
+  const [known] = deck.releases.items
+  const release = (/** @type {string} */ id, /** @type {number} */ hours, /** @type {string} */ commit, /** @type {string} */ subject) => ({
+    ...known,
+    id,
+    entry: '/srv/shop/app.js',
+    path: '/srv/shop',
+    cwd: '/srv/shop',
+    createdAt: ago(hours * HOUR_MS),
+    deployedAt: ago(hours * HOUR_MS),
+    servedAt: ago(hours * HOUR_MS),
+    createdBy: 'ada',
+    inUse: id === 'r3',
+    isLastGood: id === 'r2',
+    package: { name: 'shop', version: `1.4.${id.slice(1)}` },
+    git: { commit: commit.repeat(8), branch: 'main', isDirty: false, author: 'Ada', subject },
+    changed: { ...known.changed, from: `r${Number(id.slice(1)) - 1}`, environment: [], commit: true }
+  })
+  deck.releases.items.splice(0, 1, release('r3', 2, '4be1a', 'Sum the cart once'), release('r2', 26, 'c07d2', 'Remember the last address'), release('r1', 76, '91ffe', 'Open the shop'))
+}
+
+/** @param {Admin} admin */
+function tellPast ({ deck, history }) {
+  const tell = (/** @type {number} */ minutes, /** @type {any} */ event) => deck.events.publish({ at: ago(minutes * MINUTE_MS), ...event })
+  tell(76 * 60, { type: 'master.started', pid: 4000 })
+  const crash = aCrash({ at: ago(30 * HOUR_MS), slot: 3, worker: 3, release: 'r1', errorMessage: 'Cannot read properties of undefined (reading \'total\')' })
+  history.crashes.record('v1:cart', crash, { culprit: 'sum (src/shop.js)' })
+  tell(30 * 60, { type: 'worker.exited', worker: 3, slot: 3, release: 'r1', cause: 'crash', code: 1, uptimeMs: 46 * HOUR_MS, message: 'worker 3 (slot 3) exited with code 1: TypeError: Cannot read properties of undefined (reading \'total\')', detail: { crash: 1, crashGroup: 1 } })
+  history.crashes.setState(1, { state: 'resolved', atMs: Date.parse(ago(25 * HOUR_MS)), actor: 'ada' })
+  for (const [id, hours, note] of /** @type {[number, number, string][]} */ ([[1, 26, 'addresses'], [2, 2, 'faster totals']])) {
+    const rollout = rolloutOf(id, hours, note)
+    tell(hours * 60, { type: 'rollout.started', rollout: id, actor: 'ada', message: note, detail: { ...rollout, state: 'rolling', done: false, finishedAt: null } })
+    for (const slot of SLOTS) {
+      const worker = 4 * id + slot
+      tell(hours * 60 - slot / 20, { type: 'worker.ready', worker, slot, release: rollout.to, uptimeMs: 800 })
+      tell(hours * 60 - slot / 18, { type: 'worker.exited', worker: worker - 4, slot, release: rollout.from, cause: 'deploy', code: 0, uptimeMs: 24 * HOUR_MS, rollout: id })
+    }
+    tell(hours * 60 - 1, { type: 'rollout.succeeded', rollout: id, actor: 'ada', detail: rollout })
+    if (id === 1) tell(25 * 60, { type: 'crash.group-resolved', actor: 'ada', message: 'crash group 1 (TypeError) is resolved', detail: { crashGroup: 1 } })
+  }
+  const file = path.join(tempFolder(), 'checkout.cpuprofile')
+  writeFileSync(file, JSON.stringify(profileOf([[1, '(root)', [2, 5, 8]], [2, 'checkout', [3, 4]], [3, 'totalOf', [6]], [4, 'readCart', [7]], [5, 'listProducts'], [6, 'priceOf'], [7, 'JSON.parse', [], { url: '' }], [8, '(idle)']], [[3, 120], [6, 340], [4, 60], [7, 180], [5, 240], [2, 40], [8, 4000]])))
+  deck.diagnostics.items.splice(0, 1, { ...deck.diagnostics.items[0], id: 1, kind: 'cpu-profile', worker: 9, slot: 1, pid: pidOf(1), durationMs: 5000, actor: 'ada', release: 'r3', startedAt: ago(20 * MINUTE_MS), finishedAt: ago(19.9 * MINUTE_MS), bytes: 48_200, file })
+}
+
+/** @param {number} id @param {number} hours @param {string} note */
+function rolloutOf (id, hours, note) {
+  return {
+    id,
+    kind: 'deploy',
+    state: 'succeeded',
+    from: `r${id}`,
+    to: `r${id + 1}`,
+    actor: 'ada',
+    note,
+    startedAt: ago(hours * HOUR_MS),
+    finishedAt: ago(hours * HOUR_MS - MINUTE_MS / 5),
+    done: true,
+    reason: null,
+    progress: { total: SLOTS.length, replaced: SLOTS.length },
+    steps: SLOTS.map((slot) => ({ slot, state: 'done', oldWorker: 4 * id + slot - 4, newWorker: 4 * id + slot, startedAt: ago(hours * HOUR_MS - slot * 2400), finishedAt: ago(hours * HOUR_MS - slot * 2400 - 2300) }))
+  }
+}
+
+/** What the four workers report of one second: two waves, and some noise. @param {Admin['deck']} deck @param {number} second */
+function live (deck, second) {
+  const wave = Math.sin(second / 140) + 0.3 * Math.sin(second / 37)
+  const workers = SLOTS.map(workerOf)
+  for (const slot of SLOTS) {
+    const noise = noiseOf(second * SLOTS.length + slot)
+    const requests = Math.round(24 + 9 * wave + 5 * noise)
+    const own = {
+      cpuPercent: 14 + 6 * wave + 6 * noise,
+      rssBytes: (58 + slot + 3 * wave + (second / 30 + slot * 9) % 12) * MEGABYTE,
+      heapUsedBytes: (21 + slot) * MEGABYTE,
+      loopDelayP99Ms: 2 + 5 * noise,
+      inFlight: Math.round(2 + 2 * noise)
+    }
+    const slowestMs = 13 + 14 * noise
+    deck.vitals.accept(8 + slot, slot, report({ ...own, loopDelayP50Ms: 0.4, loopDelayMaxMs: 4 + 9 * noise, latenciesMs: [slowestMs, ...Array.from({ length: requests - 1 }, (_, index) => 4 + index % 5)] }))
+    Object.assign(workers[slot - 1], { vitals: { ...own, requestsPerSecond: requests, latencyP99Ms: slowestMs } })
+  }
+  deck.vitals.turn(second)
+  deck.set({ workers })
+}
+
+/** @param {number} seed @returns {number} 0…1, small more often than large; the same for the same seed */
+function noiseOf (seed) {
+  const sine = Math.sin(seed * 12.9898) * 43758.5453
+  return (sine - Math.floor(sine)) ** 3
+}
+
+/** @param {number} ms @returns {string} */
+function ago (ms) {
+  return new Date(Date.now() - ms).toISOString()
+}
+
+function nowS () {
+  return Math.floor(Date.now() / 1000)
+}

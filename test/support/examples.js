@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { marked } from 'marked'
+import { EXAMPLES } from '../../server/cli/examples.js'
+
+const ROOT = path.resolve(import.meta.dirname, '../..')
+const COMMAND = /(?:^|[\s(/])(?:clusterdeck|curl) +\S/
+
+/** @typedef {{ from: string, line: string }} Example `line`: of a shell, without its comment */
+
+/**
+ * The command lines of all code blocks of the manual and the README, and those of `--help`; each once. What a sentence
+ * names is no example.
+ * @returns {Example[]}
+ */
+export function examples () {
+  const pages = ['README.md', ...readdirSync(path.join(ROOT, 'views/docs')).map((name) => path.join('views/docs', name))]
+  const ofPages = pages.flatMap((page) => commandsOf(readFileSync(path.join(ROOT, page), 'utf8')).map((line) => ({ from: page, line })))
+  const ofHelp = Object.entries(EXAMPLES).flatMap(([command, lines]) => lines.map(([, line]) => ({ from: `${command} --help`, line })))
+  return [...new Map([...ofHelp, ...ofPages].map((example) => [example.line, example])).values()]
+}
+
+/** @param {string} markdown @returns {string[]} */
+function commandsOf (markdown) {
+  /** @type {string[]} */
+  const blocks = []
+  marked.walkTokens(marked.lexer(markdown), (token) => { if (token.type === 'code') blocks.push(token.text) })
+  return blocks.flatMap((block) => block.replace(/\\\n\s*/g, '').split('\n')).map((line) => line.replace(/(^|\s+)#.*$/, '').trim()).filter((line) => COMMAND.test(line))
+}
+
+/** What the shell hands to clusterdeck. @param {string} line @returns {string[]} */
+export function wordsOf (line) {
+  const [, own] = /(?:^|\()clusterdeck (.+?)(?:\)| [|>] .*)?$/.exec(line) ?? []
+  return split(own)
+}
+
+/**
+ * A request as curl would send it.
+ * @param {string} line @param {Record<string, string>} variables  what the shell puts in place of them
+ * @returns {{ url: string, method: string, headers: Record<string, string>, body: string | undefined }}
+ * @throws {Error} for an option that is not known here
+ */
+export function requestOf (line, variables) {
+  const filled = Object.entries(variables).reduce((text, [name, value]) => text.replaceAll(name, value), line)
+  const [, ...words] = split(filled)
+  /** @type {Record<string, string[]>} */
+  const given = { '-X': [], '-H': [], '-d': [], url: [] }
+  while (words.length > 0) {
+    const word = /** @type {string} */ (words.shift())
+    if (/^-[fsS]+$/.test(word)) continue
+    const option = word.startsWith('-') ? word : 'url'
+    if (!given[option]) throw new Error(`curl: expected -X, -H, -d, -f, -s or -S, received ${word}: ${line}`)
+    given[option].push(option === 'url' ? word : String(words.shift()))
+  }
+  const [body] = given['-d']
+  return {
+    url: given.url[0],
+    method: given['-X'][0] ?? (body === undefined ? 'GET' : 'POST'),
+    headers: Object.fromEntries(given['-H'].map((header) => /** @type {[string, string]} */ (header.split(/: (.*)/, 2)))),
+    body
+  }
+}
+
+/** @param {string} line @returns {string[]} */
+function split (line) {
+  return [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, single, double, plain]) => single ?? double ?? plain)
+}

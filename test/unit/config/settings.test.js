@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { configFromOptions, loadConfig } from '../../../server/config/config.js'
+import { OPTIONS } from '../../../server/config/options.js'
+import { createSettings } from '../../../server/config/settings.js'
+import { tempFolder } from '../../support/folder.js'
+
+const SECRET = 'a secret of its own'
+
+/** @param {Record<string, unknown>} [file] @param {Record<string, unknown>} [flags] @param {Record<string, string>} [env] */
+async function configure (file = {}, flags = {}, env = {}) {
+  const cwd = tempFolder()
+  writeFileSync(join(cwd, 'app.js'), '')
+  writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify(file))
+  const config = await loadConfig({ flags: { entry: 'app.js', ...flags }, env, cwd, countCpus: () => 6 })
+  return { cwd, config, settings: createSettings(config, { key: 'key' }) }
+}
+
+/** @param {import('../../../server/config/settings.js').Settings} settings @param {Record<string, unknown>} wanted */
+function change (settings, wanted) {
+  const { config, changes } = settings.plan(wanted)
+  settings.adopt(config)
+  return changes
+}
+
+/** @param {import('../../../server/config/settings.js').Settings} settings @param {string} name */
+function find (settings, name) {
+  const setting = settings.list().find((each) => each.name === name)
+  assert.ok(setting, name)
+  return setting
+}
+
+describe('settings', () => {
+  test('say of every option where its value comes from', async () => {
+    const { cwd, settings } = await configure({ drain: { deadlineMs: 1 }, ready: { path: '/health' } }, { stopTermGraceMs: '2' }, { CLUSTERDECK_CRASH_GRACE_MS: '3', CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '4' })
+    const origins = settings.list().filter(({ source }) => source !== 'default').map(({ name, value, source, from }) => [name, value, source, from])
+    const file = join(cwd, 'clusterdeck.config.json')
+    assert.deepEqual(origins, [
+      ['entry', join(cwd, 'app.js'), 'flag', 'entry'],
+      ['ready.path', '/health', 'file', file],
+      ['drain.idleGraceMs', 4, 'environment', 'CLUSTERDECK_DRAIN_IDLE_GRACE_MS'],
+      ['drain.deadlineMs', 1, 'file', file],
+      ['stop.termGraceMs', 2, 'flag', '--stop-term-grace-ms'],
+      ['crash.graceMs', 3, 'environment', 'CLUSTERDECK_CRASH_GRACE_MS']
+    ])
+    assert.deepEqual(settings.list().map(({ name }) => name), OPTIONS.map(({ name }) => name))
+    change(settings, { 'drain.deadlineMs': 10 })
+    const { source, from, value, default: fallback } = find(settings, 'drain.deadlineMs')
+    assert.deepEqual([source, from, value, fallback], ['operator', null, 10, 30_000])
+    const program = createSettings(await configFromOptions({ entry: 'app.js', orphanMs: 5 }, { cwd }), { key: 'key' })
+    assert.deepEqual([find(program, 'orphanMs').source, find(program, 'orphanMs').value], ['program', 5])
+  })
+
+  test('never show what may be a secret', async () => {
+    const hook = { url: 'https://example.com/hook', secret: SECRET }
+    const { settings } = await configure({ env: { PASSWORD: SECRET }, args: [SECRET], execArgv: [`--title=${SECRET}`], notify: [hook] })
+    assert.ok(!JSON.stringify(settings.list()).includes(SECRET))
+    assert.deepEqual(settings.list().filter(({ isSecret }) => isSecret).map(({ name, value, source }) => [name, value, source]), [['args', null, 'file'], ['execArgv', null, 'file'], ['env', null, 'file'], ['notify', null, 'file']])
+  })
+
+  test('have one digest as long as the values are the same, and another one after each change', async () => {
+    const { config, settings } = await configure()
+    const first = settings.digest()
+    assert.deepEqual(change(settings, { 'drain.deadlineMs': 10 }), [{ name: 'drain.deadlineMs', from: 30_000, to: 10 }])
+    assert.notEqual(settings.digest(), first)
+    change(settings, { 'drain.deadlineMs': 30_000 })
+    assert.equal(settings.digest(), first)
+    assert.equal(find(settings, 'drain.deadlineMs').source, 'default', 'a change that was taken back is none')
+    assert.notEqual(createSettings(config, { key: 'other' }).digest(), first, 'a short secret cannot be guessed from it')
+  })
+
+  test('refuse all of a change where one part is wrong, in the words of a start', async () => {
+    const { settings } = await configure()
+    const before = settings.list()
+    const refusals = /** @type {[Record<string, unknown>, string, RegExp][]} */ ([
+      [{ 'drain.idleGraceMs': 1, 'drain.deadlineMs': '10s' }, 'invalid-config', /^drain\.deadlineMs: expected an integer from 0 to 2147483647, received "10s"$/],
+      [{ 'drain.deadlineMs': null }, 'invalid-config', /received null$/],
+      [{ 'drain.idleGraceMs': 1, dispatch: 'round-robin' }, 'not-possible', /^dispatch can only be set at a start$/],
+      [{ workers: 3 }, 'not-possible', /^workers can only be set at a start; PUT \/api\/v1\/scale/],
+      [{ 'drain.deadlinMs': 1 }, 'unknown-option', /^unknown option "drain\.deadlinMs" \(did you mean "drain\.deadlineMs"\?\)$/],
+      [{ drain: { deadlineMs: 1 } }, 'unknown-option', /^drain: expected the name of one option, such as "drain\.idleGraceMs"/],
+      [JSON.parse('{"__proto__": 1}'), 'unknown-option', /__proto__/]
+    ])
+    for (const [wanted, code, message] of refusals) {
+      assert.throws(() => settings.plan(wanted), (/** @type {any} */ error) => {
+        assert.equal(error.code, code)
+        assert.match(error.message, message)
+        return true
+      })
+    }
+    assert.deepEqual(settings.list(), before)
+  })
+
+  test('go on with the changes of the master before, but for what was configured anew or is not valid any more', async () => {
+    const before = await configure({ rollout: { surge: 2 } })
+    change(before.settings, { 'drain.deadlineMs': 10, 'stop.termGraceMs': 20, 'rollout.surge': '25%' })
+    const memory = JSON.parse(JSON.stringify(before.settings.memory()))
+    const { settings } = await configure({ rollout: { surge: 3 } })
+    settings.restore([
+      ...memory,
+      { name: 'drain.idleGraceMs', value: -1, configured: 5000 },
+      { name: 'of.yesterday', value: 1, configured: 1 },
+      { name: 'dispatch', value: 'round-robin', configured: 'shared' }
+    ])
+    const { drain, stop, rollout, dispatch } = settings.current
+    assert.deepEqual([drain, stop.termGraceMs, rollout.surge, dispatch], [{ idleGraceMs: 5000, deadlineMs: 10 }, 20, 3, 'shared'])
+    assert.deepEqual(settings.memory().map(({ name }) => name), ['drain.deadlineMs', 'stop.termGraceMs'])
+  })
+})

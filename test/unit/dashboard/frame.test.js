@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { frameModel } from '../../../server/dashboard/frame.js'
+
+const worker = (/** @type {any} */ fields) => ({ id: 1, slot: 1, pid: 1, state: 'ready', restarts: 0, crashLooping: false, retryAt: null, drifted: false, ...fields })
+
+/** @param {any} fields @param {number | null} [openCrashes] */
+function frame ({ notices = [], ...fields }, openCrashes = 0) {
+  const workers = fields.workers ?? [worker({}), worker({ id: 2, slot: 2 })]
+  const readyWorkers = workers.filter((/** @type {any} */ { state }) => state === 'ready').length
+  const snapshot = { state: 'running', app: { entry: '/srv/shop/app.js', cwd: '/srv/shop' }, release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null }, ...fields, workers }
+  return frameModel({ deck: /** @type {any} */ ({ snapshot: () => snapshot, notices: { list: () => notices } }), openCrashes, host: 'web-1' })
+}
+
+test('an app is called as its package, or as its folder', () => {
+  const names = [{ release: { package: { name: '@shop/api' } } }, { release: { package: { name: null } } }, {}, { app: { entry: '/app.js', cwd: '/' } }].map((fields) => frame(fields).app)
+  assert.deepEqual(names, ['@shop/api', 'shop', 'shop', 'app.js'])
+})
+
+test('trouble counts each slot once, open crashes, a rollout that waits and a history that fails', () => {
+  const isLooping = worker({ id: null, state: 'backoff', crashLooping: true })
+  assert.deepEqual(frame({}).trouble, { tone: 'ok', count: 0 })
+  assert.deepEqual(frame({}, null).trouble, { tone: 'ok', count: 0 })
+  assert.deepEqual(frame({}, 3).trouble, { tone: 'warn', count: 3 })
+  assert.equal(frame({ workers: [isLooping, { ...isLooping, id: 3, state: 'starting' }, worker({ id: 2, slot: 2, state: 'unresponsive' })], history: { problem: 'disk full' } }, 1).trouble.count, 4)
+  assert.equal(frame({ rollout: { id: 1, kind: 'deploy', state: 'paused', isHeld: true, steps: [], progress: { total: 2, replaced: 0 } } }).trouble.count, 1)
+})
+
+test('trouble counts what nobody has acknowledged, and a history that fails once', () => {
+  const lost = { kind: 'master-lost' }
+  assert.deepEqual(frame({ notices: [lost, { kind: 'rolled-back' }] }).trouble, { tone: 'warn', count: 2 })
+  assert.equal(frame({ notices: [lost, { kind: 'history-degraded' }], history: { problem: 'disk full' } }).trouble.count, 2)
+  assert.equal(frame({ notices: [lost], history: { problem: 'disk full' } }).trouble.count, 2)
+})
+
+test('a tab is red as soon as the headline of the overview is', () => {
+  const { tone, count } = frame({ workers: [worker({ state: 'unresponsive' }), worker({ id: 2, slot: 2 })] }).trouble
+  assert.deepEqual([tone, count], ['bad', 1])
+})

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { releaseRows } from '../../../server/dashboard/releases.js'
+import { createViews } from '../../../server/dashboard/views.js'
+
+const views = createViews()
+const OPERATOR = { operate: true, administer: false, name: null, role: 'operator' }
+const NOW = Date.parse('2026-01-02T00:00:00.000Z')
+const at = (/** @type {number} */ hour) => new Date(Date.parse('2026-01-01T00:00:00.000Z') + hour * 3_600_000).toISOString()
+
+/** @param {string} id @param {number | null} servedHour @param {any} [fields] @returns {any} */
+const aRelease = (id, servedHour, fields) => ({
+  id, path: `/srv/${id}`, createdAt: at(Number(id.slice(1))), outcome: 'succeeded', deployedAt: servedHour === null ? null : at(servedHour), servedAt: servedHour === null ? null : at(servedHour), setback: null, isLastGood: false, inUse: false, ...fields
+})
+
+/** @param {Partial<Record<'current' | 'rollout' | 'workers', any>>} [state] @returns {any} */
+const aStatus = ({ current = 'r2', rollout = null, workers = ['r2', 'r2'] } = {}) => ({ release: { id: current }, rollout, workers: workers.map((/** @type {string} */ release, /** @type {number} */ index) => ({ id: index, pid: index, release })) })
+
+/** @param {any[]} releases @param {any} status @param {string | null} [blocked] */
+const show = (releases, status, blocked = null) => views.render('partials/releases', { releases: releaseRows(releases, status), snapshot: status, blocked, now: NOW, can: OPERATOR })
+
+const THROWN_OUT = { setback: { outcome: 'taken-back', at: at(12), rollout: 5, actor: 'guard', reason: 'it crashes' } }
+
+test('the first release that a list offers to go back to is the last good one, never one that was taken back', () => {
+  const releases = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1', 10, { isLastGood: true }), aRelease('r4', null, { outcome: 'failed', deployedAt: at(9) })]
+  const rows = releaseRows(releases, aStatus())
+  assert.deepEqual(rows.map(({ id }) => id), ['r2', 'r3', 'r1', 'r4'], 'deployed last first')
+  assert.deepEqual(rows.map(({ marks }) => marks.map(({ label }) => label)), [['current'], ['taken back by the guard'], ['last good'], ['failed']])
+  assert.deepEqual(show(releases, aStatus()).match(/roll-back-to-r\d/g), ['roll-back-to-r1'])
+  assert.equal(rows[1].canReturn, true, 'on its own page somebody may still mean it')
+})
+
+test('a release that has served keeps its way back when a later rollout to it came to nothing, and says so', () => {
+  const html = show([aRelease('r2', 12), aRelease('r1', 10, { setback: { outcome: 'rolled-back', at: at(13), rollout: 7, actor: 'ada', reason: 'aborted by ada' } })], aStatus())
+  assert.match(html, /A later rollout to it was rolled back: aborted by ada/)
+  assert.match(html, /id="roll-back-to-r1"/)
+})
+
+test('while a rollout runs both releases show that they run, and in how many workers', () => {
+  const text = (/** @type {any} */ rollout) => show([aRelease('r13', null, { outcome: null, inUse: true }), aRelease('r2', 12)], aStatus({ rollout, workers: ['r2', 'r2', 'r13'] }), 'a rollout runs').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+  assert.match(text({ to: 'r13', state: 'rolling', isHeld: false }), /r13 rolling out 1 of 3 workers.* r2 current 2 of 3 workers/)
+  assert.match(text({ to: 'r13', state: 'paused', isHeld: true }), /r13 held 1 of 3/)
+  assert.match(text({ to: 'r13', state: 'aborting', isHeld: false }), /r13 being taken back 1 of 3/)
+})
+
+test('what a commit says of itself is no markup, and hides nothing', () => {
+  const hostile = '<x-evil>\u202e"&'
+  const html = show([aRelease('r1', 10, { note: hostile, git: { commit: 'ab'.repeat(20), branch: hostile, author: hostile, subject: hostile, isDirty: false }, setback: { ...THROWN_OUT.setback, actor: hostile, reason: hostile } })], aStatus())
+  assert.doesNotMatch(html, /<x-evil|\u202e/)
+  assert.match(html, /&lt;x-evil&gt;&lt;U\+202E&gt;/)
+})

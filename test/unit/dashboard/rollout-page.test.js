@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rolloutPageModel } from '../../../server/dashboard/rollout-page.js'
+import { createViews } from '../../../server/dashboard/views.js'
+import { DeckError } from '../../../server/errors.js'
+import { after, rolledBackDeploy } from '../../support/rollouts.js'
+
+const views = createViews()
+const OPERATOR = { operate: true, administer: false, name: null, role: 'operator' }
+
+/** @param {any} rollout @param {{ durations?: number[], isRunning?: boolean, second?: number, releases?: any[] }} [parts] @returns {any} */
+function look (rollout, { durations = [], isRunning = false, second = 100, releases = [] } = {}) {
+  const history = { rollout: () => isRunning ? null : rollout, rolloutDurations: () => durations, page: () => ({ items: [], next: null }) }
+  const get = (/** @type {string} */ id) => {
+    const found = releases.find((release) => release.id === id)
+    if (!found) throw new DeckError('not-found', id)
+    return found
+  }
+  const deck = { snapshot: () => ({ state: 'running', rollout: isRunning ? rollout : null, workers: [], release: { id: 'r1' } }), releases: { get } }
+  return rolloutPageModel(/** @type {any} */ ({ deck, history, id: String(rollout.id), now: () => Date.parse(after(second)) }))
+}
+
+/** @param {string} name @param {any} model @param {any} [can] */
+const textOf = (name, model, can = OPERATOR) => views.render(name, { ...model, can }).replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+
+test('each slot tells when its worker began, how long each part took, and how it ended', () => {
+  const model = look(rolledBackDeploy())
+  assert.deepEqual(model.slots.map((/** @type {any} */ { facts }) => facts), [
+    ['ready after 900 ms', 'on trial for 30 s', 'old one left after 1.5 s', 'taken back within 2.0 s'],
+    ['ready after 900 ms', 'old one left after 3.7 s', 'taken back within 5.0 s'],
+    ['failed after 14 s'],
+    []
+  ])
+  const [first, , third] = model.slots
+  assert.deepEqual(first.bars.map((/** @type {any} */ { kind, x, width }) => [kind, x, x + width]), [['starting', 8, 25], ['ready', 25, 602], ['draining', 602, 631], ['reverting', 904, 942]])
+  assert.deepEqual(third.bars.map((/** @type {any} */ { kind, title }) => [kind, title]), [['starting', 'started: 14 s']])
+  assert.deepEqual(first.bands.map((/** @type {any} */ { title }) => title), ['stood still: 9.0 s'])
+})
+
+test('the story tells who did what, how long it stood still, and why it went back', () => {
+  const model = look(rolledBackDeploy())
+  assert.deepEqual([model.who, model.stoodStillMs, model.compareUrl], ['by ada, on the command line', 9000, '/releases/r2/compare?from=r1'])
+  const text = textOf('partials/rollout-moments', model)
+  assert.match(text, /start Rollout started by ada faster &lt;b&gt;totals&lt;\/b&gt;/)
+  assert.match(text, /\+1\.3 s Canary of 1 of 4 slots for 30 s/)
+  assert.match(text, /\+12 s Rollout paused by grace for 9\.0 s/)
+  assert.match(text, /\+47 s Rollout reverting worker 7 \(slot 3\) exited with code 1: &lt;script&gt;alert\(1\)&lt;\/script&gt;&lt;U\+202E&gt;/)
+  assert.doesNotMatch(views.render('partials/rollout-head', { ...model, can: OPERATOR }), /<script|\u202E/)
+})
+
+test('what the judge saw is drawn over the time of the rollout, with gaps where there was nothing and where it counts anew', () => {
+  const { graphs: { lines: [errors, p99], looks, marks, bands } } = look(rolledBackDeploy())
+  assert.equal(errors.fresh.path.match(/[ML]/g).join(''), 'MLLLL', 'the first look had no request')
+  assert.equal(errors.old.path.match(/[ML]/g).join(''), 'MLLLLL')
+  assert.deepEqual([errors.last, p99.last], [{ fresh: '0.5%', old: '0.2%' }, { fresh: '15 ms', old: '12.5 ms' }])
+  assert.equal(p99.summary, 'p99: new workers 15 ms at the end, at most 15 ms; old workers 12.5 ms at the end, at most 12.5 ms')
+  assert.deepEqual([looks.length, marks.length, bands.length], [6, 1, 1])
+  const [first, second] = rolledBackDeploy().comparisons.slice(2)
+  const anew = look(rolledBackDeploy({ comparisons: [first, second, { ...second, at: after(26), fresh: { ...second.fresh, requests: 5 } }] }))
+  assert.equal(anew.graphs.lines[0].fresh.path.match(/[ML]/g).join(''), 'MLM')
+})
+
+test('a rollout of before this was kept says so, and shows what there is', () => {
+  const { timeline, comparisons, client, steps, ...rest } = rolledBackDeploy()
+  const model = look({ ...rest, steps: steps.map((/** @type {any} */ { readyAt, promotedAt, drainedAt, revertingAt, ...step }) => step) })
+  assert.match(textOf('partials/rollout-graphs', model), /Nothing was kept of what the judge saw/)
+  assert.match(textOf('partials/rollout-moments', model), /was not kept .* start Rollout started by ada .* \+52 s Rolled back/)
+  assert.match(textOf('partials/rollout-slots', model), /Only begin and end of each slot were kept.* Slot 1 .* took 48 s/)
+})
+
+test('why there is no graph is said: nothing is judged, or it was over too soon', () => {
+  const none = (/** @type {any} */ changes, /** @type {any} */ parts = {}) => look(rolledBackDeploy({ comparisons: [], ...changes }), parts).graphs.none
+  assert.match(none({ kind: 'restart' }), /^Only deploys are judged/)
+  assert.match(none({}), /over before the judge looked/)
+  assert.match(none({ state: 'rolling', done: false, finishedAt: null }, { isRunning: true }), /has not looked yet/)
+})
+
+test('the usual is said where three of its kind have succeeded, as their median', () => {
+  assert.match(textOf('partials/rollout-facts', look(rolledBackDeploy(), { durations: [20_000, 30_000] })), /Usual – fewer than three/)
+  const succeeded = look(rolledBackDeploy({ state: 'succeeded', reason: null }), { durations: [20_000, 30_000, 26_000, 22_000] })
+  assert.match(textOf('partials/rollout-facts', succeeded), /Took 52 s Usual 24 s median of the last 4; this is 2\.2 times that/)
+})
+
+test('one that runs is shown until now, with controls for operators alone', () => {
+  const { steps, timeline } = rolledBackDeploy()
+  const running = rolledBackDeploy({ state: 'canary', done: false, finishedAt: null, reason: null, timeline: timeline.slice(0, 3), pausedAt: null, steps: [{ ...steps[0], state: 'ready', promotedAt: null, drainedAt: null, revertingAt: null, finishedAt: null }] })
+  const model = look(running, { isRunning: true, second: 20.4 })
+  assert.deepEqual([model.axis.lengthMs, model.stoodStillMs], [21_000, 9000], 'a pause that goes on counts until now')
+  assert.deepEqual(model.slots[0].bars.map((/** @type {any} */ { kind, x, width }) => [kind, x + width]), [['starting', 62], ['ready', 1000]])
+  assert.match(textOf('partials/rollout-head', model), /Pause .*Abort/)
+  assert.doesNotMatch(textOf('partials/rollout-head', model, { ...OPERATOR, operate: false }), /Abort/)
+  assert.doesNotMatch(textOf('partials/rollout-head', look(rolledBackDeploy())), /Abort/)
+})
+
+test('whoever has no name is told by what they used', () => {
+  const who = (/** @type {string} */ actor, /** @type {any} */ client) => look(rolledBackDeploy({ actor, client })).who
+  assert.deepEqual([who('dashboard', 'dashboard'), who('signal', null), who('grace', 'api'), who('grace', undefined)], ['by the dashboard', 'by a signal', 'by grace, by the API', 'by grace'])
+})

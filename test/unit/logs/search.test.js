@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, closeSync, openSync, utimesSync, writeSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { liveFile } from '../../../server/logs/log-files.js'
+import { createLogs } from '../../../server/logs/logs.js'
+import { tempFolder } from '../../support/folder.js'
+
+/** @typedef {import('../../../server/logs/log-files.js').Log} Log */
+
+/** @type {Log[]} */
+const LOGS = [{ slot: 1, stream: 'stdout' }, { slot: 1, stream: 'stderr' }, { slot: 2, stream: 'stdout' }]
+const MEGABYTE = 1024 * 1024
+
+test('page by page it finds every line that matches once, in the order of their arrival, over rotation', async () => {
+  const line = fc.record({ log: fc.nat({ max: LOGS.length - 1 }), isMatch: fc.boolean(), isLong: fc.boolean() })
+  await fc.assert(fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 60 }), fc.integer({ min: 1, max: 9 }), fc.boolean(), async (lines, count, isRotated) => {
+    const { logs, write, rotate } = setUp()
+    const expected = []
+    for (const [index, { log, isMatch, isLong }] of lines.entries()) {
+      const text = `${index} ${isMatch ? 'Needle' : 'hay'} ${'x'.repeat(isLong ? 3000 : 0)}`
+      await write(LOGS[log], text, 1000 + index)
+      if (isMatch) expected.push(text)
+    }
+    if (isRotated) await rotate()
+    const found = []
+    for (let before; ;) {
+      const { items, next } = await logs.find({ logs: LOGS, lines: count, q: 'needle', before })
+      found.unshift(...items.map(({ text }) => text))
+      if (next === null) break
+      before = next
+    }
+    assert.deepEqual(found, expected)
+    await logs.close()
+  }), { numRuns: 8 })
+})
+
+test('around a time it shows what was before and after it, of all logs', async () => {
+  const { logs, write } = setUp()
+  for (let second = 1; second <= 9; second++) await write(LOGS[second % 3], `line ${second}`, second)
+  const { items } = await logs.find({ logs: LOGS, lines: 4, around: 5000 })
+  assert.deepEqual(items.map(({ text, arrivedAt }) => [text, arrivedAt]), [['line 3', 3000], ['line 4', 4000], ['line 5', 5000], ['line 6', 6000]])
+  await logs.close()
+})
+
+test('of a line longer than all that is read at once the match is shown, bounded', async () => {
+  const { logs, folder } = setUp()
+  appendFileSync(liveFile(folder, LOGS[0]), `first\n${'y'.repeat(3 * MEGABYTE)}needle${'z'.repeat(MEGABYTE)}\nlast\n`)
+  const { items, next } = await logs.find({ logs: LOGS, lines: 10, q: 'needle' })
+  assert.equal(items.length, 1)
+  assert.ok(items[0].text.includes('needle') && items[0].text.length <= 16 * 1024)
+  assert.equal(next, null)
+  assert.deepEqual((await logs.find({ logs: LOGS, lines: 10, q: 'first' })).items.map(({ text }) => text), ['first'])
+  await logs.close()
+})
+
+test('lines that lie across what is read at once are found once, and whole', async () => {
+  const { logs, folder } = setUp()
+  const written = Array.from({ length: 4000 }, (_, index) => `${index} ${'x'.repeat(900)}`)
+  appendFileSync(liveFile(folder, LOGS[0]), `${written.join('\n')}\n`)
+  const { items } = await logs.find({ logs: LOGS, lines: 5000, q: 'X' })
+  assert.deepEqual(items.map(({ text }) => text), written)
+  await logs.close()
+})
+
+test('a search of a large file stops when its time is spent, says where to go on, and never holds up this thread', async () => {
+  const { logs, folder } = setUp()
+  const fd = openSync(liveFile(folder, LOGS[0]), 'a')
+  writeSync(fd, 'the needle\n')
+  const block = Buffer.from(`${'hay '.repeat(25)}\n`.repeat(10_000))
+  for (let written = 0; written < 300; written++) writeSync(fd, block)
+  closeSync(fd)
+  // The first thread of a process takes its time.
+  await logs.find({ logs: [], lines: 1 })
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  let pages = 0
+  for (let before; ; pages++) {
+    const { items, next } = await logs.find({ logs: LOGS, lines: 10, q: 'needle', before, budgetMs: 200 })
+    if (next === null) {
+      assert.deepEqual(items.map(({ text }) => text), ['the needle'])
+      break
+    }
+    before = next
+  }
+  delay.disable()
+  assert.ok(pages > 0, 'not in one go')
+  assert.ok(delay.percentile(99) < 50e6, `p99 ${delay.percentile(99) / 1e6} ms`)
+  await logs.close()
+})
+
+test('refuses a search where many wait already, and ends those that run when it closes', async () => {
+  const { logs } = setUp()
+  const all = Array.from({ length: 9 }, () => logs.find({ logs: LOGS, lines: 1 }).then(() => 'found', ({ code }) => code))
+  assert.equal(await all[8], 'rate-limited')
+  await logs.close()
+  assert.ok((await Promise.all(all)).every((outcome) => ['found', 'rate-limited', 'stopping'].includes(outcome)))
+})
+
+function setUp () {
+  const folder = tempFolder()
+  const options = /** @type {const} */ ({ maxBytes: 8 * 1024, maxFiles: 1000, mirror: 'off' })
+  const create = () => createLogs({ folder, options, streams: { stdout: process.stdout, stderr: process.stderr }, onError: (reason) => assert.fail(reason) })
+  const logs = create()
+  for (const slot of [1, 2]) logs.open({ worker: slot, slot }).close()
+  return {
+    logs,
+    folder,
+
+    /** While a master looks. @param {Log} log @param {string} text @param {number} seconds */
+    async write (log, text, seconds) {
+      const file = liveFile(folder, log)
+      appendFileSync(file, `${text}\n`)
+      utimesSync(file, seconds, seconds)
+      await logs.arrivals(log, [1])
+    },
+
+    async rotate () {
+      const other = create()
+      other.start()
+      await other.close()
+    }
+  }
+}
