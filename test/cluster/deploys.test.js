@@ -16,7 +16,7 @@ describe('deploys', { concurrency: 2 }, () => {
     await deck.until({ ready: 2 })
     const url = await deck.appUrl()
     await releases.add('second', app("response.end('next')"))
-    const { failures } = await underLoad(url, async () => {
+    const { failures } = await underLoad(t, url, async () => {
       const until = (/** @type {any} */ id, /** @type {(rollout: any) => boolean} */ isSo) => deck.untilEvent(({ type, rollout, detail }) => type.startsWith('rollout.') && rollout === id && isSo(detail), 'the next step')
 
       // In the canary's time.

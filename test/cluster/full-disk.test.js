@@ -13,7 +13,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     const disk = smallDisk(t)
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: path.join(disk.folder, 'data') })
     const { workers: [first] } = await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
     await fresh.untilAnswered(50)
     disk.fill()
 
@@ -57,7 +57,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     const disk = smallDisk(t)
     const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: path.join(disk.folder, 'data') })
     const { workers } = await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
     await fresh.untilAnswered(50)
     const { uncover } = disk.cover(deck.folder)
     t.after(uncover)

@@ -15,6 +15,7 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     const deck = await startDeckHere(t, 'harms-its-master.js', { workers: 1 })
     const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
     const url = await deck.appUrl()
+    const startedAt = performance.now()
     for (const harm of HARMS) assert.equal(await (await fetch(`${url}/${harm}`)).text(), String(pid), harm)
 
     // It is heard still, by the one worker that there is.
@@ -22,7 +23,9 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     const told = (await deck.history('type=unexpected&limit=1000')).map(({ message }) => message)
     assert.equal(told.length, 2, told.join('\n'))
     assert.match(told[1], new RegExp(`^worker ${id} has sent what was dropped: `))
-    assert.ok(Number(/has sent (\d+) messages that were dropped/.exec(told[0])?.[1]) > 7000, told[0])
+    // A busy machine hears them over some windows, each of which admits as many.
+    const windows = 1 + Math.ceil((performance.now() - startedAt) / 10_000)
+    assert.ok(Number(/has sent (\d+) messages that were dropped/.exec(told[0])?.[1]) > 10_000 - 2000 * windows, told[0])
   })
 
   test('with round-robin, where Node\'s own primary hears it', async (t) => {

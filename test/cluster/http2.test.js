@@ -19,7 +19,7 @@ describe('HTTP/2 in rollouts', () => {
       await deck.until({ ready: 2 })
       const url = (await deck.appUrl()).replace('localhost', '127.0.0.1')
       for (const [name, load] of LOADS) {
-        const clients = hammerHttp2(url, load)
+        const clients = hammerHttp2(t, url, load)
         assert.equal((await deck.rollout('restart')).state, 'succeeded')
         await clients.until(({ total, sessions }) => total > 100 && sessions > 16)
         const { total, failures } = await clients.stop()

@@ -17,8 +17,8 @@ describe('a master that is lost', () => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
     const url = await deck.appUrl()
-    const fresh = openFreshConnections(url, { perSecond: 200 })
-    const kept = hammer(url)
+    const fresh = openFreshConnections(t, url, { perSecond: 200 })
+    const kept = hammer(t, url)
 
     await deck.loseMaster()
     await deck.until({ ready: 2 })
@@ -68,7 +68,7 @@ describe('a master that is lost', () => {
   test('killed in the same instant as all its workers: connections wait for the next ones', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     const { workers } = await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 200 })
     await fresh.untilAnswered(100)
     const pids = [deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)]
     await fresh.whenIdle(() => {
@@ -190,7 +190,7 @@ describe('keeper', { concurrency: true }, () => {
   test('ends a master that is stopped, and starts the next one; the workers serve on', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--keeper-hung-after-ms', '2000'] })
     await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 50 })
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
     process.kill(deck.masterPid, 'SIGSTOP')
     await deck.meetNext()
     await deck.until({ ready: 2 })

@@ -10,7 +10,7 @@ describe('no dropped request', () => {
     test(`three rolling deploys and a restart-all under 32 connections, ${how}: no error, nothing but 2xx`, async (t) => {
       const deck = await startDeckHere(t, 'answers-with-pid.js')
       await deck.until({ ready: 2 })
-      const load = hammer(await deck.appUrl(), { keepAlive })
+      const load = hammer(t, await deck.appUrl(), { keepAlive })
       for (const kind of /** @type {const} */ (['deploy', 'deploy', 'deploy', 'restart'])) {
         const rollout = await deck.rollout(kind)
         assert.equal(rollout.state, 'succeeded', rollout.reason)
@@ -26,7 +26,7 @@ describe('no dropped request', () => {
   test('every worker SIGKILLed at once, twice, under 200 fresh connections a second: none fails, and the history tells each death', async (t) => {
     const deck = await startDeckHere(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
-    const load = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
+    const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 200 })
     for (let round = 1; round <= 2; round++) {
       await load.untilAnswered(round * 200)
       const { workers } = await deck.until({ ready: 2 })
@@ -55,7 +55,7 @@ describe('no dropped request', () => {
       const releases = await createReleases('answers-with-pid.js')
       const deck = await startDeckHere(t, releases.entry, { flags: [...flags] })
       const { workers } = await deck.until({ ready: 2 })
-      const load = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
+      const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 200 })
       await releases.add('bad', source)
       await load.untilAnswered(100)
       const rollout = await deck.rollout('deploy')

@@ -54,7 +54,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
       const start = () => startDeck(t, APP, { launch: passing([socket], ['web']), flags, env: listenOn(loopback(socket.port)) })
       const first = await start()
       await first.until({ ready: 2 })
-      const fresh = openFreshConnections(`http://127.0.0.1:${socket.port}`, { perSecond: 100 })
+      const fresh = openFreshConnections(t, `http://127.0.0.1:${socket.port}`, { perSecond: 100 })
       await fresh.untilAnswered(50)
       await first.stop()
       const second = await start()
@@ -71,7 +71,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     const deck = await startDeck(t, APP, { launch: passing([app, admin], ['web', 'admin']), env: listenOn(loopback(app.port)) })
     const { workers: [{ pid }] } = await deck.until({ ready: 2 })
     const keeperDescriptors = inodesOf(Number(deck.child.pid)).length
-    const fresh = openFreshConnections(`http://127.0.0.1:${app.port}`, { perSecond: 100 })
+    const fresh = openFreshConnections(t, `http://127.0.0.1:${app.port}`, { perSecond: 100 })
     await fresh.untilAnswered(50)
     await deck.loseMaster()
     await deck.until({ ready: 2 })

@@ -21,8 +21,8 @@ describe('upgrade in place', () => {
     const { cli, install } = createInstallation()
     const deck = await startDeck(t, 'answers-with-pid.js', { cli })
     await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 200 })
-    const kept = hammer(await deck.appUrl())
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 200 })
+    const kept = hammer(t, await deck.appUrl())
     await install('1.1.0')
     const upgraded = upgrade(deck, '--wait', '--note', 'the autumn release')
     await deck.meetNext()
@@ -95,9 +95,9 @@ describe('upgrade in place', () => {
       ['that refuses the configuration', { 'server/config/config.js': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }\nexport const [originOf, valueOf, withValues] = []' }, /^workers: expected a bird$/],
       ['that is older than the history', { 'db/migrations/001-history.sql': null }, /written by a newer clusterdeck$/]
     ]).entries()) {
-      test(`to a version ${what}: the old master goes on as if nothing had been`, async () => {
+      test(`to a version ${what}: the old master goes on as if nothing had been`, async (t) => {
         const before = await deck.until({ ready: 2 })
-        const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+        const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
         await install(`1.1.${index}`, broken)
         const { code, stderr } = await upgrade(deck, '--wait')
         assert.equal(code, 1)
@@ -117,7 +117,7 @@ describe('upgrade in place', () => {
       const gate = path.join(tempFolder(), 'gate')
       const deck = await startDeck(t, 'waits-at-the-gate.js', { env: { GATE: gate } })
       const before = await deck.until({ ready: 2 })
-      const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+      const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
       const descriptors = countDescriptors(deck)
       await writeFile(gate, '')
       await deck.api('/upgrade', { method: 'POST' })
@@ -145,7 +145,7 @@ describe('upgrade in place', () => {
   test('the old master dies while the next one starts: that one takes over', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(await deck.appUrl(), { perSecond: 100 })
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
     assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
     await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker > 2, 'the first worker of the next master')
     await deck.loseMaster()

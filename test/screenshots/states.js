@@ -134,8 +134,7 @@ async function busyDeck (owner, { flags = [], source = shop() } = {}) {
   await releases.add('v1', source)
   const deck = await startDeckHere(owner, releases.entry, { workers: WORKERS, flags: [...QUICK, ...flags] })
   await deck.until({ ready: WORKERS })
-  const asking = openFreshConnections(await deck.appUrl(), { perSecond: 20 })
-  owner.after(() => asking.stop())
+  openFreshConnections(owner, await deck.appUrl(), { perSecond: 20 })
   return { deck, release: (/** @type {string} */ next) => releases.add('v2', next) }
 }
 

@@ -12,12 +12,12 @@ http.createServer((request, response) => { ${body} }).listen(Number(process.env.
 }
 
 /**
- * @template T @param {string} url @param {() => Promise<T>} work
+ * @template T @param {import('./deck.js').TestOwner} t @param {string} url @param {() => Promise<T>} work
  * @returns {Promise<{ ended: T, failures: string[], total: number }>}
  */
-export async function underLoad (url, work) {
-  const keptAlive = hammer(url)
-  const fresh = openFreshConnections(url, { perSecond: 100 })
+export async function underLoad (t, url, work) {
+  const keptAlive = hammer(t, url)
+  const fresh = openFreshConnections(t, url, { perSecond: 100 })
   await fresh.untilAnswered(20)
   const ended = await work()
   const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])

@@ -9,14 +9,15 @@ export const NOT_SENT = Object.freeze(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_IN
 /**
  * 16 HTTP/2 clients that ask as fast as they are answered, until stopped. Each request that was sent and not answered is
  * counted, also one that was refused and could be sent again.
- * @param {string} url @param {{ streams?: number, isKept?: boolean }} [options]
+ * @param {import('./deck.js').TestOwner} t it ends with the test @param {string} url @param {{ streams?: number, isKept?: boolean }} [options]
  *   `streams`: of each client at the same time; `isKept: false`: a new session for every request
  */
-export function hammerHttp2 (url, { streams = 1, isKept = true } = {}) {
+export function hammerHttp2 (t, url, { streams = 1, isKept = true } = {}) {
   const counts = { total: 0, failures: /** @type {string[]} */ ([]), sessions: 0 }
   const answers = new EventEmitter()
   const stopping = new AbortController()
   const clients = Array.from({ length: CLIENTS }, () => client())
+  t.after(stop)
 
   return {
     /** @param {(counts: { total: number, failures: string[], sessions: number }) => boolean} isEnough looked at after each answer */
@@ -24,11 +25,13 @@ export function hammerHttp2 (url, { streams = 1, isKept = true } = {}) {
       while (!isEnough(counts)) await once(answers, 'answer')
     },
 
-    async stop () {
-      stopping.abort()
-      await Promise.all(clients)
-      return counts
-    }
+    stop
+  }
+
+  async function stop () {
+    stopping.abort()
+    await Promise.all(clients)
+    return counts
   }
 
   async function client () {

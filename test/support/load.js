@@ -1,11 +1,13 @@
 import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 
+/** @typedef {import('./deck.js').TestOwner} TestOwner */
+
 /**
- * Opens fresh connections at a steady rate, one request each, until it is told to stop.
- * @param {string} url @param {{ perSecond: number }} options
+ * Opens fresh connections at a steady rate, one request each, until it is told to stop, or its test is over.
+ * @param {TestOwner} t @param {string} url @param {{ perSecond: number }} options
  */
-export function openFreshConnections (url, { perSecond }) {
+export function openFreshConnections (t, url, { perSecond }) {
   /** @type {Promise<{ ms: number, failure: string | null }>[]} */
   const requests = []
   const answers = countAnswers()
@@ -15,6 +17,7 @@ export function openFreshConnections (url, { perSecond }) {
     const due = Math.floor((performance.now() - startedAt) / 1000 * perSecond)
     while (requests.length < due) requests.push(request(url).finally(answers.count))
   }, 5)
+  t.after(() => clearInterval(timer))
 
   return {
     untilAnswered: answers.untilAnswered,
@@ -81,18 +84,18 @@ function request (url, agent = false) {
  * and there is CPU time left for those that are to be replaced. As an HTTP client has to, each goes on after a
  * `Connection: close` with a new connection, and counts every request that was sent and not answered. (autocannon does
  * neither: a connection that ends without an answer is opened again, and nothing is counted.)
- * @param {string} url @param {{ keepAlive?: boolean }} [options] `keepAlive: false`: a new connection for every request
+ * @param {TestOwner} t it ends with the test @param {string} url
+ * @param {{ keepAlive?: boolean }} [options] `keepAlive: false`: a new connection for every request
  */
-export function hammer (url, { keepAlive = true } = {}) {
+export function hammer (t, url, { keepAlive = true } = {}) {
   const answers = countAnswers()
   const clients = Array.from({ length: CONNECTIONS }, () => keepAsking(url, keepAlive, answers.count))
-  return {
-    untilAnswered: answers.untilAnswered,
+  t.after(stop)
+  return { untilAnswered: answers.untilAnswered, stop }
 
-    async stop () {
-      const counts = await Promise.all(clients.map((client) => client.stop()))
-      return { total: counts.reduce((sum, { total }) => sum + total, 0), failures: counts.flatMap(({ failures }) => failures) }
-    }
+  async function stop () {
+    const counts = await Promise.all(clients.map((client) => client.stop()))
+    return { total: counts.reduce((sum, { total }) => sum + total, 0), failures: counts.flatMap(({ failures }) => failures) }
   }
 }
 

@@ -32,7 +32,7 @@ describe('deploys under load', () => {
     for (const { name, source, strategy, state, reason, own = /^nothing$/ } of BAD) {
       await releases.add(name.replaceAll(' ', '-'), source)
       const before = await serving(deck)
-      const { ended, failures, total } = await underLoad(url, () => deploy(deck, strategy))
+      const { ended, failures, total } = await underLoad(t, url, () => deploy(deck, strategy))
       assert.deepEqual([ended.state, ended.done], [state, true], `${name}: ${ended.reason}`)
       assert.match(String(ended.reason), reason, name)
       assert.deepEqual(failures.filter((failure) => !own.test(failure)), [], `${name}: ${failures.length} of ${total} failed`)
@@ -42,7 +42,7 @@ describe('deploys under load', () => {
     }
 
     await releases.add('better', app("setTimeout(() => response.end('better'), 2)"))
-    const { ended, failures, total } = await underLoad(url, () => deploy(deck, { ...CANARY, minReadyMs: 200 }))
+    const { ended, failures, total } = await underLoad(t, url, () => deploy(deck, { ...CANARY, minReadyMs: 200 }))
     assert.equal(ended.state, 'succeeded', ended.reason)
     assert.deepEqual(failures, [])
     assert.equal(ended.verdicts.at(-1).passed, true)
@@ -50,7 +50,7 @@ describe('deploys under load', () => {
     t.diagnostic(`better: ${total} requests, ${ended.verdicts.at(-1).message}`)
     assert.equal(await (await fetch(url)).text(), 'better')
 
-    const back = await underLoad(url, () => roll(deck, { kind: 'rollback' }))
+    const back = await underLoad(t, url, () => roll(deck, { kind: 'rollback' }))
     assert.deepEqual([back.ended.state, back.ended.to, back.failures], ['succeeded', 'r1', []])
     assert.equal(await (await fetch(url)).text(), 'good')
   })
