@@ -5,15 +5,23 @@ import { LOADS, SHORT } from '../faults/loads.js'
 import { isRowClean, summarize } from '../faults/report.js'
 import { tryFault } from '../faults/trial.js'
 
+/** A third of the requests finds what is lost in a handover as well, for a third of the CPU time. */
+const CALM = LOADS.map((load) => ({ ...load, pauseMs: 3 * load.pauseMs }))
+
 describe('the matrix of faults, in short', () => {
-  for (const name of ['deploy', 'kill-one', 'master-kill', 'sigterm']) {
-    const fault = /** @type {import('../faults/faults.js').Fault} */ (FAULTS.find((each) => each.name === name))
-    test(`${fault.title}: clean under every load`, async (t) => {
-      const row = await tryFault(fault, LOADS, SHORT)
-      t.diagnostic(summarize(row))
-      assert.ok(isRowClean(row), summarize(row))
-    })
-  }
+  test('a deploy, the SIGKILL of a worker, that of the master and SIGTERM to all, one after the other: clean under every load', async (t) => {
+    const faults = ['deploy', 'kill-one', 'master-kill', 'sigterm'].map((name) => /** @type {import('../faults/faults.js').Fault} */ (FAULTS.find((each) => each.name === name)))
+    const row = await tryFault({
+      name: 'sequence',
+      title: 'one after the other',
+      isLast: true,
+      async act (site) {
+        for (const fault of faults) await fault.act(site)
+      }
+    }, CALM, SHORT)
+    t.diagnostic(summarize(row))
+    assert.ok(isRowClean(row), summarize(row))
+  })
 
   test('it sees what is not clean: workers that die and nobody has said so', async () => {
     const row = await tryFault({
@@ -25,7 +33,7 @@ describe('the matrix of faults, in short', () => {
         for (const pid of pids) await site.deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, 'its end')
         await site.untilReady()
       }
-    }, LOADS, SHORT)
+    }, CALM.filter(({ name }) => name === 'slow'), SHORT)
     const { failed, excusable } = row.cells.slow
     assert.deepEqual([failed > 0, excusable], [true, 0])
     assert.deepEqual(row.problems.map((problem) => problem.replace(/\d+/, 'N')), ['process N ended by killed, and nobody did that', 'process N ended by killed, and nobody did that'])
