@@ -36,9 +36,9 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
   })
 
-  test('a second start says who runs and exits 1, with and without a keeper, also where the first keeper was killed', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
+  test('a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
     const master = identify(deck.masterPid)
     t.after(() => signalProcess(master, 'SIGTERM'))
     const start = (/** @type {string[]} */ ...flags) => runCli(['start', APP, '--admin-port', '0', '--data-dir', deck.folder, ...flags])
@@ -47,8 +47,11 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     assert.deepEqual(await start('--no-keeper'), refusal)
     deck.signal('SIGKILL')
     await deck.exited
+    await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that the keeper is gone')
     assert.deepEqual(await start(), refusal)
-    assert.equal((await deck.status()).readyWorkers, 2)
+    assert.equal((await deck.status()).readyWorkers, 1)
+    assert.equal((await fetch(await deck.appUrl())).status, 200)
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal((await runCliHere(['stop', '--data-dir', deck.folder])).code, 0)
     await until(() => !isAlive(master), 'the end of the master')
   })

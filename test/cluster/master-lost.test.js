@@ -5,7 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { isAlive, identify } from '../../server/system/process-identity.js'
-import { FIXTURES, runCli, startDeck } from '../support/deck.js'
+import { FIXTURES, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { createReleases } from '../support/releases.js'
@@ -17,8 +17,8 @@ describe('a master that is lost', () => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
     const url = await deck.appUrl()
-    const fresh = openFreshConnections(t, url, { perSecond: 200 })
-    const kept = hammer(t, url)
+    const fresh = openFreshConnections(t, url, { perSecond: 50 })
+    const kept = hammer(t, url, { connections: 8 })
 
     await deck.loseMaster()
     await deck.until({ ready: 2 })
@@ -59,7 +59,9 @@ describe('a master that is lost', () => {
     await until(() => countDescriptors(deck.child.pid) === descriptors)
     assert.deepEqual(zombiesOf(deck.child.pid), [])
 
-    await deck.stop()
+    const master = identify(deck.masterPid)
+    assert.deepEqual(await deck.stop(), { code: 0, signal: null })
+    assert.equal(isAlive(master), false)
     const db = new Database(path.join(deck.folder, 'history.db'), { readonly: true })
     assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
     db.close()
@@ -68,15 +70,14 @@ describe('a master that is lost', () => {
   test('killed in the same instant as all its workers: connections wait for the next ones', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     const { workers } = await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 200 })
-    await fresh.untilAnswered(100)
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+    await fresh.untilAnswered(20)
     const pids = [deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)]
     await fresh.whenIdle(() => {
       for (const pid of pids) process.kill(pid, 'SIGKILL')
     })
     await deck.meetNext()
     await deck.until({ ready: 2 })
-    await fresh.untilAnswered(500)
     const { failures, slowestMs } = await fresh.stop()
     t.diagnostic(`the slowest request took ${slowestMs} ms`)
     assert.deepEqual(failures, [])
@@ -84,142 +85,114 @@ describe('a master that is lost', () => {
     assert.deepEqual(exits.map(({ worker, cause, signal }) => [worker, cause, signal]), [[2, 'killed', 'SIGKILL'], [1, 'killed', 'SIGKILL']])
   })
 
-  test('an answer that takes longer than the change of masters arrives', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    const slow = await fetch(`${await deck.appUrl()}/?ms=2500&begin`)
-    await deck.loseMaster()
-    await deck.until({ ready: 1 })
-    assert.equal((/** @type {any} */ (await slow.json())).pid, pid)
-  })
-
-  test('a worker that was draining then still drains, for the reason that it had', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
-    const slow = await fetch(`${await deck.appUrl()}/?ms=2500&begin`)
-    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === id, 'the drain')
-    await deck.loseMaster()
-    assert.equal((/** @type {any} */ (await slow.json())).pid, pid)
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its exit')
-    assert.deepEqual([exit.cause, exit.code], ['restart', 0])
-  })
-
-  test('workers that no master claims go on, and drain and exit once their time is up', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...ALONE, '--orphan-ms', '1500'] })
-    const { workers } = await deck.until({ ready: 2 })
+  test('answers that take longer than the change of masters arrive, and a worker that was draining then still drains, for the reason that it had', async (t) => {
+    const gate = path.join(tempFolder(), 'gate')
+    const deck = await startDeck(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate } })
+    const { workers: [old] } = await deck.until({ ready: 1 })
     const url = await deck.appUrl()
-    deck.signal('SIGKILL')
-    await deck.exited
-    assert.equal((await fetch(url)).status, 200)
-    const identities = workers.map((/** @type {any} */ { pid }) => identify(pid))
-    await until(() => !identities.some(isAlive))
-    await assert.rejects(fetch(url))
+    const slow = [fetch(`${url}/slow`)]
+    // It is with the worker once a later one is answered: connections are accepted in order.
+    await (await fetch(url)).text()
+    await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
+    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === old.id, 'the drain')
+    const young = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > old.id, 'the replacement')
+    await until(async () => {
+      const response = await fetch(url)
+      return await response.text() === String(young.pid) || response.headers.get('connection') === 'close'
+    })
+    slow.push(fetch(`${url}/slow`))
+    await (await fetch(url)).text()
+    await deck.loseMaster()
+    await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > young.worker, 'the worker of the next master')
+    await writeFile(gate, '')
+    assert.deepEqual(await Promise.all(slow.map(async (response) => Number(await (await response).text()))), [old.pid, young.pid])
+    for (const [{ id }, cause] of /** @type {const} */ ([[old, 'restart'], [{ id: young.worker }, 'master-lost']])) {
+      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its exit')
+      assert.deepEqual([exit.cause, exit.code], [cause, 0])
+    }
   })
 
-  test('the next start by hand goes on with the release, the size and the workers that were left', async (t) => {
+  test('the next start by hand goes on with the release, the size and the workers that were left; one that says another entry or size is obeyed', async (t) => {
     const releases = await createReleases('answers-with-pid.js')
     const folder = tempFolder()
     const env = { PORT: '0' }
-    const first = await startDeck(t, releases.entry, { flags: ALONE, dataDir: folder, env })
-    await first.until({ ready: 2 })
-    await first.api('/scale', { method: 'PUT', body: '{"workers": 3}' })
-    const { workers } = await first.until({ ready: 3 })
+    const first = await startDeck(t, releases.entry, { workers: 1, flags: ALONE, dataDir: folder, env })
+    await first.until({ ready: 1 })
+    await first.api('/scale', { method: 'PUT', body: '{"workers": 2}' })
+    const { workers } = await first.until({ ready: 2 })
     await releases.add('bad', 'process.exit(1)')
     first.signal('SIGKILL')
     await first.exited
 
-    const second = await startDeck(t, releases.entry, { flags: ALONE, dataDir: folder, env })
-    const status = await second.until({ ready: 3 })
+    const second = await startDeck(t, releases.entry, { workers: 1, flags: ALONE, dataDir: folder, env })
+    const status = await second.until({ ready: 2 })
     assert.equal(status.release.id, 'r1')
-    assert.deepEqual(status.workers.map((/** @type {any} */ { id }) => id), [4, 5, 6])
+    assert.deepEqual(status.workers.map((/** @type {any} */ { id }) => id), [3, 4])
     for (const { id } of workers) {
       const { cause } = await second.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, `the exit of worker ${id}`)
       assert.equal(cause, 'master-lost')
     }
-  })
+    second.signal('SIGKILL')
+    await second.exited
 
-  test('a start that says another entry or size is obeyed', async (t) => {
-    const folder = tempFolder()
-    const first = await startDeck(t, 'answers-with-pid.js', { flags: ALONE, dataDir: folder })
-    await first.until({ ready: 2 })
-    first.signal('SIGKILL')
-    await first.exited
-    const second = await startDeck(t, 'boots-slowly.js', { workers: 1, flags: ALONE, dataDir: folder })
-    const { release } = await second.until({ ready: 1 })
+    const third = await startDeck(t, 'boots-slowly.js', { workers: 3, flags: ALONE, dataDir: folder })
+    const { release } = await third.until({ ready: 3 })
     assert.equal(release.id, 'r2')
     assert.match(release.entry, /boots-slowly\.js$/)
   })
 
-  test('what it wrote half, and a memory that makes no sense, keep no master from starting', async (t) => {
+  test('what it wrote half, and a memory that makes no sense, keep no master from starting; the workers that it cannot claim go on, and drain and exit once their time is up', async (t) => {
     const folder = tempFolder()
-    // Without a memory nobody claims its workers.
-    const first = await startDeck(t, 'answers-with-pid.js', { flags: [...ALONE, '--orphan-ms', '500'], dataDir: folder })
-    await first.until({ ready: 2 })
+    const first = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: [...ALONE, '--orphan-ms', '1500'], dataDir: folder })
+    const { workers: [{ pid }] } = await first.until({ ready: 1 })
+    const orphan = identify(pid)
+    const url = await first.appUrl()
     first.signal('SIGKILL')
     await first.exited
+    assert.equal((await fetch(url)).status, 200)
     await writeFile(path.join(folder, 'memory.json'), '{"version": 1, "mas')
     await rm(path.join(folder, 'history.db-shm'))
-    const second = await startDeck(t, 'answers-with-pid.js', { flags: ALONE, dataDir: folder })
-    await second.until({ ready: 2 })
+    const second = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ALONE, dataDir: folder })
+    await second.until({ ready: 1 })
+    await until(() => !isAlive(orphan))
+    await assert.rejects(fetch(url))
   })
 })
 
-describe('keeper', { concurrency: true }, () => {
-  test('ends with the exit code of a command line that is wrong, and of a master that was told to stop', async (t) => {
-    assert.equal((await runCli(['start', 'no-such-app.js'], { cwd: tempFolder() })).code, 2)
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    deck.signal('SIGTERM')
-    assert.deepEqual(await deck.exited, { code: 0, signal: null })
-    assert.equal(isAlive(identify(deck.masterPid)), false)
-  })
-
-  test('a second SIGTERM ends all at once with 1', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    const { workers } = await deck.until({ ready: 2 })
-    const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
-    deck.signal('SIGTERM')
-    await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
-    deck.signal('SIGTERM')
-    assert.deepEqual(await deck.exited, { code: 1, signal: null })
-    await assert.rejects(hanging.text())
-    assert.deepEqual(workers.filter((/** @type {any} */ { pid }) => isAlive(identify(pid))), [])
-  })
-
-  test('ends a master that is stopped, and starts the next one; the workers serve on', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--keeper-hung-after-ms', '2000'] })
-    await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-    process.kill(deck.masterPid, 'SIGSTOP')
-    await deck.meetNext()
-    await deck.until({ ready: 2 })
-    assert.deepEqual((await fresh.stop()).failures, [])
-    const [{ cause, signal, message }] = await deck.history('type=master.stopped')
-    assert.deepEqual([cause, signal], ['master-lost', 'SIGKILL'])
-    assert.match(message, /^the master \(pid \d+\) did not answer for \d+ ms, and was ended by the keeper; no JavaScript stack: the process is stopped by a signal$/)
-    assert.match(deck.output.stderr, /^clusterdeck: the master has not answered for \d+ ms, and is ended$/m)
-  })
-
-  test('ends a master that is stuck in a loop, and the history says where', { skip: process.platform !== 'linux' && 'its stack can be read on Linux alone' }, async (t) => {
+describe('keeper', { concurrency: 2 }, () => {
+  test('a master that is stuck or stopped is not left so', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-hung-after-ms', '2000'], env: { NODE_OPTIONS: `--require ${FIXTURES}loops-at-sigwinch.cjs` } })
     await deck.until({ ready: 1 })
-    process.kill(deck.masterPid, 'SIGWINCH')
-    await deck.meetNext()
-    await deck.until({ ready: 1 })
-    const [{ message, detail }] = await deck.history('type=master.stopped')
-    assert.match(message, /did not answer for \d+ ms, and was ended by the keeper$/)
-    assert.match(detail.stack, /^ {4}at process\.loopsForever|^ {4}at loopsForever/)
-  })
 
-  test('told twice to stop, it ends all at once whatever state the master is in', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    const { workers } = await deck.until({ ready: 2 })
-    process.kill(deck.masterPid, 'SIGSTOP')
-    deck.signal('SIGTERM')
-    deck.signal('SIGINT')
-    assert.deepEqual(await deck.exited, { code: 1, signal: null })
-    await until(() => ![deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)].some((pid) => isAlive(identify(pid))))
+    await t.test('the keeper ends one that is stuck in a loop, and the history says where', { skip: process.platform !== 'linux' && 'its stack can be read on Linux alone' }, async () => {
+      process.kill(deck.masterPid, 'SIGWINCH')
+      await deck.meetNext()
+      await deck.until({ ready: 1 })
+      const [{ message, detail }] = await deck.history('type=master.stopped')
+      assert.match(message, /did not answer for \d+ ms, and was ended by the keeper$/)
+      assert.match(detail.stack, /^ {4}at process\.loopsForever|^ {4}at loopsForever/)
+    })
+
+    await t.test('it ends one that is stopped, and starts the next one; the workers serve on', async (t) => {
+      const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+      process.kill(deck.masterPid, 'SIGSTOP')
+      await deck.meetNext()
+      await deck.until({ ready: 1 })
+      assert.deepEqual((await fresh.stop()).failures, [])
+      const [{ cause, signal, message }] = await deck.history('type=master.stopped')
+      assert.deepEqual([cause, signal], ['master-lost', 'SIGKILL'])
+      assert.match(message, /^the master \(pid \d+\) did not answer for \d+ ms, and was ended by the keeper; no JavaScript stack: the process is stopped by a signal$/)
+      assert.match(deck.output.stderr, /^clusterdeck: the master has not answered for \d+ ms, and is ended$/m)
+    })
+
+    await t.test('told twice to stop, it ends all at once whatever state the master is in', async () => {
+      const { workers } = await deck.until({ ready: 1 })
+      process.kill(deck.masterPid, 'SIGSTOP')
+      deck.signal('SIGTERM')
+      deck.signal('SIGINT')
+      assert.deepEqual(await deck.exited, { code: 1, signal: null })
+      await until(() => ![deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)].some((pid) => isAlive(identify(pid))))
+    })
   })
 
   test('gives up, loudly, where it was told to after so many deaths in a row', async (t) => {
@@ -232,8 +205,8 @@ describe('keeper', { concurrency: true }, () => {
   })
 
   test('asked to stop while no master is there, it has one stop what is left', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    const { workers } = await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers } = await deck.until({ ready: 1 })
     process.kill(deck.masterPid, 'SIGKILL')
     deck.signal('SIGTERM')
     assert.equal((await deck.exited).signal, null)
@@ -248,16 +221,6 @@ describe('keeper', { concurrency: true }, () => {
     t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
     deck.signal('SIGKILL')
     await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that it is gone')
-  })
-
-  test('killed itself, it takes nothing with it', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
-    deck.signal('SIGKILL')
-    await deck.untilEvent(({ type }) => type === 'keeper.lost', 'the news that it is gone')
-    assert.equal((await fetch(await deck.appUrl())).status, 200)
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
   })
 })
 

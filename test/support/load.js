@@ -80,16 +80,16 @@ function request (url, agent = false) {
 }
 
 /**
- * 32 connections that ask, breathe and ask again, until stopped: some are always waiting for an answer and others idle,
+ * Connections that ask, breathe and ask again, until stopped: some are always waiting for an answer and others idle,
  * and there is CPU time left for those that are to be replaced. As an HTTP client has to, each goes on after a
  * `Connection: close` with a new connection, and counts every request that was sent and not answered. (autocannon does
  * neither: a connection that ends without an answer is opened again, and nothing is counted.)
  * @param {TestOwner} t it ends with the test @param {string} url
- * @param {{ keepAlive?: boolean }} [options] `keepAlive: false`: a new connection for every request
+ * @param {{ keepAlive?: boolean, connections?: number }} [options] `keepAlive: false`: a new connection for every request
  */
-export function hammer (t, url, { keepAlive = true } = {}) {
+export function hammer (t, url, { keepAlive = true, connections = 32 } = {}) {
   const answers = countAnswers()
-  const clients = Array.from({ length: CONNECTIONS }, () => keepAsking(url, keepAlive, answers.count))
+  const clients = Array.from({ length: connections }, () => keepAsking(url, keepAlive, answers.count))
   t.after(stop)
   return { untilAnswered: answers.untilAnswered, stop }
 
@@ -99,7 +99,6 @@ export function hammer (t, url, { keepAlive = true } = {}) {
   }
 }
 
-const CONNECTIONS = 32
 const BREATH_MS = 40
 
 /** @param {string} url @param {boolean} keepAlive @param {() => void} onAnswer */
