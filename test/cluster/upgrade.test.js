@@ -17,12 +17,13 @@ import { hammer, openFreshConnections } from '../support/load.js'
 import { until } from '../support/until.js'
 
 describe('upgrade in place', () => {
-  test('changes to the installed version under load: no request fails, and the history tells it in order', async (t) => {
+  test('changes to the installed version under load: no request fails, the history tells it in order, and webhooks that wait are delivered before the old master ends', async (t) => {
     const { cli, install } = createInstallation()
-    const deck = await startDeck(t, 'answers-with-pid.js', { cli })
+    const { config, delivered } = await startSlowReceiver(t, ['worker.orphaned', 'master.stopped:upgrade'])
+    const deck = await startDeck(t, 'answers-with-pid.js', { cli, flags: ['--config', config] })
     await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 200 })
-    const kept = hammer(t, await deck.appUrl())
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+    const kept = hammer(t, await deck.appUrl(), { connections: 8 })
     await install('1.1.0')
     const upgraded = upgrade(deck, '--wait', '--note', 'the autumn release')
     await deck.meetNext()
@@ -45,6 +46,7 @@ describe('upgrade in place', () => {
     assert.deepEqual(told.filter(({ type }) => type === 'worker.ready').map(({ worker }) => worker).sort(), [3, 4])
     const times = events.map(({ at }) => at)
     assert.deepEqual(times, [...times].sort(), 'in the order of time')
+    await until(() => delivered.includes('master.stopped'), 'the end of the old master to be told')
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
 
     const { workers: serving } = await deck.until({ ready: 2 })
@@ -52,26 +54,6 @@ describe('upgrade in place', () => {
     await deck.until({ ready: 2 })
     const orphaned = await deck.history('type=worker.orphaned&cause=master-lost')
     assert.deepEqual(orphaned.map(({ worker }) => worker).sort(), serving.map(idOf), 'the workers of an upgrade outlive their master as well')
-  })
-
-  test('webhooks that wait are delivered before the old master ends', async (t) => {
-    const { cli, install } = createInstallation()
-    /** @type {string[]} */
-    const delivered = []
-    const receiver = createServer(async (request, response) => {
-      const { event } = JSON.parse(String(await buffer(request)))
-      setTimeout(() => response.end(() => delivered.push(event.type)), 700)
-    }).listen(0, '127.0.0.1')
-    await once(receiver, 'listening')
-    t.after(() => receiver.close())
-    const config = path.join(tempFolder(), 'clusterdeck.config.json')
-    const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (receiver.address()).port}/`
-    await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['worker.orphaned', 'master.stopped:upgrade'] }] }))
-    const deck = await startDeck(t, 'answers-with-pid.js', { cli, flags: ['--config', config] })
-    await deck.until({ ready: 2 })
-    await install('1.1.0')
-    await upgrade(deck, '--wait')
-    await until(() => delivered.includes('master.stopped'), 'the end of the old master to be told')
   })
 
   describe('that comes to nothing', () => {
@@ -97,7 +79,7 @@ describe('upgrade in place', () => {
     ]).entries()) {
       test(`to a version ${what}: the old master goes on as if nothing had been`, async (t) => {
         const before = await deck.until({ ready: 2 })
-        const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
+        const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
         await install(`1.1.${index}`, broken)
         const { code, stderr } = await upgrade(deck, '--wait')
         assert.equal(code, 1)
@@ -112,40 +94,54 @@ describe('upgrade in place', () => {
     }
   })
 
-  for (const signal of /** @type {const} */ (['SIGKILL', 'SIGTERM'])) {
-    test(`the next master gets ${signal} when its first worker serves already: that one drains, and its end is on record`, async (t) => {
-      const gate = path.join(tempFolder(), 'gate')
-      const deck = await startDeck(t, 'waits-at-the-gate.js', { env: { GATE: gate } })
-      const before = await deck.until({ ready: 2 })
-      const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
-      const descriptors = countDescriptors(deck)
-      await writeFile(gate, '')
-      await deck.api('/upgrade', { method: 'POST' })
-      const { pid } = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > 2, 'the first worker of the next master')
-      process.kill(parentOf(pid), signal)
-      const failed = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
-      assert.match(failed.message, signal === 'SIGKILL' ? /\(SIGKILL\)$/ : /^it was told to stop$/)
-      for (const worker of [3, 4]) {
-        const { cause } = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker, `the end of worker ${worker}`)
-        assert.equal(cause, 'rollback')
-      }
-      const after = await deck.until({ ready: 2 })
-      assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
-      assert.deepEqual((await fresh.stop()).failures, [])
-      assert.equal(countDescriptors(deck), descriptors, 'the keeper does not go on holding what only the next master had bound')
-      await rm(gate)
-      await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
-      await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'a restart')
-      assert.deepEqual((await deck.until({ ready: 2 })).workers.map(idOf), [5, 6], 'ids go on without a gap')
-      await deck.stop()
+  describe('whose first worker serves already, while the second one is waited for', () => {
+    const gate = path.join(tempFolder(), 'gate')
+    /** @type {import('../support/deck.js').Deck} */
+    let deck
+    /** @type {(() => unknown)[]} */
+    const closers = []
+    before(async () => {
+      deck = await startDeck({ after: (closer) => closers.push(/** @type {() => unknown} */ (closer)) }, 'waits-at-the-gate.js', { env: { GATE: gate } })
+      await deck.until({ ready: 2 })
+    })
+    after(async () => { for (const close of closers) await close() })
+
+    for (const signal of /** @type {const} */ (['SIGKILL', 'SIGTERM'])) {
+      test(`the next master gets ${signal}: that worker drains, and its end is on record`, async (t) => {
+        const before = await deck.until({ ready: 2 })
+        const newest = Math.max(...before.workers.map(idOf))
+        const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+        const descriptors = countDescriptors(deck)
+        const { pid } = await upgradeToTheGate(deck, gate)
+        process.kill(parentOf(pid), signal)
+        const failed = await deck.untilEvent(({ type, id }) => type === 'master.upgrade-failed' && id > before.lastEventId, 'the failure')
+        assert.match(failed.message, signal === 'SIGKILL' ? /\(SIGKILL\)$/ : /^it was told to stop$/)
+        for (const worker of [newest + 1, newest + 2]) {
+          const { cause } = await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === worker, `the end of worker ${worker}`)
+          assert.equal(cause, 'rollback')
+        }
+        const after = await deck.until({ ready: 2 })
+        assert.deepEqual(after.workers.map(idOf), before.workers.map(idOf))
+        assert.deepEqual((await fresh.stop()).failures, [])
+        assert.equal(countDescriptors(deck), descriptors, 'the keeper does not go on holding what only the next master had bound')
+        await rm(gate)
+        assert.equal((await deck.rollout('restart')).state, 'succeeded')
+        assert.deepEqual((await deck.until({ ready: 2 })).workers.map(idOf), [newest + 3, newest + 4], 'ids go on without a gap')
+      })
+    }
+
+    test('the old one is told to stop: both end at once', async () => {
+      await upgradeToTheGate(deck, gate)
+      deck.signal('SIGTERM')
+      assert.deepEqual(await deck.exited, { code: 0, signal: null })
       await assertNothingLeft(deck)
     })
-  }
+  })
 
   test('the old master dies while the next one starts: that one takes over', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 100 })
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
     assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
     await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker > 2, 'the first worker of the next master')
     await deck.loseMaster()
@@ -172,9 +168,11 @@ describe('upgrade in place', () => {
     assert.deepEqual([after.master.pid, after.workers.map(idOf)], [before.master.pid, before.workers.map(idOf)])
   })
 
-  test('while one runs nothing else begins, and a stop ends both masters', async (t) => {
+  test('to a program that there is not is refused; while one runs nothing else begins, and a stop ends both masters', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
+    const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
+    assert.deepEqual([status, body.detail], [422, 'execPath: expected a program of this user that can be executed, received "/no/such/node" (ENOENT)'])
     assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: process.execPath }) })).status, 202)
     for (const [call, init] of /** @type {[string, RequestInit][]} */ ([
       ['/upgrade', { method: 'POST' }],
@@ -190,23 +188,7 @@ describe('upgrade in place', () => {
     await assertNothingLeft(deck)
   })
 
-  test('told to stop while the next master waits for a worker, both end at once', async (t) => {
-    const gate = path.join(tempFolder(), 'gate')
-    const deck = await startDeck(t, 'waits-at-the-gate.js', { env: { GATE: gate } })
-    await deck.until({ ready: 2 })
-    await writeFile(gate, '')
-    await deck.api('/upgrade', { method: 'POST' })
-    await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker > 2, 'the first worker of the next master')
-    deck.signal('SIGTERM')
-    assert.deepEqual(await deck.exited, { code: 0, signal: null })
-    await assertNothingLeft(deck)
-  })
-
   test('is refused where it cannot be done, and says why', async (t) => {
-    const kept = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await kept.until({ ready: 1 })
-    const { status, body } = await kept.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
-    assert.deepEqual([status, body.detail], [422, 'execPath: expected a program of this user that can be executed, received "/no/such/node" (ENOENT)'])
     for (const [start, flags, why] of /** @type {const} */ ([[startDeckHere, [], /needs the keeper/], [startDeck, ['--dispatch', 'round-robin'], /"round-robin", expected "shared"/]])) {
       const deck = await start(t, 'answers-with-pid.js', { workers: 1, flags: [...flags] })
       await deck.until({ ready: 1 })
@@ -237,6 +219,34 @@ async function assertNothingLeft ({ folder }) {
   db.close()
   assert.deepEqual(exited, forked)
   assert.deepEqual(forked.filter((pid) => isAlive(identify(Number(pid)))), [])
+}
+
+/**
+ * Takes its time for each delivery.
+ * @param {import('node:test').TestContext} t @param {string[]} events that are delivered there
+ * @returns {Promise<{ config: string, delivered: string[] }>} a configuration file, and the types of what has arrived
+ */
+async function startSlowReceiver (t, events) {
+  /** @type {string[]} */
+  const delivered = []
+  const receiver = createServer(async (request, response) => {
+    const { event } = JSON.parse(String(await buffer(request)))
+    setTimeout(() => response.end(() => delivered.push(event.type)), 700)
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  t.after(() => receiver.close())
+  const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (receiver.address()).port}/`
+  const config = path.join(tempFolder(), 'clusterdeck.config.json')
+  await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events }] }))
+  return { config, delivered }
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {string} gate @returns {Promise<any>} the first worker of the next master, which is ready */
+async function upgradeToTheGate (deck, gate) {
+  const { lastEventId } = await deck.status()
+  await writeFile(gate, '')
+  await deck.api('/upgrade', { method: 'POST' })
+  return await deck.untilEvent(({ type, id }) => type === 'worker.ready' && id > lastEventId, 'the first worker of the next master')
 }
 
 /** @param {import('../support/deck-client.js').DeckClient} deck @param {string[]} flags */
