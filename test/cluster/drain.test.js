@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
@@ -13,7 +13,7 @@ import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
 
 describe('drain', { concurrency: 3 }, () => {
-  test('a response that takes longer than every grace period while its worker is replaced arrives whole', async (t) => {
+  test('a response that takes longer than every grace period while its worker is replaced arrives whole; of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
     const graceMs = 100
     const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate }, flags: ['--drain-idle-grace-ms', String(graceMs), '--stop-term-grace-ms', String(graceMs)] })
@@ -21,7 +21,10 @@ describe('drain', { concurrency: 3 }, () => {
     const url = await deck.appUrl()
     const slow = keepAliveGet(`${url}/slow`)
     await slow.sent
-    // It is with the worker once a later one is answered: connections are accepted in order.
+    const pipelined = net.connect({ port: Number(new URL(url).port), host: '127.0.0.1' })
+    pipelined.write(['/slow', '/slow', '/slow'].map((where) => `GET ${where} HTTP/1.1\r\nHost: app\r\n\r\n`).join(''))
+    await once(pipelined, 'connect')
+    // All are with the worker once a later one is answered: connections are accepted in order.
     await keepAliveGet(url, new http.Agent()).response
     const rolling = deck.rollout('deploy')
     await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
@@ -31,6 +34,8 @@ describe('drain', { concurrency: 3 }, () => {
     const { body, headers } = await slow.response
     assert.equal(Number(body), pid)
     assert.equal(headers.connection, 'close')
+    const answers = (await text(pipelined)).split('HTTP/1.1 200 OK').slice(1)
+    assert.deepEqual(answers.map((answer) => /^connection: (.+)\r$/im.exec(answer)?.[1]), ['keep-alive', 'keep-alive', 'close'])
     const rollout = await rolling
     assert.equal(rollout.state, 'succeeded', rollout.reason)
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the exit of the old worker')
@@ -77,24 +82,6 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual([isReused, headers.connection], [true, 'close'])
     half.write('Host: app\r\n\r\n')
     assert.match(await text(half), /connection: close/i)
-    assert.equal((await rolling).state, 'succeeded')
-  })
-
-  test('of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
-    const gate = path.join(tempFolder(), 'gate')
-    const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate } })
-    await deck.until({ ready: 1 })
-    const url = new URL(await deck.appUrl())
-    const socket = net.connect({ port: Number(url.port), host: '127.0.0.1' })
-    socket.write(['/slow', '/slow', '/slow'].map((where) => `GET ${where} HTTP/1.1\r\nHost: app\r\n\r\n`).join(''))
-    await once(socket, 'connect')
-    // It is with the worker once a later one is answered: connections are accepted in order.
-    await keepAliveGet(url.href, new http.Agent()).response
-    const rolling = deck.rollout('restart')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
-    await writeFile(gate, '')
-    const answers = (await text(socket)).split('HTTP/1.1 200 OK').slice(1)
-    assert.deepEqual(answers.map((answer) => /^connection: (.+)\r$/im.exec(answer)?.[1]), ['keep-alive', 'keep-alive', 'close'])
     assert.equal((await rolling).state, 'succeeded')
   })
 
@@ -178,24 +165,18 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal(exit.message, 'worker 1 (slot 1) was killed, as it had not ended 300 ms after SIGTERM (option stop.termGraceMs)')
   })
 
-  test('an app with the shutdown of the Express documentation ends by itself, and its exit listeners run', async (t) => {
+  test('an app with the shutdown of the Express documentation ends by itself, and its exit listeners run, also where its master has died and the next one has replaced it', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
-    const deck = await startDeckHere(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
+    const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
     await deck.until({ ready: 1 })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
     const [exit] = await deck.history('type=worker.exited')
     assert.deepEqual([exit.code, exit.signal], [0, null])
-  })
-
-  test('it does so too where its master has died and the next one has replaced it', async (t) => {
-    const notes = path.join(tempFolder(), 'notes')
-    const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
-    await deck.until({ ready: 1 })
+    await rm(notes)
     await deck.loseMaster()
-    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'the end of the orphan')
-    assert.equal(exit.cause, 'master-lost')
-    assert.ok(exit.signal === null, 'no SIGKILL was needed')
+    const { cause, signal } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 2, 'the end of the orphan')
+    assert.deepEqual([cause, signal], ['master-lost', null], 'no SIGKILL was needed')
     assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
   })
 
@@ -261,9 +242,55 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
   })
 
-  test('SIGTERM to the master drains: a request under way is answered, new connections are refused, the exit code is 0', async (t) => {
+  test('a second SIGTERM kills what is left and exits 1 at once', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const slow = keepAliveGet(`${await deck.appUrl()}/?ms=30000`)
+    await slow.sent
+    deck.signal('SIGTERM')
+    await deck.untilStatus(({ state }) => state === 'stopping', 'the stop')
+    deck.signal('SIGTERM')
+    assert.deepEqual(await deck.exited, { code: 1, signal: null })
+    await assert.rejects(slow.response)
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+  })
+
+  // SIGTERM to all of them, as by the init of a container, is among the faults of test/cluster/faults.test.js.
+  test('SIGINT to every process of a group, as by Ctrl-C, still drops nothing', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const slow = keepAliveGet(`${await deck.appUrl()}/?ms=1500`)
+    await slow.sent
+    process.kill(pid, 'SIGINT')
+    deck.signal('SIGINT')
+    await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
+    process.kill(pid, 'SIGINT')
+    assert.match((await slow.response).body, /"pid"/)
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+  })
+
+  test('a signal to one worker alone has its usual effect', async (t) => {
+    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
+    for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
+      const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
+      process.kill(pid, signal)
+      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its exit')
+      assert.deepEqual([exit.signal, exit.cause], [signal, 'killed'])
+    }
+    await deck.until({ ready: 1 })
+  })
+
+  test('SIGHUP deploys, SIGUSR2 restarts all, SIGTERM drains: a request under way is answered, new connections are refused, the exit code is 0', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
     const deck = await startDeck(t, 'answers-when-told.js', { workers: 2, env: { GATE: gate } })
+    await deck.until({ ready: 2 })
+    deck.signal('SIGHUP')
+    const deploy = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the deploy')
+    assert.deepEqual([deploy.detail.kind, deploy.detail.to, deploy.actor], ['deploy', 'r2', 'signal'])
+    deck.signal('SIGUSR2')
+    const restart = await deck.untilEvent(({ type, rollout }) => type === 'rollout.succeeded' && rollout === 2, 'the restart')
+    assert.deepEqual([restart.detail.kind, restart.detail.to], ['restart', 'r2'])
+
     const { workers } = await deck.until({ ready: 2 })
     const url = await deck.appUrl()
     const slow = keepAliveGet(`${url}/slow`)
@@ -279,54 +306,6 @@ describe('drain', { concurrency: 3 }, () => {
     const { body } = await slow.response
     assert.ok(workers.some((/** @type {any} */ { pid }) => String(pid) === body), body)
     assert.deepEqual(await deck.exited, { code: 0, signal: null })
-  })
-
-  test('a second SIGTERM kills what is left and exits 1 at once', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-    const slow = keepAliveGet(`${await deck.appUrl()}/?ms=30000`)
-    await slow.sent
-    deck.signal('SIGTERM')
-    await deck.untilStatus(({ state }) => state === 'stopping', 'the stop')
-    deck.signal('SIGTERM')
-    assert.deepEqual(await deck.exited, { code: 1, signal: null })
-    await assert.rejects(slow.response)
-    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
-  })
-
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
-    test(`${signal} to every process of a group, as by Ctrl-C or the init of a container, still drops nothing`, async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-      const slow = keepAliveGet(`${await deck.appUrl()}/?ms=1500`)
-      await slow.sent
-      process.kill(pid, signal)
-      deck.signal(signal)
-      await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
-      process.kill(pid, signal)
-      assert.match((await slow.response).body, /"pid"/)
-      assert.deepEqual(await deck.exited, { code: 0, signal: null })
-    })
-
-    test(`${signal} to one worker alone has its usual effect`, async (t) => {
-      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
-      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
-      process.kill(pid, signal)
-      const exit = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its exit')
-      assert.deepEqual([exit.signal, exit.cause], [signal, 'killed'])
-      await deck.until({ ready: 1 })
-    })
-  }
-
-  test('SIGHUP deploys, SIGUSR2 restarts all', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    await deck.until({ ready: 1 })
-    deck.signal('SIGHUP')
-    const deploy = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the deploy')
-    assert.deepEqual([deploy.detail.kind, deploy.detail.to, deploy.actor], ['deploy', 'r2', 'signal'])
-    deck.signal('SIGUSR2')
-    const restart = await deck.untilEvent(({ type, rollout }) => type === 'rollout.succeeded' && rollout === 2, 'the restart')
-    assert.deepEqual([restart.detail.kind, restart.detail.to], ['restart', 'r2'])
   })
 })
 
