@@ -49,11 +49,37 @@ describe('upgrade in place', () => {
     await until(() => delivered.includes('master.stopped'), 'the end of the old master to be told')
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
 
-    const { workers: serving } = await deck.until({ ready: 2 })
-    await deck.loseMaster()
-    await deck.until({ ready: 2 })
-    const orphaned = await deck.history('type=worker.orphaned&cause=master-lost')
-    assert.deepEqual(orphaned.map(({ worker }) => worker).sort(), serving.map(idOf), 'the workers of an upgrade outlive their master as well')
+    await t.test('the old master dies while the next one starts: that one takes over, and the workers of an upgrade outlive their master as well', async (t) => {
+      const before = await deck.until({ ready: 2 })
+      const serving = before.workers.map(idOf)
+      const expected = [1, 2].map((n) => Math.max(...serving) + n)
+      const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+      assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
+      await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker === expected[0], 'the first worker of the next master')
+      await deck.loseMaster()
+      const { workers } = await deck.until({ ready: 2 })
+      assert.deepEqual((await fresh.stop()).failures, [])
+      assert.deepEqual(workers.map(idOf), expected)
+      const events = (await deck.history('limit=1000')).reverse().filter(({ id }) => id > before.lastEventId)
+      assert.deepEqual(events.filter(({ type }) => type === 'master.stopped').map(({ cause, signal }) => [cause, signal]), [['master-lost', 'SIGKILL']])
+      for (const worker of expected) {
+        assert.deepEqual(events.filter((event) => event.worker === worker).map(({ type }) => type), ['worker.forked', 'worker.online', 'worker.listening', 'worker.ready'])
+      }
+      for (const type of ['worker.orphaned', 'worker.exited']) {
+        assert.deepEqual(events.filter((event) => event.type === type).map(({ worker, cause }) => [worker, cause]).sort(), serving.map((/** @type {number} */ id) => [id, 'master-lost']), type)
+      }
+    })
+
+    await t.test('the keeper dies meanwhile: the next master goes, the old one goes on', async () => {
+      const before = await deck.until({ ready: 2 })
+      t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
+      await deck.api('/upgrade', { method: 'POST' })
+      deck.signal('SIGKILL')
+      const { message } = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
+      assert.match(message, /the keeper is gone/)
+      const after = await deck.until({ ready: 2 })
+      assert.deepEqual([after.master.pid, after.workers.map(idOf)], [before.master.pid, before.workers.map(idOf)])
+    })
   })
 
   describe('that comes to nothing', () => {
@@ -136,36 +162,6 @@ describe('upgrade in place', () => {
       assert.deepEqual(await deck.exited, { code: 0, signal: null })
       await assertNothingLeft(deck)
     })
-  })
-
-  test('the old master dies while the next one starts: that one takes over', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
-    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
-    assert.equal((await deck.api('/upgrade', { method: 'POST' })).status, 202)
-    await deck.untilEvent(({ type, worker }) => type === 'worker.forked' && worker > 2, 'the first worker of the next master')
-    await deck.loseMaster()
-    const { workers } = await deck.until({ ready: 2 })
-    assert.deepEqual((await fresh.stop()).failures, [])
-    assert.deepEqual(workers.map(idOf), [3, 4])
-    const events = (await deck.history('limit=1000')).reverse()
-    assert.deepEqual(events.filter(({ type }) => type === 'master.stopped').map(({ cause, signal }) => [cause, signal]), [['master-lost', 'SIGKILL']])
-    for (const worker of [3, 4]) {
-      assert.deepEqual(events.filter((event) => event.worker === worker).map(({ type }) => type), ['worker.forked', 'worker.online', 'worker.listening', 'worker.ready'])
-    }
-    assert.deepEqual(events.filter(({ type }) => type === 'worker.exited').map(({ worker, cause }) => [worker, cause]).sort(), [[1, 'master-lost'], [2, 'master-lost']])
-  })
-
-  test('the keeper dies meanwhile: the next master goes, the old one goes on', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-    const before = await deck.until({ ready: 1 })
-    t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
-    await deck.api('/upgrade', { method: 'POST' })
-    deck.signal('SIGKILL')
-    const { message } = await deck.untilEvent(({ type }) => type === 'master.upgrade-failed', 'the failure')
-    assert.match(message, /the keeper is gone/)
-    const after = await deck.until({ ready: 1 })
-    assert.deepEqual([after.master.pid, after.workers.map(idOf)], [before.master.pid, before.workers.map(idOf)])
   })
 
   test('to a program that there is not is refused; while one runs nothing else begins, and a stop ends both masters', async (t) => {
