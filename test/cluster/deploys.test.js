@@ -49,7 +49,7 @@ describe('deploys', { concurrency: 2 }, () => {
       await deck.api('/scale', { method: 'PUT', body: '{"workers":4}' })
       await deck.until({ ready: 4 })
       return third
-    })
+    }, { connections: 8, perSecond: 50 })
     assert.deepEqual(failures, [])
     assert.equal((await releasesOf(deck)).length, 1)
     assert.equal(await (await fetch(url)).text(), 'next')

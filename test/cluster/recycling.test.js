@@ -27,15 +27,15 @@ function assertOneAtATime (events) {
 
 describe('recycling', { concurrency: true }, () => {
   for (const { cause, flags } of [
-    { cause: 'max-requests', flags: ['--recycle-max-requests', '400'] },
+    { cause: 'max-requests', flags: ['--recycle-max-requests', '100'] },
     { cause: 'max-age', flags: ['--recycle-max-age-ms', '1500'] }
   ]) {
     test(`workers that go by ${cause} drop no request, new before old, one at a time`, async (t) => {
       const deck = await startDeckHere(t, 'answers-with-pid.js', { flags: [...flags, '--drain-idle-grace-ms', '20000'] })
       await deck.until({ ready: 2 })
       const url = await deck.appUrl()
-      const keptAlive = hammer(t, url)
-      const fresh = openFreshConnections(t, url, { perSecond: 100 })
+      const keptAlive = hammer(t, url, { connections: 8 })
+      const fresh = openFreshConnections(t, url, { perSecond: 50 })
       await untilRecycled(deck, cause, 3)
       const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
       assert.deepEqual([kept.failures, opened.failures], [[], []])

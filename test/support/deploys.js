@@ -13,11 +13,12 @@ http.createServer((request, response) => { ${body} }).listen(Number(process.env.
 
 /**
  * @template T @param {import('./deck.js').TestOwner} t @param {string} url @param {() => Promise<T>} work
+ * @param {{ connections?: number, perSecond?: number }} [options] `connections` that are kept, and fresh ones `perSecond`
  * @returns {Promise<{ ended: T, failures: string[], total: number }>}
  */
-export async function underLoad (t, url, work) {
-  const keptAlive = hammer(t, url)
-  const fresh = openFreshConnections(t, url, { perSecond: 100 })
+export async function underLoad (t, url, work, { connections = 32, perSecond = 100 } = {}) {
+  const keptAlive = hammer(t, url, { connections })
+  const fresh = openFreshConnections(t, url, { perSecond })
   await fresh.untilAnswered(20)
   const ended = await work()
   const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
