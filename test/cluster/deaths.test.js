@@ -41,11 +41,13 @@ const BY_REQUEST = [
   { name: 'process.abort()', path: '/abort', cause: 'crash', kind: 'signal', code: null, signal: 'SIGABRT' },
   { name: 'SIGKILL', path: '/kill', cause: 'killed', kind: 'signal', code: null, signal: 'SIGKILL' },
   { name: 'SIGSEGV', path: '/segv', cause: 'crash', kind: 'signal', code: null, signal: 'SIGSEGV' },
-  { name: 'SIGTERM from outside', path: '/term', cause: 'killed', kind: 'signal', code: null, signal: 'SIGTERM' }
+  { name: 'SIGTERM from outside', path: '/term', cause: 'killed', kind: 'signal', code: null, signal: 'SIGTERM' },
+  { name: 'heap out of memory', path: '/heap', cause: 'out-of-memory', kind: 'heap-out-of-memory', code: null, signal: 'SIGABRT' }
 ]
 
-test('the table of deaths: workers that serve', async (t) => {
-  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50'] })
+test('the table of deaths: workers that serve, and those that can leave no note, as after they have dropped their privileges', async (t) => {
+  const flags = ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50', '--exec-argv', '--max-old-space-size=24']
+  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags })
   let { id } = (await deck.until({ ready: 1 })).workers[0]
   for (const death of BY_REQUEST) {
     await ask(`${await deck.appUrl()}${death.path}`)
@@ -56,11 +58,6 @@ test('the table of deaths: workers that serve', async (t) => {
     const { body } = await deck.api('/crashes')
     assert.deepEqual(body.items.map((/** @type {any} */ { count }) => count), BY_REQUEST.map(() => 1))
   })
-})
-
-test('the table of deaths: workers that can leave no note, as after they have dropped their privileges', async (t) => {
-  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50'] })
-  let { id } = (await deck.until({ ready: 1 })).workers[0]
   await rm(path.join(deck.folder, 'crashes'), { recursive: true })
   for (const death of BY_REQUEST.filter(({ errorName }) => errorName)) {
     await ask(`${await deck.appUrl()}${death.path}`)
@@ -93,13 +90,6 @@ for (const death of AT_BOOT) {
     await check(t, deck, death, 1)
   })
 }
-
-test('the table of deaths: heap', async (t) => {
-  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--exec-argv', '--max-old-space-size=24'] })
-  const [{ id }] = (await deck.until({ ready: 1 })).workers
-  await ask(`${await deck.appUrl()}/heap`)
-  await check(t, deck, { name: 'heap out of memory', cause: 'out-of-memory', kind: 'heap-out-of-memory', code: null, signal: 'SIGABRT' }, id)
-})
 
 /** @type {[how: string, name: string, top: string][]} */
 const HANGS = [
@@ -142,14 +132,7 @@ test('the table of deaths: one that has served long enough', async (t) => {
   await check(t, deck, { name: 'max age', cause: 'max-age', code: 0, signal: null, actor: 'system' }, 1)
 })
 
-test('the table of deaths: one whose master has died', async (t) => {
-  const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
-  const [{ id }] = (await deck.until({ ready: 1 })).workers
-  await deck.loseMaster()
-  await check(t, deck, { name: 'master lost', cause: 'master-lost', code: 0, signal: null, actor: 'system' }, id)
-})
-
-test('the table of deaths: what the master means to end leaves no crash', async (t) => {
+test('the table of deaths: what the master means to end leaves no crash, nor does its own death', async (t) => {
   const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
   const [{ id }] = (await deck.until({ ready: 1 })).workers
   const planned = { code: 0, signal: null }
@@ -161,6 +144,9 @@ test('the table of deaths: what the master means to end leaves no crash', async 
   await deck.until({ ready: 2 })
   await deck.api('/scale', { method: 'PUT', body: '{"workers":1}' })
   await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: 'api', ...planned }, id + 3)
+  const [orphan] = (await deck.until({ ready: 1 })).workers
+  await deck.loseMaster()
+  await check(t, deck, { name: 'master lost', cause: 'master-lost', actor: 'system', ...planned }, orphan.id)
   const [left] = (await deck.until({ ready: 1 })).workers
   await deck.stop()
   const next = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })

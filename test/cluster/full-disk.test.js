@@ -4,7 +4,9 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fallbackFolders } from '../../server/system/fallback-folder.js'
 import { identify, isAlive } from '../../server/system/process-identity.js'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { openFreshConnections } from '../support/load.js'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.js'
 
@@ -29,7 +31,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     lost.push(deck.masterPid)
     await deck.loseMaster()
     const { workers } = await deck.until({ ready: 2 })
-    assert.match((await runCli(['status', '--data-dir', deck.folder])).stdout, /^history {2}cannot be written: /m)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^history {2}cannot be written: /m)
 
     disk.free()
     await deck.untilEvent(({ type }) => type === 'history.recovered', 'the end of that')
@@ -55,15 +57,15 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
 
   test('read-only from one moment to the next: the workers of a master that is lost then drain all the same', async (t) => {
     const disk = smallDisk(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { dataDir: path.join(disk.folder, 'data') })
-    const { workers } = await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(disk.folder, 'data') })
+    const { workers } = await deck.until({ ready: 1 })
     const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 30 })
     await fresh.untilAnswered(20)
     const { uncover } = disk.cover(deck.folder)
     t.after(uncover)
     await deck.loseMaster()
     t.after(() => rmSync(deck.place, { recursive: true, force: true }))
-    const { workers: next } = await deck.until({ ready: 2 })
+    const { workers: next } = await deck.until({ ready: 1 })
     assert.deepEqual(next.filter((/** @type {any} */ { pid }) => workers.some((/** @type {any} */ old) => old.pid === pid)), [])
     await deck.untilStatus(() => workers.every((/** @type {any} */ { pid }) => !isAlive(identify(pid))), 'the old workers to be gone')
     const { failures, total } = await fresh.stop()
@@ -72,14 +74,14 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
 
     // What the folder says of a master that is long gone cannot be removed.
     await deck.stop()
-    const again = await startDeck(t, 'answers-with-pid.js', { dataDir: deck.folder })
-    await again.until({ ready: 2 })
+    const again = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
+    await again.until({ ready: 1 })
     assert.equal((await again.history('type=master.stopped&cause=master-lost')).length, 1)
   })
 
   test('an app that writes a line with each request goes on, and its next lines are there once there is room', async (t) => {
     const disk = smallDisk(t)
-    const deck = await startDeck(t, 'logs-each-request.cjs', { workers: 1, dataDir: path.join(disk.folder, 'data') })
+    const deck = await startDeckHere(t, 'logs-each-request.cjs', { workers: 1, dataDir: path.join(disk.folder, 'data') })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     const url = await deck.appUrl()
     disk.fill()
@@ -95,13 +97,13 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     const disk = smallDisk(t)
     disk.fill()
     const dataDir = path.join(disk.folder, 'data')
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
+    const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir })
     const { history } = await deck.until({ ready: 1 })
     t.after(() => rmSync(deck.place, { recursive: true }))
     assert.match(history.problem, /cannot be written \(ENOSPC\)/)
     assert.match(deck.output.stderr, /^clusterdeck: dataDir: .* cannot be written \(ENOSPC\); until the next start everything is kept in /m)
     assert.equal((await fetch(await deck.appUrl())).status, 200)
-    const { code, stdout } = await runCli(['restart', '--wait', '--data-dir', dataDir])
+    const { code, stdout } = await runCliHere(['restart', '--wait', '--data-dir', dataDir])
     assert.deepEqual([code, /succeeded/.test(stdout)], [0, true])
   })
 
@@ -112,6 +114,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     await before.until({ ready: 1 })
     await before.stop()
     disk.fill()
+    // In a process of its own: where a file is open to be written, no disk can be made read-only.
     const full = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
     const { history } = await full.until({ ready: 1 })
     assert.match(history.problem, /\S/)
@@ -122,7 +125,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     await full.stop()
 
     disk.setReadOnly(true)
-    const readOnly = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })
+    const readOnly = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir })
     t.after(() => rmSync(readOnly.place, { recursive: true }))
     assert.match((await readOnly.until({ ready: 1 })).history.problem, /EROFS/)
     assert.equal((await fetch(await readOnly.appUrl())).status, 200)

@@ -17,10 +17,9 @@ import { freePort } from '../support/ports.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
-/** Runs an app on two workers. */
-async function run (/** @type {import('node:test').TestContext} */ t, /** @type {string} */ app, /** @type {Parameters<typeof startDeckHere>[2]} */ options = {}) {
-  const deck = await startDeckHere(t, app, options)
-  await deck.until({ ready: 2 })
+async function run (/** @type {import('node:test').TestContext} */ t, /** @type {string} */ app, /** @type {NonNullable<Parameters<typeof startDeckHere>[2]>} */ { workers = 1, ...options } = {}) {
+  const deck = await startDeckHere(t, app, { workers, ...options })
+  await deck.until({ ready: workers })
   return { deck, url: await deck.appUrl() }
 }
 
@@ -47,7 +46,7 @@ async function answersAfterDeploy (/** @type {Deck} */ deck, /** @type {() => Pr
 
 describe('unmodified apps', { concurrency: 2 }, () => {
   test('express, with port 0 shared by all workers', async (t) => {
-    const { deck, url } = await run(t, 'express-app.cjs')
+    const { deck, url } = await run(t, 'express-app.cjs', { workers: 2 })
     const { app, workers } = await deck.status()
     assert.equal(app.addresses.length, 1, 'both workers have the same port')
     const { pid, isMain } = JSON.parse(await get(url))
@@ -73,17 +72,12 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, () => get(url))
   })
 
-  test('https', async (t) => {
+  test('https, and a session ticket of one worker is good for the next', async (t) => {
     const { deck, url } = await run(t, 'https-app.js')
     assert.match(url, /^https:/)
-    await answersAfterDeploy(deck, () => get(url, { rejectUnauthorized: false }))
-  })
-
-  test('https: a session ticket of one worker is good for the next', async (t) => {
-    const { deck, url } = await run(t, 'https-app.js')
     const port = Number(new URL(url).port)
     const { session, body } = await tlsGet(port)
-    await deck.rollout('deploy')
+    await answersAfterDeploy(deck, () => get(url, { rejectUnauthorized: false }))
     const later = await tlsGet(port, session)
     assert.notEqual(later.body, body)
     assert.equal(later.isReused, true)
@@ -101,10 +95,11 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.ok(session.closed, 'the server has said goodbye')
   })
 
-  test('a Unix socket, whose path is there until the master ends', async (t) => {
+  test('a Unix socket, whose path is there until the master ends, and has the permissions that node would give it', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
-    const deck = await startDeckHere(t, 'unix-socket.js', { env: { SOCKET_PATH: socketPath } })
-    await deck.until({ ready: 2 })
+    const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1, env: { SOCKET_PATH: socketPath, UMASK: '077' } })
+    await deck.until({ ready: 1 })
+    assert.equal((await stat(socketPath)).mode & 0o777, 0o700, 'as node would give it under this umask')
     assert.deepEqual((await deck.status()).app.addresses, [`unix:${socketPath}`])
     const ask = () => get('http://app/', { socketPath })
     await answersAfterDeploy(deck, ask)
@@ -114,7 +109,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   })
 
   for (const [how, env, mode] of /** @type {[string, Record<string, string>, number][]} */ ([
-    ['under its own umask', { UMASK: '077' }, 0o700], ['under a wide one', { UMASK: '0' }, 0o777], ['for all', { UMASK: '077', ALL: 'on' }, 0o766]
+    ['under a wide umask', { UMASK: '0' }, 0o777], ['for all', { UMASK: '077', ALL: 'on' }, 0o766]
   ])) {
     test(`a Unix socket ${how} has the permissions that node would give it`, async (t) => {
       const socketPath = path.join(tempFolder(), 'app.sock')
@@ -149,7 +144,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   })
 
   test('exclusive servers and UDP sockets stay with their worker, a second shared server gets a port of its own', async (t) => {
-    const { deck } = await run(t, 'shares-and-keeps.js')
+    const { deck } = await run(t, 'shares-and-keeps.js', { workers: 2 })
     const { app } = await deck.untilStatus(({ app }) => app.addresses.length === 4, 'all four addresses')
     const answers = await Promise.all(app.addresses.map(async (/** @type {string} */ address) => JSON.parse(await get(address))))
     assert.equal(new Set(answers.map(({ pid }) => pid)).size, 2, 'each worker has answered on its exclusive port')
