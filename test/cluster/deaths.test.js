@@ -46,7 +46,7 @@ const BY_REQUEST = [
 ]
 
 test('the table of deaths: workers that serve, and those that can leave no note, as after they have dropped their privileges', async (t) => {
-  const flags = ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50', '--exec-argv', '--max-old-space-size=24']
+  const flags = ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--crash-grace-ms', '50', '--exec-argv', '--max-old-space-size=32']
   const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags })
   let { id } = (await deck.until({ ready: 1 })).workers[0]
   for (const death of BY_REQUEST) {

@@ -8,6 +8,7 @@ import Database from 'better-sqlite3'
 import { identify, isAlive, signalProcess } from '../../server/system/process-identity.js'
 import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
 import { until } from '../support/until.js'
@@ -16,8 +17,10 @@ const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta
 const AT_REST_MS = 2000
 
 describe('keeper and data folder', { concurrency: 2 }, () => {
-  test('at rest the keeper takes no CPU time, no descriptor and less than 20 MB that are its own', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
+  test('workers that a debugger can be attached to start as ever; at rest their keeper takes no CPU time, no descriptor and less than 20 MB that are its own', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--exec-argv=--inspect'] })
+    await deck.until({ ready: 2 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
     await deck.until({ ready: 2 })
     const pid = Number(deck.child.pid)
     const before = { ticks: cpuTicks(pid), descriptors: descriptors(pid) }
@@ -28,12 +31,6 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     assert.ok(ticks <= 1, `${ticks} ticks`)
     assert.ok(dirtyKb < 20_000, `${dirtyKb} kB`)
     assert.equal(descriptors(pid), before.descriptors)
-  })
-
-  test('workers that a debugger can be attached to start as ever', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--exec-argv=--inspect'] })
-    await deck.until({ ready: 2 })
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
   })
 
   test('a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it', async (t) => {
@@ -79,7 +76,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     for (const identity of all) signalProcess(identity, 'SIGKILL')
     await until(() => !all.some(isAlive), 'their ends')
     assert.ok(statSync(socketPath).isSocket())
-    const second = await startDeck(t, 'unix-socket.js', { workers: 1, env, dataDir: first.folder })
+    const second = await startDeckHere(t, 'unix-socket.js', { workers: 1, env, dataDir: first.folder })
     const { workers: [{ pid }] } = await second.until({ ready: 1 })
     assert.equal(await ask(socketPath), String(pid))
   })
@@ -93,7 +90,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
       await first.until({ ready: 1 })
       first.signal('SIGKILL')
       await first.exited
-      const second = await startDeck(t, app, { ...options, dataDir: first.folder })
+      const second = await startDeckHere(t, app, { ...options, dataDir: first.folder })
       const { type, message } = await second.untilEvent(({ type, worker }) => worker === 2 && ['worker.ready', 'worker.exited'].includes(type), 'the replacement to be ready or to fail')
       assert.equal(type, 'worker.ready', message)
       await second.until({ ready: 1 })
@@ -114,7 +111,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     for (const name of ['history.db', 'history.db-wal']) truncateSync(path.join(copies[1], name), 100)
 
     for (const [n, isMoved] of [false, true].entries()) {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: copies[n] })
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: copies[n] })
       await deck.until({ ready: 1 })
       assert.deepEqual((await deck.history('type=master.stopped')).map(({ cause, pid }) => [cause, pid]), [['master-lost', first.masterPid]])
       await deck.stop()

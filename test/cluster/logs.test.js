@@ -73,7 +73,7 @@ describe('the output of the workers', () => {
     deck.signal('SIGKILL')
     await deck.exited
     await fetch(`${url}/say?text=without`)
-    const next = await startDeck(t, 'talks-and-dies.js', { env, workers: 1, dataDir: deck.folder, flags: ['--no-keeper'] })
+    const next = await startDeckHere(t, 'talks-and-dies.js', { env, workers: 1, dataDir: deck.folder })
     await next.until({ ready: 1 })
     await fetch(`${await urlOf(next)}/say?text=with+the+next`)
     assert.deepEqual((await next.api('/logs?slot=1&stream=stdout')).body.items.map((/** @type {any} */ { text }) => text), ['with a master', 'without', 'with the next'])

@@ -29,6 +29,7 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) => line.replace('5', await aWorker(deck))],
   [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
   [/ --q payment /, (_scene, line) => line.replace('payment', 'out')],
+  [/^clusterdeck scale 8$/, (_scene, line) => line.replace('8', '3')],
   [/ --duration 10s /, (_scene, line) => line.replace('10s', '100ms')],
   [/^clusterdeck crashes 12$/, (_scene, line) => line.replace('12', '1')],
   [/^clusterdeck releases r7$/, async ({ deck }, line) => line.replace('r7', (await deck.status()).release.id)],
@@ -92,7 +93,7 @@ test('every example that stops an app has it stopped', async (t) => {
   for (const { from, line } of ALL.filter(isStop)) {
     await t.test(`${line} (${from})`, async (t) => {
       const cwd = tempFolder()
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
       await deck.until({ ready: 1 })
       assert.deepEqual(await runCliHere(wordsOf(line), { cwd }), { code: 0, stdout: 'stopped\n', stderr: 'stopping: the workers finish their requests\n' })
       assert.equal((await deck.exited).code, 0)

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { isAlive, identify } from '../../server/system/process-identity.js'
 import { FIXTURES, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { createReleases } from '../support/releases.js'
@@ -135,7 +136,7 @@ describe('a master that is lost', () => {
     second.signal('SIGKILL')
     await second.exited
 
-    const third = await startDeck(t, 'boots-slowly.js', { workers: 3, flags: ALONE, dataDir: folder })
+    const third = await startDeckHere(t, 'boots-slowly.js', { workers: 3, dataDir: folder })
     const { release } = await third.until({ ready: 3 })
     assert.equal(release.id, 'r2')
     assert.match(release.entry, /boots-slowly\.js$/)
@@ -152,7 +153,7 @@ describe('a master that is lost', () => {
     assert.equal((await fetch(url)).status, 200)
     await writeFile(path.join(folder, 'memory.json'), '{"version": 1, "mas')
     await rm(path.join(folder, 'history.db-shm'))
-    const second = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ALONE, dataDir: folder })
+    const second = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: folder })
     await second.until({ ready: 1 })
     await until(() => !isAlive(orphan))
     await assert.rejects(fetch(url))

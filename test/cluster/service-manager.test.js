@@ -49,7 +49,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     const receiver = openNotifySocket(t)
     const releases = await createReleases('answers-with-pid.js')
     const gate = path.join(tempFolder(), 'gate')
-    const deck = await startDeck(t, releases.entry, { env: { NOTIFY_SOCKET: receiver.name, PORT: '0' } })
+    const deck = await startDeck(t, releases.entry, { workers: 1, env: { NOTIFY_SOCKET: receiver.name, PORT: '0' } })
     await receiver.until('READY=1')
     await releases.add('waits', `
       import { existsSync } from 'node:fs'
@@ -78,7 +78,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
 
   test('a watchdog is fed at half its time, by the loop of the master, and by the next one after a death', async (t) => {
     const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '400000' } })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '400000' } })
     await receiver.until('READY=1')
     const from = ticks(receiver.messages).length
     await receiver.until('WATCHDOG=1', from + 8)
@@ -102,9 +102,9 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     await receiver.until('READY=1', 2)
   })
 
-  test('an upgrade is no stop: the next master says that it is ready', async (t) => {
+  test('an upgrade is no stop: the next master says that it is ready; a keeper that is gone leaves it as the main process; a watchdog of another process is left to it', async (t) => {
     const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name } })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '2000', WATCHDOG_PID: '1' } })
     await receiver.until('READY=1')
     const { code, stderr } = await runCliHere(['upgrade', '--wait', '--data-dir', deck.folder])
     assert.equal(code, 0, stderr)
@@ -112,29 +112,16 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     await deck.meetNext()
     await deck.until({ ready: 1 })
     assert.deepEqual(receiver.told(...STATES, 'MAINPID'), ['READY=1', 'READY=1'])
-  })
-
-  test('a watchdog of another process is left to it', async (t) => {
-    const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '2000', WATCHDOG_PID: '1' } })
-    await receiver.until('READY=1')
-    await deck.stop()
+    deck.signal('SIGKILL')
+    await receiver.until(`MAINPID=${deck.masterPid}`)
+    process.kill(deck.masterPid, 'SIGTERM')
     await receiver.until('STOPPING=1')
     assert.deepEqual(receiver.told('WATCHDOG'), [])
   })
 
-  test('a keeper that is gone leaves the master as the main process', async (t) => {
-    const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name } })
-    await receiver.until('READY=1')
-    t.after(() => process.kill(deck.masterPid, 'SIGTERM'))
-    deck.signal('SIGKILL')
-    await receiver.until(`MAINPID=${deck.masterPid}`)
-  })
-
   test('a start that comes to nothing says that it stops, and never that it is ready', async (t) => {
     const receiver = openNotifySocket(t)
-    const deck = await startDeck(t, 'throws-at-load.js', { env: { NOTIFY_SOCKET: receiver.name } })
+    const deck = await startDeck(t, 'throws-at-load.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name } })
     await deck.untilEvent(({ type }) => type === 'worker.exited', 'the first failure')
     await deck.stop()
     await receiver.until('STOPPING=1')

@@ -5,6 +5,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
@@ -57,20 +58,20 @@ describe('start', { concurrency: 2 }, () => {
     assert.deepEqual(events.filter(({ type }) => type.startsWith('master.')).map(({ type }) => type).reverse(), ['master.started', 'master.stopped', 'master.started'])
   })
 
-  /** @type {[string, () => Promise<{ args: string[], env?: Record<string, string> }>, number, RegExp][]} */
+  /** Of each exit code one in a process of its own, which is the keeper's to end. @type {[string, () => Promise<{ args: string[], env?: Record<string, string>, isReal?: boolean }>, number, RegExp][]} */
   const refusals = [
-    ['an entry that does not exist', async () => ({ args: ['start', 'no-such-app.js'] }), 2, /^clusterdeck: entry: expected .*received .*no-such-app\.js.*\n$/],
+    ['an entry that does not exist', async () => ({ args: ['start', 'no-such-app.js'], isReal: true }), 2, /^clusterdeck: entry: expected .*received .*no-such-app\.js.*\n$/],
     ['an admin port in use', async () => ({ args: ['start', APP, '--admin-port', String(await busyPort())] }), 1, /^clusterdeck: admin\.port: expected a free port.*in use\n$/],
-    ['an app port in use', async () => ({ args: ['start', fileURLToPath(new URL('../fixtures/takes-a-port-in-use.js', import.meta.url)), '--admin-port', '0'], env: { PORT: String(await busyPort()) } }), 1, /^clusterdeck: 127\.0\.0\.1:\d+ is in use \(EADDRINUSE\)\n$/],
+    ['an app port in use', async () => ({ args: ['start', fileURLToPath(new URL('../fixtures/takes-a-port-in-use.js', import.meta.url)), '--admin-port', '0'], env: { PORT: String(await busyPort()) }, isReal: true }), 1, /^clusterdeck: 127\.0\.0\.1:\d+ is in use \(EADDRINUSE\)\n$/],
     ['a data folder that is a file', async () => ({ args: ['start', APP, '--data-dir', await aFile()] }), 1, /^clusterdeck: dataDir: expected a folder that can be written, received .* \((ENOTDIR|EEXIST)\)\n$/],
     ['an unknown flag', async () => ({ args: ['start', APP, '--worker', '3'] }), 2, /--workers/],
     ['a number of workers that is none', async () => ({ args: ['start', APP, '--workers', 'three'] }), 2, /--workers: expected .*received .*three/]
   ]
   for (const [what, prepare, code, message] of refusals) {
     test(`${what}: one clear line on stderr, exit code ${code}, no stack`, async () => {
-      const { args, env } = await prepare()
+      const { args, env, isReal } = await prepare()
       const cwd = tempFolder()
-      const result = await runCli(args, { env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env }, cwd })
+      const result = await (isReal ? runCli : runCliHere)(args, { env: { CLUSTERDECK_WORKERS: args.includes('--workers') ? undefined : '2', ...env }, cwd })
       assert.equal(result.code, code, result.stderr)
       assert.match(result.stderr, message)
       assert.doesNotMatch(result.stderr + result.stdout, /^\s+at /m)
@@ -86,8 +87,8 @@ describe('start', { concurrency: 2 }, () => {
   })
 
   test('goes on when nobody reads its output any more', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
+    await deck.until({ ready: 1 })
     deck.child.stdout.destroy()
     for (const kind of /** @type {const} */ (['restart', 'restart'])) assert.equal((await deck.rollout(kind)).state, 'succeeded')
     assert.equal((await deck.status()).state, 'running')
