@@ -53,7 +53,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
   })
 
   test('restart, deploy and rollback give the finished rollout, also one that has failed', async (t) => {
-    const deck = await startDeck(t)
+    const deck = await startDeck(t, { workers: 1 })
     const before = deck.snapshot().workers.map(({ pid }) => pid)
     const restart = await deck.restart({ note: 'to be sure' })
     assert.deepEqual([restart.kind, restart.state, restart.done, restart.note, restart.actor], ['restart', 'succeeded', true, 'to be sure', 'program'])

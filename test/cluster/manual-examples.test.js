@@ -93,7 +93,7 @@ test('every example that stops an app has it stopped', async (t) => {
   for (const { from, line } of ALL.filter(isStop)) {
     await t.test(`${line} (${from})`, async (t) => {
       const cwd = tempFolder()
-      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(cwd, '.clusterdeck') })
       await deck.until({ ready: 1 })
       assert.deepEqual(await runCliHere(wordsOf(line), { cwd }), { code: 0, stdout: 'stopped\n', stderr: 'stopping: the workers finish their requests\n' })
       assert.equal((await deck.exited).code, 0)

@@ -21,8 +21,8 @@ const KINDS = /** @type {[string, string[]][]} */ ([['the keeper', []], ['a mast
 describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency: 2 }, () => {
   for (const [who, flags] of KINDS) {
     test(`${who} buries the orphans of the app, and ends with 0 at a SIGTERM`, { skip: withoutNativeCalls }, async (t) => {
-      const deck = await startDeck(t, 'leaves-orphans.js', { launch: CONTAINED, flags })
-      const { workers: [{ pid: worker }] } = await deck.until({ ready: 2 })
+      const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: CONTAINED, flags })
+      const { workers: [{ pid: worker }] } = await deck.until({ ready: 1 })
       const url = await deck.appUrl()
       for (const orphan of await Promise.all(Array.from({ length: 8 }, () => ask(url)))) {
         assert.match(orphan, /^\d+$/)
@@ -38,8 +38,8 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     })
 
     test(`${who} says once that orphans stay as zombies without the native calls, and serves`, async (t) => {
-      const deck = await startDeck(t, 'leaves-orphans.js', { launch: CONTAINED, flags, env: WITHOUT_KOFFI })
-      await deck.until({ ready: 2 })
+      const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: CONTAINED, flags, env: WITHOUT_KOFFI })
+      await deck.until({ ready: 1 })
       const url = await deck.appUrl()
       const orphan = await ask(url)
       await untilOrphanIs('Z', orphan, url)
@@ -47,8 +47,8 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     })
 
     test(`${who}: a second SIGTERM ends all at once with 1`, async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { launch: CONTAINED, flags })
-      await deck.until({ ready: 2 })
+      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED, flags })
+      await deck.until({ ready: 1 })
       const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
       deck.signal('SIGTERM')
       await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
@@ -84,12 +84,12 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
   })
 
   test('the keeper starts the next master when one dies', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { launch: CONTAINED })
-    await deck.until({ ready: 2 })
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED })
+    await deck.until({ ready: 1 })
     const keeper = Number(childOf(deck.child.pid))
     process.kill(Number(childOf(keeper)), 'SIGKILL')
     await deck.meetNext()
-    await deck.until({ ready: 2 })
+    await deck.until({ ready: 1 })
     deck.signal('SIGTERM')
     assert.deepEqual(await deck.exited, { code: 0, signal: null })
   })
