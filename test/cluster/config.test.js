@@ -5,7 +5,8 @@ import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 
-const PATIENT = ['--drain-deadline-ms', '600000']
+// The connections of fetch() stay open, and no drain need wait for them.
+const PATIENT = ['--drain-deadline-ms', '600000', '--drain-idle-grace-ms', '100']
 
 /** @typedef {Pick<import('../support/deck.js').Deck, 'api'>} Asked */
 
@@ -102,7 +103,7 @@ describe('a change of options while the cluster runs', () => {
     const due = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the worker that has begun as many already')
     assert.equal(due.cause, 'max-requests')
 
-    assert.equal((await change(deck, { 'recycle.maxRequests': 0, 'crash.graceMs': 20_000 })).status, 200)
+    assert.equal((await change(deck, { 'recycle.maxRequests': 0, 'crash.graceMs': 5000 })).status, 200)
     const slow = fetch(`${url}/slow?ms=500`).then((response) => response.text())
     await (await fetch(url)).text()
     fetch(`${url}/throw-in-timer`).catch(() => {})
@@ -128,7 +129,7 @@ describe('a change of options while the cluster runs', () => {
     await restartsDespiteSlowRequest(deck)
 
     await deck.stop()
-    const again = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT, dataDir: deck.folder })
+    const again = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT, dataDir: deck.folder })
     const fresh = await setting(again, 'drain.deadlineMs')
     assert.deepEqual([fresh.value, fresh.source, fresh.from], [600_000, 'flag', '--drain-deadline-ms'])
   })

@@ -15,8 +15,8 @@ const LOADS = /** @type {const} */ ([
 describe('HTTP/2 in rollouts', () => {
   for (const [kind, app] of KINDS) {
     test(`no stream is lost over ${kind}: ${LOADS.map(([name]) => name).join(', ')}`, async (t) => {
-      const deck = await startDeckHere(t, app)
-      await deck.until({ ready: 2 })
+      const deck = await startDeckHere(t, app, { workers: 1 })
+      await deck.until({ ready: 1 })
       const url = (await deck.appUrl()).replace('localhost', '127.0.0.1')
       for (const [name, load] of LOADS) {
         const clients = hammerHttp2(t, url, load)

@@ -46,17 +46,6 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
       assert.equal(deck.output.stderr, 'clusterdeck: this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies\n')
     })
 
-    test(`${who}: a second SIGTERM ends all at once with 1`, async (t) => {
-      const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED, flags })
-      await deck.until({ ready: 1 })
-      const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
-      deck.signal('SIGTERM')
-      await deck.untilEvent(({ type }) => type === 'worker.draining', 'the drain')
-      deck.signal('SIGTERM')
-      assert.deepEqual(await deck.exited, { code: 1, signal: null })
-      await assert.rejects(hanging.text())
-    })
-
     test(`${who} ends with the code of a wrong command line`, async () => {
       const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'start', 'no-such-app.js', ...flags], { cwd: tempFolder(), stdio: 'ignore' })
       assert.deepEqual(await once(child, 'exit'), [2, null])
@@ -83,17 +72,32 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     }
   })
 
-  test('the keeper starts the next master when one dies', async (t) => {
+  test('the keeper starts the next master when one dies; a second SIGTERM ends all at once with 1', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED })
     await deck.until({ ready: 1 })
     const keeper = Number(childOf(deck.child.pid))
     process.kill(Number(childOf(keeper)), 'SIGKILL')
     await deck.meetNext()
     await deck.until({ ready: 1 })
-    deck.signal('SIGTERM')
-    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    await endAtOnce(deck)
+  })
+
+  test('a second SIGTERM ends a master without a keeper at once with 1 as well', async (t) => {
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED, flags: ['--no-keeper'] })
+    await deck.until({ ready: 1 })
+    await endAtOnce(deck)
   })
 })
+
+/** By two signals, while somebody waits for an answer. @param {import('../support/deck.js').Deck} deck */
+async function endAtOnce (deck) {
+  const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
+  deck.signal('SIGTERM')
+  await deck.untilEvent(({ type, cause }) => type === 'worker.draining' && cause === 'shutdown', 'the drain')
+  deck.signal('SIGTERM')
+  assert.deepEqual(await deck.exited, { code: 1, signal: null })
+  await assert.rejects(hanging.text())
+}
 
 /** @param {string[]} flags */
 function startContained (flags) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
 
 /** Runs a program in a terminal of its own, hangs up once its standard input ends, and ends as that does. */
 const IN_A_TERMINAL = `
@@ -26,7 +27,7 @@ describe('a terminal', { concurrency: true, skip: lacksPython && 'makes terminal
       deck.signal('SIGTERM')
       // Killed by SIGHUP, modulo 256.
       assert.equal((await deck.exited).code, 255)
-      const next = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
+      const next = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, dataDir: deck.folder })
       const events = await next.history('type=master.stopped,rollout.started')
       assert.deepEqual(events.map(({ type, code }) => [type, code]), [['master.stopped', 0]])
     })
