@@ -1,6 +1,5 @@
 // Makes and revokes tokens. The secret of a new one is in this answer alone.
 import { BASE } from './base.js'
-import './copy.js'
 import { keepNotice, showKeptNotice, showToast } from './toasts.js'
 
 showKeptNotice()

@@ -1,5 +1,4 @@
 import { commandTexts } from './command-text.js'
-import './copy.js'
 
 /** Under the button of a dialog: the same as a command, with what has been typed so far. */
 

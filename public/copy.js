@@ -1,9 +1,15 @@
-// Buttons that copy the text beside them.
 import { showToast } from './toasts.js'
 
-document.addEventListener('click', async ({ target }) => {
-  const button = /** @type {HTMLElement} */ (target).closest('[data-copy]')
-  if (!button) return
+/** Buttons copy the text beside them. */
+export function startCopying () {
+  document.addEventListener('click', ({ target }) => {
+    const button = /** @type {HTMLElement} */ (target).closest('[data-copy]')
+    if (button) copyBeside(button)
+  })
+}
+
+/** @param {Element} button */
+async function copyBeside (button) {
   const text = button.parentElement?.querySelector('code')?.textContent ?? ''
   try {
     await navigator.clipboard.writeText(text)
@@ -13,7 +19,7 @@ document.addEventListener('click', async ({ target }) => {
     select(button.parentElement?.querySelector('code'))
     showToast('The browser does not let this page copy: the text is selected instead.', 'info')
   }
-})
+}
 
 /** @param {Element | null | undefined} element */
 function select (element) {

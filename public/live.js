@@ -1,4 +1,5 @@
 import { BASE } from './base.js'
+import { startCopying } from './copy.js'
 import { startDialogs } from './dialogs.js'
 import { completed, keepFocus, showFigures } from './fragments.js'
 import { choicesOf } from './preferences.js'
@@ -25,6 +26,7 @@ const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
 startTimes()
 startTicking()
 startDialogs()
+startCopying()
 startShortcuts()
 showTrouble(false)
 showKeptNotice()

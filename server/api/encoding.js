@@ -9,11 +9,14 @@ const zip = promisify(gzip)
 
 /** The levels: for what is made once and kept, and for what is made anew each time. */
 export const KEPT = Object.freeze({ br: 10, gzip: 9 })
-export const PASSING = Object.freeze({ br: 5, gzip: 4 })
+export const PASSING = Object.freeze({ br: 8, gzip: 4 })
 
-/** @param {import('express').Request} req @returns {Encoding | null} */
+/**
+ * The smallest that it takes: of encodings that are as welcome as each other, a browser names gzip first.
+ * @param {import('express').Request} req @returns {Encoding | null}
+ */
 export function encodingFor (req) {
-  return /** @type {Encoding | false} */ (req.acceptsEncodings([...ENCODINGS])) || null
+  return ENCODINGS.find((encoding) => req.acceptsEncodings([encoding])) ?? null
 }
 
 /**

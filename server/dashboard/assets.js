@@ -5,7 +5,7 @@ import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
 import { encode, encodingFor, KEPT } from '../api/encoding.js'
-import { bundle } from './bundle.js'
+import { bundle, classicScript } from './bundle.js'
 
 /**
  * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Public: they say
@@ -17,6 +17,8 @@ const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
 const require = createRequire(import.meta.url)
 const UPLOT_DIST = join(dirname(require.resolve('uplot/package.json')), 'dist')
 const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
+/** Smaller than the classic script, which is for browsers that know no classes. */
+const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
 const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
 
 const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({
@@ -34,11 +36,11 @@ const FILES = Object.freeze({
   'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
   'icons.svg': [join(PUBLIC, 'icons.svg')],
   'theme.js': [join(PUBLIC, 'theme.js')],
-  'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.min.js')]
+  'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), SOCKET_IO]
 })
 
 /** Each comes with what it imports. */
-const MODULES = Object.freeze(['live.js', 'charts.js', 'worker.js', 'flame.js', 'history.js', 'logs.js', 'picks.js', 'access.js', 'copy.js', 'palette.js', 'commands.js', 'notifications.js'])
+const MODULES = Object.freeze(['live.js', 'charts.js', 'worker.js', 'flame.js', 'history.js', 'logs.js', 'picks.js', 'access.js', 'palette.js', 'commands.js', 'notifications.js'])
 /** What they import that is not ours: minified, which packages offer as a classic script alone. */
 const UPLOT = Object.freeze({ 'uplot.js': 'uPlot' })
 
@@ -67,6 +69,8 @@ export function assetsRouter () {
     const isPinned = req.query.v === asset.hash
     res.set({
       'Content-Type': asset.type,
+      // Opened by itself it needs nothing; what a page may do with it, the page says.
+      'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
       ETag: `"${asset.hash}"`,
       'Cache-Control': isPinned ? 'public, max-age=31536000, immutable' : 'no-cache'
     })
@@ -98,7 +102,8 @@ function withoutReasons (name, text) {
 }
 
 function read (/** @type {string} */ file) {
-  return readFileSync(file, 'utf8')
+  const text = readFileSync(file, 'utf8')
+  return file === SOCKET_IO ? classicScript(text, 'io') : text
 }
 
 function readModule (/** @type {string} */ name) {

@@ -13,6 +13,22 @@ const DOCUMENTATION = /\/\*\*.*?\*\/ *\n?/gs
 const INDENTATION = /\n\s+/g
 const LINE_COMMENT = /^ *\/\/.*\n/gm
 
+/** The end of a module that a package has minified. */
+const EXPORTS = /\bexport\s*\{([^}]*)\};?/
+
+/**
+ * A classic script of a module that imports nothing, as packages minify it.
+ * @param {string} source
+ * @param {string} name one of its exports, a variable of every page from then on
+ * @throws {Error} where the module has no such export
+ */
+export function classicScript (source, name) {
+  const [, all] = EXPORTS.exec(source) ?? []
+  const own = (all ?? '').split(',').map((each) => each.trim().split(' as ')).find((words) => words.at(-1) === name)?.[0]
+  if (own === undefined) throw new Error(`expected an export called ${name}`)
+  return `var ${name} = (() => {\n${source.replace(EXPORTS, '')}\nreturn ${own}\n})()`
+}
+
 /**
  * @param {string} entry a name
  * @param {(name: string) => string} read the source of a module
