@@ -17,7 +17,7 @@ const CRASH_GROUP = z.strictObject({
   cause: z.enum(CAUSES).describe('of its newest crash, as in the history'),
   errorName: z.string().nullable(),
   message: z.string().nullable().describe('of its newest crash'),
-  culprit: z.string().nullable().describe('the topmost function of the app'),
+  culprit: z.string().nullable().describe('the topmost function of the app, with its file; the file alone where the function has no name'),
   firstSeenAt: TIME,
   lastSeenAt: TIME,
   count: COUNT.describe('of all, also of those of which no sample is kept'),

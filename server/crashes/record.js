@@ -70,11 +70,14 @@ export function toRecord (event, { note, memoryKind, root, stderr, vitals, at, o
   }
 }
 
+/** A function without a name, and the code of a CommonJS file itself. */
+const NAMELESS = [null, 'Object.<anonymous>']
+
 /** @param {CrashRecord} record @returns {string | null} the place in the app to look at first */
 export function culpritOf ({ frames }) {
   const frame = frames.find(({ isInApp }) => isInApp)
   if (!frame) return null
-  return `${frame.function ?? '(anonymous)'} (${frame.file})`.slice(0, 300)
+  return (NAMELESS.includes(frame.function) ? String(frame.file) : `${frame.function} (${frame.file})`).slice(0, 300)
 }
 
 /** @param {Record<string, any>} event @param {{ kind: CrashRecord['kind'] } | null} note @param {CrashRecord['kind'] | null} memoryKind @returns {CrashRecord['kind']} */

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { fingerprintOf, normalise } from '../../../server/crashes/fingerprint.js'
 import { takeCrashNote } from '../../../server/crashes/note.js'
+import { culpritOf } from '../../../server/crashes/record.js'
 import { createCrashRecorder } from '../../../server/crashes/recorder.js'
 import { createOutOfMemory } from '../../../server/crashes/oom.js'
 import { createSourceMaps } from '../../../server/crashes/source-maps.js'
@@ -177,4 +178,11 @@ test('a note that an app has forged is taken for what it is', () => {
   for (const content of ['', '{', 'null', '[]', '3', { at: 1 }, 'x'.repeat(600_000)]) assert.equal(taken(content), null)
   const note = taken({ at: Date.now(), kind: {}, errorName: ['x'], stack: 7, causes: [null, 3, { depth: 'x' }], requests: { length: 9 }, memory: 'much', more: 1 })
   assert.deepEqual([note?.kind, note?.errorName, note?.stack, note?.causes.length, note?.requests, note?.memory.rssBytes], ['exception', '', null, 3, [], 0])
+})
+
+test('the place to look at is the first function of the app, or the file where that has no name', () => {
+  for (const [line, culprit] of [
+    ['at sum (/srv/r1/shop.js:1:2)', 'sum (shop.js)'], ['at /srv/r1/shop.js:1:2', 'shop.js'], ['at file:///srv/r1/shop.js:1:2', 'shop.js'],
+    ['at Object.<anonymous> (/srv/r1/shop.js:1:2)', 'shop.js'], ['at run (node:internal/x:1:2)', null]
+  ]) assert.equal(culpritOf(/** @type {any} */ ({ frames: parseStack(`Error: x\n    ${line}`, { root: '/srv/r1' }) })), culprit)
 })
