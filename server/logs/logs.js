@@ -13,6 +13,8 @@ import { createStamps } from './stamps.js'
 const MAX_TAIL_BYTES = 64 * 1024
 const MAX_MARKS = 1000
 const LINE_END = 10
+/** A write that is under way has grown within it. */
+const WRITE_MS = 5
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 
 /**
@@ -176,10 +178,20 @@ function openOr (undo, file) {
   }
 }
 
-/** @param {number} fd */
+/**
+ * Unless somebody is just writing the rest, as a worker that has outlived its master: what is written grows page by page.
+ * @param {number} fd
+ */
 function endLine (fd) {
   const { size } = fstatSync(fd)
+  if (!endsHalf(fd, size)) return
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE_MS)
+  if (fstatSync(fd).size === size) writeSync(fd, '\n')
+}
+
+/** @param {number} fd @param {number} size */
+function endsHalf (fd, size) {
   const last = Buffer.alloc(1, LINE_END)
   if (size > 0) readSync(fd, last, 0, 1, size - 1)
-  if (last[0] !== LINE_END && last[0] !== 0) writeSync(fd, '\n')
+  return last[0] !== LINE_END && last[0] !== 0
 }

@@ -147,6 +147,22 @@ test('an end of line is not put into the middle of what an old worker writes bes
   assert.deepEqual(logs.tail({ ...LOG, lines: 5 }), ['half and half'])
 })
 
+test('nor into what a worker is writing that has outlived its master, however often the next one looks', async (t) => {
+  const { folder, logs } = setUp(t)
+  logs.ended(1)
+  const script = 'const line = "x".repeat(78) + "\\n"; for (;;) require("node:fs").writeSync(1, line)'
+  const orphan = spawn(process.execPath, ['-e', script], { stdio: ['ignore', openSync(liveFile(folder, LOG), 'a'), 'ignore'] })
+  t.after(() => orphan.kill())
+  await until(() => statSync(liveFile(folder, LOG)).size > 0, 'its first line')
+  for (let worker = 2; worker < 1500; worker++) {
+    logs.open({ worker, slot: 1 }).close()
+    logs.ended(worker)
+  }
+  orphan.kill()
+  await once(orphan, 'exit')
+  assert.equal(readFileSync(liveFile(folder, LOG)).indexOf('\n\n'), -1)
+})
+
 test('follows a log over the borders of its files, and says what was removed before it was read', async (t) => {
   const { logs, say, rotate } = setUp(t)
   const cursor = logs.cursor(1, 'stdout', 0)
