@@ -218,8 +218,11 @@ test('however wide the window and however many slots loop, nothing is out of sig
   const [worker] = dashboard.deck.snapshot().workers
   const workers = Array.from({ length: 64 }, (_, index) => ({ ...worker, id: index + 1, slot: index + 1 })).map((each) => each.slot % 2 ? each : { ...each, id: null, pid: null, state: 'backoff', crashLooping: true, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
   dashboard.deck.set({ desiredWorkers: 64, readyWorkers: 32, workers })
+  const page = await dashboard.visit()
   for (const width of [1440, 1024, 768, 390, 320]) {
-    const page = await dashboard.visit('/', { width })
+    await page.setViewportSize({ width, height: 900 })
+    // Charts follow the width a frame later.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
     const over = await page.evaluate(() => ['html', '#workers', '.workers-rows', '.nav'].filter((selector) => {
       const { scrollWidth, clientWidth } = /** @type {HTMLElement} */ (document.querySelector(selector))
       return scrollWidth > clientWidth
