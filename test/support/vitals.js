@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { bucketOf, BUCKETS, toSparse } from '../../workers/histogram.js'
 
 /**
@@ -27,4 +28,20 @@ export function report ({ latenciesMs = [], ...fields } = {}) {
     openConnections: 7,
     ...fields
   }
+}
+
+/** Waits until every worker has told of what is over by now. @param {import('./deck-client.js').DeckClient} deck */
+export async function untilReported (deck) {
+  const second = Math.floor(Date.now() / 1000)
+  for (;;) {
+    const answer = await deck.api('/vitals?step=1s')
+    if (answer.body.time.at(-1) >= second) return answer
+    await sleep(100)
+  }
+}
+
+/** @param {import('./deck-client.js').DeckClient} deck @param {string} name with its labels @returns {Promise<number>} */
+export async function metric ({ adminUrl, token }, name) {
+  const text = await (await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text()
+  return Number(text.split('\n').find((line) => line.startsWith(`${name} `))?.slice(name.length))
 }

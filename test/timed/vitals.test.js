@@ -7,6 +7,7 @@ import path from 'node:path'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { metric, untilReported } from '../support/vitals.js'
 
 const TICKS_PER_SECOND = 100
 /** Of 20 requests 14 take 5 ms, 4 take 50 ms and 2 take 500 ms. */
@@ -59,24 +60,6 @@ describe('vitals', { concurrency: 2 }, () => {
       assert.ok(isNear(vitals.rssBytes, rss), `${vitals.rssBytes} for ${rss}`)
     }
   })
-
-  test('every request is counted once, whichever worker answers it and however that ends', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js')
-    await deck.until({ ready: 2 })
-    const url = await deck.appUrl()
-    await autocannon({ url, connections: 8, amount: 2000 })
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    assert.equal(await requestsTold(deck), 2000)
-
-    await autocannon({ url, connections: 8, amount: 1000 })
-    await untilReported(deck)
-    const [{ pid, id }] = (await deck.status()).workers
-    process.kill(pid, 'SIGKILL')
-    await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the exit')
-    assert.equal(await requestsTold(deck), 3000)
-    assert.equal(await metric(deck, 'clusterdeck_worker_exits_total{cause="killed"}'), 1)
-    assert.equal(await metric(deck, 'clusterdeck_worker_exits_total{cause="restart"}'), 2)
-  })
 })
 
 /** @param {number} told @param {number} truth */
@@ -96,16 +79,6 @@ async function load (url, { connections, ms }) {
   agent.destroy()
 }
 
-/** Waits until every worker has told of what is over by now. @param {import('../support/deck.js').Deck} deck */
-async function untilReported (deck) {
-  const second = Math.floor(Date.now() / 1000)
-  for (;;) {
-    const answer = await deck.api('/vitals?step=1s')
-    if (answer.body.time.at(-1) >= second) return answer
-    await sleep(100)
-  }
-}
-
 /** At the turn of a second, when workers report. @param {import('../support/deck.js').Deck} deck @param {number[]} pids */
 async function cpuSeconds (deck, pids) {
   await sleep(1010 - Date.now() % 1000)
@@ -117,15 +90,4 @@ async function cpuSeconds (deck, pids) {
   await sleep(300)
   const told = await Promise.all([1, 2].map((slot) => metric(deck, `clusterdeck_worker_cpu_seconds_total{slot="${slot}"}`)))
   return { told: told[0] + told[1], truth: (ticks[0] + ticks[1]) / TICKS_PER_SECOND }
-}
-
-/** @param {import('../support/deck.js').Deck} deck */
-async function requestsTold (deck) {
-  return (await metric(deck, 'clusterdeck_http_requests_total{slot="1",code_class="2xx"}')) + (await metric(deck, 'clusterdeck_http_requests_total{slot="2",code_class="2xx"}'))
-}
-
-/** @param {import('../support/deck.js').Deck} deck @param {string} name with its labels @returns {Promise<number>} */
-async function metric ({ adminUrl, token }, name) {
-  const text = await (await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } })).text()
-  return Number(text.split('\n').find((line) => line.startsWith(`${name} `))?.slice(name.length))
 }
