@@ -12,7 +12,7 @@ import { tempFolder } from '../support/folder.js'
 /** @typedef {import('../support/deck.js').Deck} Deck */
 /** @typedef {{ slowestMs: number, failures: string[], count: number }} Answers */
 
-const FLOOD_MS = 15_000
+const FLOOD_MS = 9000
 /** Wrong tokens a second. */
 const RATE = 2000
 const IDLE = 600
