@@ -113,26 +113,28 @@ test('whoever reads one crash keeps it while others happen', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
-for (const [width, colorScheme] of /** @type {const} */ ([[1440, 'dark'], [390, 'light']])) {
-  test(`hostile text stays in its boxes, ${width} pixels wide`, async (t) => {
-    const dashboard = await startDashboard(t, browser)
-    const long = `<img src=x onerror="document.title='pwned'"></pre><script>document.title='pwned'</script>\u202e\u0000\u001b[31m${'x'.repeat(16_000)}`
-    dashboard.history.crashes.record('v1:x', aCrash({
-      errorName: long.slice(0, 200), errorMessage: long, stack: long, release: 'r'.repeat(60), nodeVersion: long.slice(0, 300), stderr: [long, long], requests: Array.from({ length: 40 }, () => ({ method: 'GET', path: long.slice(0, 500), ageMs: 1 })), causes: [1, 2, 3, 4, 5, 6].map((depth) => ({ depth, errorName: long, errorMessage: long, stack: long })), frames: [{ function: long, file: long, line: 1, column: 1, isInApp: true }, { function: long, file: `node_modules/${long}/x`, line: 1, column: 1, isInApp: false }]
-    }), { culprit: long.slice(0, 300) })
-    const page = await dashboard.visit('/crashes', { width, colorScheme, reducedMotion: 'reduce' })
-    for (const path of ['/crashes', '/crashes?state=all&q=img', '/crashes/1', '/crashes/1?crash=9']) {
-      await page.goto(dashboard.url + path)
-      await page.locator('html[data-live=on]').waitFor()
-      await page.evaluate(() => document.querySelectorAll('details').forEach((details) => { details.open = true }))
-      assert.deepEqual(await page.audit(), [], path)
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), true, `${path} is wider than the screen`)
-      assert.equal(await page.locator('img, main script').count(), 0, path)
-      assert.doesNotMatch(await page.title(), /pwned$/)
+test('hostile text stays in its boxes, wide and narrow', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const long = `<img src=x onerror="document.title='pwned'"></pre><script>document.title='pwned'</script>\u202e\u0000\u001b[31m${'x'.repeat(16_000)}`
+  dashboard.history.crashes.record('v1:x', aCrash({
+    errorName: long.slice(0, 200), errorMessage: long, stack: long, release: 'r'.repeat(60), nodeVersion: long.slice(0, 300), stderr: [long, long], requests: Array.from({ length: 40 }, () => ({ method: 'GET', path: long.slice(0, 500), ageMs: 1 })), causes: [1, 2, 3, 4, 5, 6].map((depth) => ({ depth, errorName: long, errorMessage: long, stack: long })), frames: [{ function: long, file: long, line: 1, column: 1, isInApp: true }, { function: long, file: `node_modules/${long}/x`, line: 1, column: 1, isInApp: false }]
+  }), { culprit: long.slice(0, 300) })
+  const page = await dashboard.visit('/crashes', { reducedMotion: 'reduce' })
+  for (const path of ['/crashes', '/crashes?state=all&q=img', '/crashes/1', '/crashes/1?crash=9']) {
+    await page.goto(dashboard.url + path)
+    await page.locator('html[data-live=on]').waitFor()
+    await page.evaluate(() => document.querySelectorAll('details').forEach((details) => { details.open = true }))
+    for (const [width, colorScheme] of /** @type {const} */ ([[1440, 'dark'], [390, 'light']])) {
+      await page.setViewportSize({ width, height: 900 })
+      await page.lookAs(colorScheme)
+      assert.deepEqual(await page.audit(), [], `${path}, ${width} pixels wide`)
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), true, `${path} is wider than a screen of ${width} pixels`)
     }
-    assert.deepEqual(page.problems.filter((problem) => !problem.includes('404 (Not Found)')), [])
-  })
-}
+    assert.equal(await page.locator('img, main script').count(), 0, path)
+    assert.doesNotMatch(await page.title(), /pwned$/)
+  }
+  assert.deepEqual(page.problems.filter((problem) => !problem.includes('404 (Not Found)')), [])
+})
 
 test('groups are chosen and settled together, and what is chosen outlives an update', async (t) => {
   const dashboard = await startDashboard(t, browser)
