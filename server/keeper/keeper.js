@@ -16,8 +16,10 @@ import { childrenOf, createReaper } from './reaper.js'
 
 const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
 
-/** How long a master may take to end all at once; one that does not even beat gets no time. */
+/** How long a master may take to end all at once. */
 const END_PATIENCE_MS = 2500
+/** One that has not said for so long that it is there gets no time. It does once a second. */
+const SILENT_MS = 1500
 
 /** @typedef {import('./master-watch.js').Watched & { startedAt: number, hasStarted: boolean, hearsSignals?: boolean, isEnding: boolean, hang?: import('./master-watch.js').Hang }} Master */
 
@@ -148,7 +150,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     const isAgain = stopSignal !== null
     if (isStop) stopSignal = signal
     if (isStop && isAgain && current?.hasStarted) {
-      const isSilent = current.heardAt !== undefined && performance.now() - current.heardAt > END_PATIENCE_MS
+      const isSilent = current.heardAt !== undefined && performance.now() - current.heardAt > SILENT_MS
       setTimeout(endAll, isSilent ? 0 : END_PATIENCE_MS)
     }
     if (current?.hasStarted) pass(current, signal)
