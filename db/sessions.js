@@ -1,14 +1,14 @@
 /**
  * Who is signed in. Only the hash of a session's secret is stored: reading the file signs nobody in.
  * All times are ms since the epoch.
- * @typedef {{ hash: string, createdAt: number, expiresAt: number, name: string | null, role: string, token: number | null }} Session `name`: null for the admin token's; `token`: the one with which it ends
+ * @typedef {{ hash: string, createdAt: number, expiresAt: number, name: string | null, role: string, token: number | null, owner: number | null }} Session `owner`: the user id of a browser of this machine; `name`: null for the admin token's; `token`: the one with which it ends
  * @typedef {ReturnType<typeof createSessions>} Sessions
  */
 
 /** @param {import('./open.js').Db} db */
 export function createSessions (db) {
-  const insert = db.prepare('INSERT INTO sessions (hash, created_ms, expires_ms, name, role, token) VALUES (@hash, @createdAt, @expiresAt, @name, @role, @token)')
-  const byHash = db.prepare('SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token FROM sessions WHERE hash = ?')
+  const insert = db.prepare('INSERT INTO sessions (hash, created_ms, expires_ms, name, role, token, owner) VALUES (@hash, @createdAt, @expiresAt, @name, @role, @token, @owner)')
+  const byHash = db.prepare('SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token, owner FROM sessions WHERE hash = ?')
   const extend = db.prepare('UPDATE sessions SET expires_ms = ? WHERE hash = ?')
   const remove = db.prepare('DELETE FROM sessions WHERE hash = ?')
   const removeAll = db.prepare('DELETE FROM sessions')

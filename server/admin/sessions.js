@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
 import { stringifySetCookie } from 'cookie'
+import { ownerOf as ownerOfConnection } from './connection-owner.js'
 
 /**
  * Who asks: the token's holder, or a browser with a session. The secret of a session lives in its cookie alone;
@@ -34,11 +35,12 @@ const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
  * @param {string} parts.cookieName
  * @param {string} [parts.cookiePath]
  * @param {(req: IncomingMessage) => 'http' | 'https'} [parts.schemeOf]
+ * @param {typeof ownerOfConnection} [parts.ownerOf] a cookie goes to every port of a host name, also to a server of another user, who cannot use it from this machine
  * @param {() => number} [parts.now]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Pick<import('./app.js').Log, 'warn'>} [parts.log]
  */
-export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cookieName, cookiePath = '/', schemeOf = () => 'http', now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
+export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cookieName, cookiePath = '/', schemeOf = () => 'http', ownerOf = ownerOfConnection, now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
   const tokenHash = sha256(token)
   // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
   /** @type {Map<string, Session>} */
@@ -68,7 +70,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
     /** @param {IncomingMessage} req @param {Person} [person] @returns {string} the Set-Cookie value of a new session */
     open (req, { name, role, token } = ADMIN) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
-      const session = { hash: hashOf(secret), createdAt: now(), expiresAt: now() + ttlMs, name, role, token }
+      const session = { hash: hashOf(secret), createdAt: now(), expiresAt: now() + ttlMs, name, role, token, owner: ownerOf(req.socket) }
       remember(session)
       tryStore('keep a new session', () => store.create(session))
       return setCookie(req, secret, Math.floor(ttlMs / 1000))
@@ -111,7 +113,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
   function findSession (req) {
     for (const secret of cookieValues(req.headers.cookie, cookieName)) {
       const session = lookUp(hashOf(secret))
-      if (!session) continue
+      if (!session || session.owner !== ownerOf(req.socket)) continue
       if (session.expiresAt > now() && (session.token === null || tokens.isValid(session.token))) return session
       end(session.hash)
     }

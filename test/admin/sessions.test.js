@@ -136,7 +136,7 @@ function setUp () {
 
 /** @param {Record<string, string>} headers @returns {any} */
 function request (headers) {
-  return { headers }
+  return { headers, socket: {} }
 }
 
 function cookieOf (/** @type {string} */ setCookie) {

@@ -92,7 +92,7 @@ test('an event is on the disk when record returns: another process sees it', (t)
 test('ids, rollouts and sessions are still there after a restart', (t) => {
   const { history, open } = setUp(t)
   const [event] = publish(history, [{ type: 'rollout.started', rollout: 5, detail: { id: 5, kind: 'deploy', state: 'rolling', steps: [{ slot: 1 }] } }, { type: 'release.created', release: 'r12' }])
-  history.sessions.create({ hash: 'abc', createdAt: 1, expiresAt: 2, name: null, role: 'admin', token: null })
+  history.sessions.create({ hash: 'abc', createdAt: 1, expiresAt: 2, name: null, role: 'admin', token: null, owner: null })
   history.close()
   const again = open()
   assert.equal(again.lastEventId(), 2)
@@ -100,7 +100,7 @@ test('ids, rollouts and sessions are still there after a restart', (t) => {
   assert.equal(again.lastReleaseNumber(), 12)
   assert.deepEqual(again.event(1), event)
   assert.deepEqual(again.rollout(5), { id: 5, kind: 'deploy', state: 'rolling', steps: [{ slot: 1 }] })
-  assert.deepEqual(again.sessions.find('abc'), { hash: 'abc', createdAt: 1, expiresAt: 2, name: null, role: 'admin', token: null })
+  assert.deepEqual(again.sessions.find('abc'), { hash: 'abc', createdAt: 1, expiresAt: 2, name: null, role: 'admin', token: null, owner: null })
 })
 
 test('recording an event again changes nothing', (t) => {
@@ -225,7 +225,7 @@ test('a history of before its counts is counted as it is', (t) => {
   publish(history, Array.from({ length: 3000 }, (_, n) => ({ type: n % 2 ? 'worker.ready' : 'worker.exited', ...(n % 2 ? {} : { cause: 'crash' }) })))
   history.close()
   const db = new Database(file)
-  db.exec('DROP TABLE span_counts')
+  db.exec('DROP TABLE span_counts; ALTER TABLE sessions DROP COLUMN owner')
   db.pragma('user_version = 7')
   db.close()
   const again = open()
@@ -409,8 +409,8 @@ test('the steps of a rollout are stored once, not with each of its steps', (t) =
 
 test('sessions are found, prolonged and revoked by their hash', (t) => {
   const { history: { sessions } } = setUp(t)
-  sessions.create({ hash: 'a', createdAt: 1, expiresAt: 10, name: null, role: 'admin', token: null })
-  sessions.create({ hash: 'b', createdAt: 1, expiresAt: 10, name: null, role: 'admin', token: null })
+  sessions.create({ hash: 'a', createdAt: 1, expiresAt: 10, name: null, role: 'admin', token: null, owner: null })
+  sessions.create({ hash: 'b', createdAt: 1, expiresAt: 10, name: null, role: 'admin', token: null, owner: null })
   sessions.touch('a', 20)
   assert.equal(sessions.find('a')?.expiresAt, 20)
   assert.equal(sessions.revoke('a'), true)
@@ -437,8 +437,8 @@ test('sweeping forgets what is older than the retention and never uses an id aga
   const { history, open } = setUp(t, { now: () => nowMs, retention: { maxAgeMs: 30 * DAY_MS } })
   publish(history, Array.from({ length: 300 }, () => ({ type: 'worker.ready' })))
   publish(history, [{ type: 'release.created', release: 'r4' }, { type: 'rollout.started', rollout: 9, detail: { id: 9 } }])
-  history.sessions.create({ hash: 'old', createdAt: 0, expiresAt: START_MS + 1, name: null, role: 'admin', token: null })
-  history.sessions.create({ hash: 'new', createdAt: 0, expiresAt: START_MS + 90 * DAY_MS, name: null, role: 'admin', token: null })
+  history.sessions.create({ hash: 'old', createdAt: 0, expiresAt: START_MS + 1, name: null, role: 'admin', token: null, owner: null })
+  history.sessions.create({ hash: 'new', createdAt: 0, expiresAt: START_MS + 90 * DAY_MS, name: null, role: 'admin', token: null, owner: null })
   assert.equal(sweepAll(history).deleted, 0)
   // Events are a second apart, the first one at START_MS + 1000: the oldest 100 are past their time.
   nowMs = START_MS + 30 * DAY_MS + 101_000

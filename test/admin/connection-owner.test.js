@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import net from 'node:net'
+import { test } from 'node:test'
+import { ownerOf } from '../../server/admin/connection-owner.js'
+import { openHistory } from '../../db/history.js'
+import { createSessions } from '../../server/admin/sessions.js'
+
+const OTHER_UID = 54_321
+const isLinux = process.platform === 'linux'
+const isRoot = process.getuid?.() === 0
+
+for (const [bound, asked] of [['127.0.0.1', '127.0.0.1'], ['127.0.0.1', '127.0.0.2'], ['::', '127.0.0.1'], ['::', '::1'], ['::1', '::1'], ['::', '::ffff:127.0.0.1']]) {
+  test(`knows whose process has connected to ${asked} of a server on ${bound}`, { skip: !isLinux }, async (t) => {
+    const server = await listen(t, bound === '127.0.0.1' && asked !== bound ? '0.0.0.0' : bound)
+    if (!server) return t.skip('no IPv6')
+    const [socket] = await connect(t, server, asked)
+    assert.equal(ownerOf(socket), process.getuid?.())
+    assert.equal(ownerOf(socket), process.getuid?.(), 'and remembers it')
+  })
+}
+
+test('tells two users apart who ask from the same port of two addresses', { skip: !isLinux || !isRoot }, async (t) => {
+  const server = /** @type {net.Server} */ (await listen(t, '127.0.0.1'))
+  const [mine, client] = await connect(t, server, '127.0.0.1')
+  const theirs = await connectAs(t, server, { uid: OTHER_UID, from: { address: '127.0.0.3', port: Number(client.localPort) } })
+  assert.equal(theirs.remotePort, mine.remotePort)
+  assert.deepEqual([ownerOf(mine), ownerOf(theirs)], [0, OTHER_UID])
+})
+
+test('does not know who asks from another machine', () => {
+  assert.equal(ownerOf(/** @type {any} */ ({ remoteAddress: '192.0.2.7', remotePort: 4000, localAddress: '192.0.2.1', localPort: 9777 })), null)
+  assert.equal(ownerOf(/** @type {any} */ ({})), null)
+})
+
+test('takes no session from another user of this machine: their server on another port gets the cookie too', () => {
+  const history = openHistory({ file: ':memory:' })
+  let owner = /** @type {number | null} */ (1000)
+  const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck', ownerOf: () => owner })
+  const cookie = String(sessions.open(/** @type {any} */ ({ headers: {} }))).split(';')[0]
+  const authenticate = () => sessions.authenticate(/** @type {any} */ ({ headers: { cookie } }))?.via ?? null
+  const seen = [1000, OTHER_UID, null, 1000].map((who) => { owner = who; return authenticate() })
+  assert.deepEqual(seen, ['session', null, null, 'session'])
+  history.close()
+})
+
+/** @param {import('node:test').TestContext} t @param {string} host @returns {Promise<net.Server | null>} */
+async function listen (t, host) {
+  const server = net.createServer()
+  server.listen(0, host)
+  const isThere = await Promise.race([once(server, 'listening').then(() => true), once(server, 'error').then(() => false)])
+  t.after(() => server.close())
+  return isThere ? server : null
+}
+
+/** @param {import('node:test').TestContext} t @param {net.Server} server @param {string} host @returns {Promise<[net.Socket, net.Socket]>} the server's side, and the client's */
+async function connect (t, server, host) {
+  const client = net.connect(/** @type {net.AddressInfo} */ (server.address()).port, host)
+  t.after(() => client.destroy())
+  const [socket] = await once(server, 'connection')
+  t.after(() => socket.destroy())
+  return [socket, client]
+}
+
+/** @param {import('node:test').TestContext} t @param {net.Server} server @param {{ uid: number, from: { address: string, port: number } }} who @returns {Promise<net.Socket>} the server's side */
+async function connectAs (t, server, { uid, from }) {
+  const { port } = /** @type {net.AddressInfo} */ (server.address())
+  const code = `require('net').connect({ port: ${port}, host: '127.0.0.1', localAddress: '${from.address}', localPort: ${from.port} }).resume()`
+  const child = spawn(process.execPath, ['-e', code], { uid, gid: uid, stdio: 'ignore', cwd: '/' })
+  t.after(() => child.kill('SIGKILL'))
+  const [socket] = await once(server, 'connection')
+  t.after(() => socket.destroy())
+  return socket
+}
