@@ -60,6 +60,15 @@ export function formatPercent (percent) {
 }
 
 /**
+ * @param {{ dispatch: string, isEven: boolean | null }} status
+ * @returns {string} how connections reach the workers, as "shared, even"
+ */
+export function formatDispatch ({ dispatch, isEven }) {
+  if (isEven === null) return dispatch
+  return `${dispatch}, ${isEven ? 'even' : 'uneven: that takes Linux and the optional package koffi'}`
+}
+
+/**
  * @param {string} iso
  * @param {{ timeZone?: string, isLong?: boolean }} [options]  `timeZone`: the viewer's by default
  * @returns {string} `20 Nov 21:04:09`, long: `Thu 20 Nov 2025, 21:04:09.123`

@@ -77,6 +77,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         master: { ...master, rssBytes: process.memoryUsage.rss() },
         app: { entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
         dispatch: config.dispatch,
+        // In turn, by the master.
+        ...(config.dispatch === 'round-robin' && { isEven: true }),
         history: { problem: historyProblem() },
         lastEventId: events.lastId
       }

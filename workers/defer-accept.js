@@ -8,7 +8,7 @@ import { failListen } from './stand-in.js'
  * to the other workers, or wait in the kernel's queue.
  */
 export function createAcceptDeferral () {
-  /** @type {Map<any, { server: import('node:net').Server, backlog: number }>} by handle; those that were to listen */
+  /** @type {Map<any, { server: import('node:net').Server, backlog: number, listen: Function }>} by handle; those that were to listen */
   const held = new Map()
   let isOver = false
 
@@ -18,11 +18,11 @@ export function createAcceptDeferral () {
     /** @param {import('node:net').Server} server @param {any} handle a listening socket's, before Node has it */
     take (server, handle) {
       if (isOver) return
+      const { listen, close } = handle
       handle.listen = function (/** @type {number} */ backlog) {
-        held.set(handle, { server, backlog })
+        held.set(handle, { server, backlog, listen })
         return 0
       }
-      const { close } = handle
       handle.close = function () {
         held.delete(handle)
         handle.close = close
@@ -33,8 +33,8 @@ export function createAcceptDeferral () {
     /** From now on every server accepts. */
     end () {
       isOver = true
-      for (const [handle, { server, backlog }] of held) {
-        delete handle.listen
+      for (const [handle, { server, backlog, listen }] of held) {
+        handle.listen = listen
         const errno = handle.listen(backlog)
         if (errno) failListen(server, getSystemErrorName(errno))
       }

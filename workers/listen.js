@@ -86,9 +86,9 @@ function isFixed (where) {
  * so the kernel's queue of connections outlives every worker. Replaces the one hook through which `net` asks the
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
  * UDP sockets come the same way.
- * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, deferral: import('./defer-accept.js').AcceptDeferral | null }} options
+ * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, deferral: import('./defer-accept.js').AcceptDeferral | null, evenAccept: Pick<import('./even-accept.js').EvenAccept, 'take'> }} options
  */
-export function shareSockets ({ channel, drain, deferral }) {
+export function shareSockets ({ channel, drain, deferral, evenAccept }) {
   const nodeCluster = /** @type {any} */ (cluster)
   const indexes = createIndexes()
   /** @type {Map<number, (reply: any, handle: any) => void>} */
@@ -112,8 +112,12 @@ export function shareSockets ({ channel, drain, deferral }) {
       if (reply.isStandIn) return standIn(server, query, callback)
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
-      if (server instanceof net.Server) deferral?.take(server, handle)
-      else drain.watchDatagrams(handle)
+      if (server instanceof net.Server) {
+        evenAccept.take(handle)
+        deferral?.take(server, handle)
+      } else {
+        drain.watchDatagrams(handle)
+      }
       callback(0, handle)
     })
     // TLS servers share their session ticket keys this way, so that a session resumes on any worker.

@@ -23,6 +23,8 @@
  *   | { type: 'active', resources: string[] }
  *   | { type: 'probed', text: string }
  *   | { type: 'ready', probe?: string, warmupFailed?: string | null }
+ *   | { type: 'spread', isEven: boolean }
+ *   | { type: 'draining' }
  *   | { type: 'drained' }
  *   | { type: 'inspected', isInspected: boolean }
  *   | { type: 'max-requests' }
@@ -37,6 +39,7 @@
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it; it waits for another answer.
  * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it.
+ * `spread`: whether it waits for its turn, and accepts only then; `draining`: it accepts nothing any more.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `requests`: the oldest of those in flight, and how many there are of them.
  * `files`: absolute paths of what it has loaded as code since it last said so.
@@ -83,11 +86,13 @@ export function statusClass (code) {
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
+ *   | { type: 'accept-again' }
  *   | { type: 'terminate' }} ToWorker
  *
  * `probe`: the app has said that it is ready, so it can be asked.
  * `limits`: those of the settings below are others now.
  * `terminate`: the SIGTERM that comes is the master's.
+ * `accept-again`: a connection may wait that another worker was woken for, and will not take.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `isStandIn`: another worker has that address, or one that covers it; without that one it would be free.
  * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.

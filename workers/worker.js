@@ -7,6 +7,7 @@ import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
 import { createDrain } from './drain.js'
 import { createAcceptDeferral } from './defer-accept.js'
+import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
 import { shareSockets, watchServers, whenServing } from './listen.js'
@@ -53,13 +54,16 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
     onClosed: (address) => channel.send({ type: 'closed', address }),
     onSettled: beReadyIfServing
   })
-  if (hasSockets) shareSockets({ channel, drain, deferral })
+  const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
+  if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept })
   channel.on('drain', (message) => {
     readiness?.stop()
     drain.start(message)
+    channel.send({ type: 'draining' })
   })
   channel.on('probe', () => readiness?.begin())
   channel.on('outlive', orphan.outlive)
+  channel.on('accept-again', evenAccept.again)
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
   tellState(channel)

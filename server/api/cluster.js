@@ -60,6 +60,7 @@ export const STATUS = z.strictObject({
   master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT }),
   app: z.strictObject({ entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
   dispatch: z.enum(['shared', 'round-robin']),
+  isEven: z.boolean().nullable().describe('whether connections are spread evenly over the workers that are idle; null: none listens yet'),
   history: z.strictObject({ problem: z.string().nullable().describe('why it cannot be written at the moment') }),
   lastEventId: COUNT,
   health: HEALTH,

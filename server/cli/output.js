@@ -1,5 +1,5 @@
 import { oneLine } from '../system/one-line.js'
-import { formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
+import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 
 /**
  * What the commands print for people. Scripts read `--json`.
@@ -82,7 +82,7 @@ function factsText (status, now) {
     ...app.addresses.map((/** @type {string} */ address) => ['', address]),
     ['release', status.release?.id ?? '-'],
     ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready`],
-    ['dispatch', status.dispatch],
+    ['dispatch', formatDispatch(status)],
     ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : []),
     ...(status.history?.problem ? [['history', `cannot be written: ${status.history.problem}`]] : [])
   ]

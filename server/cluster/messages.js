@@ -27,9 +27,10 @@ const MAX_RESOURCES = 50
  * @param {(files: unknown[]) => void} parts.onLoaded
  * @param {(worker: number, reply: any) => void} parts.onDiagnosed
  * @param {Pick<ReturnType<typeof import('./open-requests.js').createOpenRequests>, 'answered'>} parts.openRequests
+ * @param {Pick<import('./spread.js').Spread, 'heard' | 'passOn'>} parts.spread
  * @param {Pick<ReturnType<typeof import('./nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
  */
-export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, nonsense }) {
+export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
@@ -39,7 +40,12 @@ export function createMessages ({ state, handles, receive, sockets, watchdog, vi
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
       handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
     },
-    'release-socket': (/** @type {number} */ worker, /** @type {any} */ { key }) => sockets.release(worker, key),
+    'release-socket' (/** @type {number} */ worker, /** @type {any} */ { key }) {
+      sockets.release(worker, key)
+      spread.passOn(worker)
+    },
+    spread: (/** @type {number} */ worker, /** @type {any} */ { isEven }) => spread.heard(worker, isEven === true),
+    draining: spread.passOn,
     'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { seq, query, errno }) {
       if (!onBindFailed(query, errno)) handles.get(worker)?.tell({ type: 'socket', seq, key: '', errno })
     },
@@ -55,7 +61,10 @@ export function createMessages ({ state, handles, receive, sockets, watchdog, vi
     },
     diagnosed: onDiagnosed,
     requests: openRequests.answered,
-    crashing: (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) => receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) }),
+    crashing (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) {
+      spread.passOn(worker)
+      receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) })
+    },
     files (/** @type {number} */ worker, /** @type {any} */ { files }) {
       const known = state().workers[worker]
       if (!known || !Array.isArray(files)) return

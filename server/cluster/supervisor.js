@@ -17,6 +17,7 @@ import { createOpenRequests } from './open-requests.js'
 import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
 import { createSockets } from './sockets.js'
+import { createSpread } from './spread.js'
 import { createWatchdog } from './watchdog.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
@@ -76,6 +77,7 @@ export function createSupervisor (initialState, {
   const nonsense = createNonsense({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
   const appMessages = createAppMessages({ state: () => state, events })
   const openRequests = createOpenRequests({ state: () => state, handles })
+  const spread = createSpread({ handles })
   const hear = createMessages({
     state: () => state,
     handles,
@@ -91,6 +93,7 @@ export function createSupervisor (initialState, {
     onLoaded: (files) => loaded(files),
     onDiagnosed: (worker, reply) => diagnosed(worker, reply),
     openRequests,
+    spread,
     nonsense
   })
 
@@ -108,6 +111,7 @@ export function createSupervisor (initialState, {
       const view = snapshot(state)
       return {
         ...view,
+        isEven: spread.isEven(),
         workers: view.workers.map((row) => ({ ...row, vitals: row.id === null ? null : vitals.latest(row.id) }))
       }
     },
@@ -283,6 +287,7 @@ export function createSupervisor (initialState, {
     nonsense.left(worker)
     appMessages.left(worker)
     openRequests.left(worker)
+    spread.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
   }
 

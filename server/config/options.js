@@ -46,7 +46,7 @@ export const SCHEMA = z.strictObject({
   workers: z.union([z.literal('max'), z.int().min(1).max(MAX_WORKERS)]).default('max').meta({
     kind: 'integer', hint: 'n|max', expected: `an integer from 1 to ${MAX_WORKERS} or "max"`, description: 'workers to run; max: one for each CPU that this process may use'
   }),
-  dispatch: choice(['shared', 'round-robin'], 'how connections reach workers; shared: each worker accepts by itself, round-robin: the master hands them out in turn'),
+  dispatch: choice(['shared', 'round-robin'], 'how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, round-robin: the master hands them out in turn'),
   dataDir: path('where the history, the admin token and the logs are kept').default('.clusterdeck'),
   admin: group({
     host: text('the address that the admin page listens on').default('127.0.0.1'),

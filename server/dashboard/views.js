@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
-import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.js'
+import { formatAgo, formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.js'
 import { htmlWithBase } from '../api/base-path.js'
 import { count } from '../health.js'
 import { ASSETS_VERSION, assetUrl } from './assets.js'
@@ -65,6 +65,7 @@ const helpers = Object.freeze({
     duration: formatDuration,
     exact: formatExactDuration,
     bytes: formatBytes,
+    dispatch: formatDispatch,
     percent: formatPercent,
     rate: formatRate,
     latency: formatLatency

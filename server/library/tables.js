@@ -12,7 +12,7 @@
  * @property {Record<string, string | null>} [env]  variables for the workers, over those of the master; null unsets one. Read again at each deploy
  * @property {string} [envFile]  a file of variables for the workers (NAME=value, a line each), below those of `env`; read again at each deploy
  * @property {'max' | number} [workers]  workers to run; max: one for each CPU that this process may use; default: `max`
- * @property {'shared' | 'round-robin'} [dispatch]  how connections reach workers; shared: each worker accepts by itself, round-robin: the master hands them out in turn; default: `shared`
+ * @property {'shared' | 'round-robin'} [dispatch]  how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, round-robin: the master hands them out in turn; default: `shared`
  * @property {string} [dataDir]  where the history, the admin token and the logs are kept; default: `.clusterdeck`
  * @property {object} [admin]
  * @property {string} [admin.host]  the address that the admin page listens on; default: `127.0.0.1`

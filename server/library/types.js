@@ -66,6 +66,7 @@
  * @property {{ pid: number, version: string, nodeVersion: string, startedAt: string, rssBytes: number }} master
  * @property {{ entry: string, cwd: string, addresses: string[] }} app  `addresses`: URLs on which it listens
  * @property {'shared' | 'round-robin'} dispatch
+ * @property {boolean | null} isEven  whether connections are spread evenly over the workers that are idle; null: none listens yet
  * @property {number} desiredWorkers
  * @property {number} readyWorkers
  * @property {Release} release  the one that was deployed last with success

@@ -35,6 +35,7 @@ const aSnapshot = (fields) => ({
   master: { pid: 1, version: '0.1.0', nodeVersion: 'v20', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 1 },
   app: { entry: '/app.js', cwd: '/', addresses: [] },
   dispatch: 'shared',
+  isEven: true,
   desiredWorkers: 2,
   readyWorkers: 2,
   release: { id: 'r1', createdAt: '2026-01-01T00:00:00.000Z' },

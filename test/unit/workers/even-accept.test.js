@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import net from 'node:net'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { createEvenAccept } from '../../../workers/even-accept.js'
+
+const THIEF = fileURLToPath(new URL('../../fixtures/takes-a-wake-up.cjs', import.meta.url))
+const EXCLUSIVE = /events: 100000/
+const ANY = /events: +(19|1)\b/
+
+describe('accepting in turn', { skip: process.platform !== 'linux' && 'epoll is of Linux' }, () => {
+  test('waits for each listening socket alone, after each connection anew, and as libuv does once it is closed', async (t) => {
+    const { evenAccept, known } = setUp()
+    const [one, two] = [await listen(t, evenAccept), await listen(t, evenAccept)]
+    assert.deepEqual(await known, [true])
+    for (const { fd } of [one, two]) assert.match(registration(fd), EXCLUSIVE)
+
+    const accepted = once(one.server, 'connection')
+    await connect(t, one.server)
+    await accepted
+    assert.match(registration(one.fd), EXCLUSIVE)
+
+    one.server.close()
+    evenAccept.again()
+    assert.doesNotMatch(registration(one.fd), EXCLUSIVE, 'a number that may be another descriptor\'s by then')
+    assert.match(registration(two.fd), EXCLUSIVE)
+  })
+
+  test('finds a connection that another process was woken for and has not taken', async (t) => {
+    const { evenAccept, known } = setUp()
+    const { server, fd } = await listen(t, evenAccept)
+    await known
+    const thief = fork(THIEF, { stdio: ['ignore', 'inherit', 'inherit', fd, 'ipc'] })
+    t.after(() => thief.kill('SIGKILL'))
+    await once(thief, 'message')
+    const woken = once(thief, 'message').then(() => 'woken')
+    let accepted = once(server, 'connection').then(() => 'accepted')
+    // It is passed over as long as it does not wait yet.
+    for (;;) {
+      evenAccept.again()
+      await connect(t, server)
+      if (await Promise.race([woken, accepted]) === 'woken') break
+      accepted = once(server, 'connection').then(() => 'accepted')
+    }
+    const unaccepted = await Promise.race([accepted, new Promise((resolve) => setImmediate(resolve, 'not accepted'))])
+    assert.equal(unaccepted, 'not accepted', 'it is the other one\'s')
+    evenAccept.again()
+    assert.equal(await accepted, 'accepted')
+  })
+
+  test('leaves sockets as they are where it cannot be done', async (t) => {
+    for (const load of [() => null, () => ({ control: (/** @type {number} */ _epoll, /** @type {number} */ operation) => operation === 2 ? 0 : -1, yieldCpu: () => 0 })]) {
+      const { evenAccept, known } = setUp(load)
+      const { server, fd } = await listen(t, evenAccept)
+      assert.deepEqual(await known, [false])
+      assert.match(registration(fd), ANY)
+      const accepted = once(server, 'connection')
+      await connect(t, server)
+      await accepted
+    }
+  })
+})
+
+/** @param {() => import('../../../workers/even-accept.js').Calls | null} [load] */
+function setUp (load) {
+  /** @type {(known: boolean[]) => void} */
+  let tell = () => {}
+  const known = new Promise((resolve) => { tell = resolve })
+  /** @type {boolean[]} */
+  const told = []
+  const evenAccept = createEvenAccept({
+    ...(load && { load }),
+    onKnown (isEven) {
+      told.push(isEven)
+      setImmediate(() => tell(told))
+    }
+  })
+  return { evenAccept, known }
+}
+
+/** @param {import('node:test').TestContext} t @param {import('../../../workers/even-accept.js').EvenAccept} evenAccept */
+async function listen (t, evenAccept) {
+  const handle = /** @type {any} */ (net)._createServerHandle('127.0.0.1', 0, 4)
+  evenAccept.take(handle)
+  const server = net.createServer()
+  t.after(() => server.close())
+  server.on('connection', (socket) => t.after(() => socket.destroy()))
+  server.listen(handle)
+  await once(server, 'listening')
+  return { server, fd: handle.fd }
+}
+
+/** @param {import('node:test').TestContext} t @param {net.Server} server */
+async function connect (t, server) {
+  const socket = net.connect(/** @type {net.AddressInfo} */ (server.address()).port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+}
+
+/** @param {number} fd @returns {string} how this process waits for it */
+function registration (fd) {
+  return readdirSync('/proc/self/fdinfo').flatMap((name) => {
+    try {
+      return readFileSync(`/proc/self/fdinfo/${name}`, 'utf8').split('\n').filter((line) => new RegExp(`^tfd: +${fd} `).test(line))
+    } catch {
+      return []
+    }
+  }).join()
+}

@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { endianness } from 'node:os'
+import { clearImmediate, setImmediate, setInterval } from 'node:timers'
+
+// linux/eventpoll.h
+const EPOLL_CTL_ADD = 1
+const EPOLL_CTL_DEL = 2
+const EPOLLIN = 1
+const EPOLLEXCLUSIVE = 1 << 28
+
+/** libuv begins to wait for a socket in the first turn of its loop after listen(), or a little later. */
+const MAX_TURNS = 100
+/** Connections that come closer to each other than that are a burst. */
+const BURST_MS = 1
+/** No connection waits longer where nobody can tell that a wake-up was lost. */
+const AGAIN_EVERY_MS = 1000
+
+/** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, yieldCpu: () => number }} Calls */
+/** @typedef {ReturnType<typeof createEvenAccept>} EvenAccept */
+
+/**
+ * Spreads the connections of shared sockets evenly over the workers that are idle. Each worker waits by itself; libuv
+ * lets every one of them wake up for each connection, and the fastest wins. Waiting with EPOLLEXCLUSIVE one alone wakes
+ * up, the first in the kernel's queue, and whoever waits anew after each connection is the last of it: epoll_ctl(2).
+ * A worker that runs JavaScript does not wait, and is passed over.
+ *
+ * A wake-up that went to a worker which ends before it accepts is lost, so all wait anew then; that looks at the queue too.
+ * @param {object} parts
+ * @param {(isEven: boolean) => void} parts.onKnown once it is known whether that can be done here
+ * @param {() => Calls | null} [parts.load] null: where it cannot be had, everything is as libuv does it
+ */
+export function createEvenAccept ({ onKnown, load = loadCalls }) {
+  /** @type {Map<any, () => unknown>} by handle; how to wait for it anew */
+  const waits = new Map()
+  /** @type {Calls | null | undefined} */
+  let calls
+  let isKnown = false
+
+  return {
+    /** @param {any} handle a listening socket's, before Node listens on it */
+    take (handle) {
+      const { listen, close } = handle
+      /** @type {NodeJS.Immediate | undefined} */
+      let looking
+      handle.listen = function () {
+        handle.listen = listen
+        const errno = listen.apply(handle, arguments)
+        if (!errno) look(MAX_TURNS)
+        return errno
+      }
+      handle.close = function () {
+        handle.close = close
+        clearImmediate(looking)
+        waits.delete(handle)
+        return close.apply(handle, arguments)
+      }
+
+      function look (/** @type {number} */ turns) {
+        looking = setImmediate(() => {
+          if (!(handle.fd >= 0)) return
+          if (calls === undefined) calls = load()
+          const epoll = calls && findEpoll(handle.fd)
+          if (calls && epoll !== null) begin(handle, epoll, calls)
+          else if (calls && turns > 0) look(turns - 1)
+          else know(false)
+        })
+      }
+    },
+
+    /** Another worker may have been woken for a connection that it does not take. */
+    again
+  }
+
+  function again () {
+    for (const wait of waits.values()) wait()
+  }
+
+  function know (/** @type {boolean} */ isEven) {
+    if (isKnown) return
+    isKnown = true
+    onKnown(isEven)
+    if (isEven) setInterval(again, AGAIN_EVERY_MS).unref()
+  }
+
+  /** @param {any} handle @param {number} epoll @param {Calls} calls */
+  function begin (handle, epoll, { control, yieldCpu }) {
+    const { fd, onconnection } = handle
+    const shared = eventOf(fd, EPOLLIN)
+    const alone = eventOf(fd, EPOLLIN | EPOLLEXCLUSIVE)
+    let lastAt = 0
+    if (!wait()) return know(false)
+
+    /** @returns {boolean} */
+    function wait () {
+      control(epoll, EPOLL_CTL_DEL, fd, alone)
+      if (control(epoll, EPOLL_CTL_ADD, fd, alone) === 0) return true
+      // EINVAL: Linux before 4.5; ENOMEM. A worker that does not wait at all would be deaf.
+      control(epoll, EPOLL_CTL_ADD, fd, shared)
+      return false
+    }
+
+    handle.onconnection = function (/** @type {any} */ error, /** @type {any} */ client) {
+      wait()
+      const at = performance.now()
+      // Others have been woken for what is in the queue too, and this one would find it first.
+      if (at - lastAt < BURST_MS) yieldCpu()
+      lastAt = at
+      return onconnection.call(this, error, client)
+    }
+    waits.set(handle, wait)
+    know(true)
+  }
+}
+
+/** @param {number} fd @param {number} events @returns {Buffer} a struct epoll_event with libuv's data, packed on x86-64 alone */
+function eventOf (fd, events) {
+  const words = process.arch === 'x64' ? [events, fd, 0] : [events, 0, ...(endianness() === 'LE' ? [fd, 0] : [0, fd])]
+  const { buffer } = Uint32Array.from(words)
+  return Buffer.from(buffer)
+}
+
+/** @param {number} fd @returns {number | null} the epoll that waits for it: proc_pid_fdinfo(5) */
+function findEpoll (fd) {
+  const target = new RegExp(`^tfd:\\s+${fd}\\s`, 'm')
+  try {
+    const epoll = readdirSync('/proc/self/fdinfo').find((name) => target.test(readOr(`/proc/self/fdinfo/${name}`)))
+    return epoll === undefined ? null : Number(epoll)
+  } catch {
+    // ENOENT: /proc is not mounted.
+    return null
+  }
+}
+
+/** @param {string} file */
+function readOr (file) {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch {
+    // ENOENT: a descriptor that was closed meanwhile.
+    return ''
+  }
+}
+
+/** @returns {Calls | null} null: not Linux, or the optional package is absent */
+function loadCalls () {
+  if (process.platform !== 'linux') return null
+  try {
+    const libc = createRequire(import.meta.url)('koffi').load(null)
+    return { control: libc.func('int epoll_ctl(int epoll, int operation, int fd, void *event)'), yieldCpu: libc.func('int sched_yield()') }
+  } catch {
+    // No binary for this machine, or an app that may load none (--permission).
+    return null
+  }
+}
