@@ -27,6 +27,7 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
 
   net.Server.prototype.listen = function listen (/** @type {any[]} */ ...args) {
     onListen(this)
+    args[0] = withoutReusePort(args[0])
     orders.set(this, args[0])
     if (!opening.has(this)) watch(this, isFixed(args[0]))
     return /** @type {any} */ (nodeListen).apply(this, args)
@@ -72,12 +73,20 @@ export function whenServing (server, then) {
 }
 
 /**
+ * A socket of its own in a group has a queue that ends with its worker; to the app the shared one is the same.
+ * @param {any} where the first argument of `listen`
+ */
+function withoutReusePort (where) {
+  return Object(where).reusePort ? Object.create(where, { reusePort: { value: false, enumerable: true } }) : where
+}
+
+/**
  * @param {any} where the first argument of `listen`
  * @returns {boolean} whether the app has chosen the address, and the other workers listen there too
  */
 function isFixed (where) {
   if (typeof where !== 'object' || where === null) return typeof where === 'string' ? where !== '0' : Number(where) > 0
-  if (where.exclusive || where.reusePort || where._handle || where.handle) return false
+  if (where.exclusive || where._handle || where.handle) return false
   return where.path !== undefined || where.fd !== undefined || Number(where.port) > 0
 }
 

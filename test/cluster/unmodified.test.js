@@ -143,7 +143,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.equal(String(data), 'over and out')
   })
 
-  test('exclusive servers and UDP sockets stay with their worker, a second shared server gets a port of its own', async (t) => {
+  test('exclusive servers and UDP sockets stay with their worker; a second shared server, with reusePort too, gets a port of its own that all share', async (t) => {
     const { deck } = await run(t, 'shares-and-keeps.js', { workers: 2 })
     const { app } = await deck.untilStatus(({ app }) => app.addresses.length === 4, 'all four addresses')
     const answers = await Promise.all(app.addresses.map(async (/** @type {string} */ address) => JSON.parse(await get(address))))
