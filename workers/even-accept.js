@@ -12,11 +12,13 @@ const EPOLLEXCLUSIVE = 1 << 28
 /** libuv begins to wait for a socket in the first turn of its loop after listen(), or a little later. */
 const MAX_TURNS = 100
 /** Connections that come closer to each other than that are a burst. */
-const BURST_MS = 1
+const BURST_MS = 2
+/** With the slack of the kernel's timers it is some 50 µs, long enough for another worker to be scheduled. */
+const TURN_US = 1
 /** No connection waits longer where nobody can tell that a wake-up was lost. */
 const AGAIN_EVERY_MS = 1000
 
-/** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, yieldCpu: () => number }} Calls */
+/** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, sleep: (us: number) => number }} Calls */
 /** @typedef {ReturnType<typeof createEvenAccept>} EvenAccept */
 
 /**
@@ -38,8 +40,8 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
   let isKnown = false
 
   return {
-    /** @param {any} handle a listening socket's, before Node listens on it */
-    take (handle) {
+    /** @param {any} server @param {any} handle a listening socket's, before Node listens on it */
+    take (server, handle) {
       const { listen, close } = handle
       /** @type {NodeJS.Immediate | undefined} */
       let looking
@@ -61,7 +63,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
           if (!(handle.fd >= 0)) return
           if (calls === undefined) calls = load()
           const epoll = calls && findEpoll(handle.fd)
-          if (calls && epoll !== null) begin(handle, epoll, calls)
+          if (calls && epoll !== null) begin(server, handle, epoll, calls)
           else if (calls && turns > 0) look(turns - 1)
           else know(false)
         })
@@ -83,12 +85,14 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     if (isEven) setInterval(again, AGAIN_EVERY_MS).unref()
   }
 
-  /** @param {any} handle @param {number} epoll @param {Calls} calls */
-  function begin (handle, epoll, { control, yieldCpu }) {
+  /** @param {any} server @param {any} handle @param {number} epoll @param {Calls} calls */
+  function begin (server, handle, epoll, { control, sleep }) {
     const { fd, onconnection } = handle
     const shared = eventOf(fd, EPOLLIN)
     const alone = eventOf(fd, EPOLLIN | EPOLLEXCLUSIVE)
     let lastAt = 0
+    /** Of connections that were open at once in this burst. */
+    let most = 0
     if (!wait()) return know(false)
 
     /** @returns {boolean} */
@@ -102,14 +106,24 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
 
     handle.onconnection = function (/** @type {any} */ error, /** @type {any} */ client) {
       wait()
-      const at = performance.now()
-      // Others have been woken for what is in the queue too, and this one would find it first.
-      if (at - lastAt < BURST_MS) yieldCpu()
-      lastAt = at
+      letOthersIn()
       return onconnection.call(this, error, client)
     }
     waits.set(handle, wait)
     know(true)
+
+    /**
+     * In a burst, others have been woken for what is in the queue too, and this one would find it first. It matters
+     * where connections stay: where they go as fast as they come there are soon no more at once than there were.
+     */
+    function letOthersIn () {
+      const at = performance.now()
+      const isBurst = at - lastAt < BURST_MS
+      lastAt = at
+      if (isBurst && server._connections <= most) return
+      most = server._connections
+      if (isBurst) sleep(TURN_US)
+    }
   }
 }
 
@@ -147,7 +161,7 @@ function loadCalls () {
   if (process.platform !== 'linux') return null
   try {
     const libc = createRequire(import.meta.url)('koffi').load(null)
-    return { control: libc.func('int epoll_ctl(int epoll, int operation, int fd, void *event)'), yieldCpu: libc.func('int sched_yield()') }
+    return { control: libc.func('int epoll_ctl(int epoll, int operation, int fd, void *event)'), sleep: libc.func('int usleep(unsigned int us)') }
   } catch {
     // No binary for this machine, or an app that may load none (--permission).
     return null

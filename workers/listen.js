@@ -122,7 +122,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
       if (server instanceof net.Server) {
-        evenAccept.take(handle)
+        evenAccept.take(server, handle)
         deferral?.take(server, handle)
       } else {
         drain.watchDatagrams(handle)

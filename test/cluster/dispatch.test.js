@@ -6,7 +6,9 @@ import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 
 const skip = process.platform !== 'linux' && 'the kernel has no such queue'
-const [WORKERS, EACH] = [4, 6]
+const [WORKERS, EACH] = [4, 10]
+/** Each waits anew once a second too, and so may miss a turn. */
+const MISSED = 2
 
 test('connections that come one by one go to each worker in turn, and past one that is busy', { skip }, async (t) => {
   const deck = await startDeckHere(t, 'hangs.js', { workers: WORKERS })
@@ -15,21 +17,20 @@ test('connections that come one by one go to each worker in turn, and past one t
   assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch shared, even$/m)
   const { port } = new URL(await deck.appUrl())
 
-  const seen = tally(await connectInTurn(t, port, WORKERS * EACH))
-  assert.deepEqual(Object.values(seen), Array(WORKERS).fill(EACH))
+  assertEven(await connectInTurn(t, port, WORKERS * EACH), WORKERS)
 
   const busy = ask(await connect(t, port), '/busy?ms=2000')
   let isBusy = true
   const busyPid = busy.then((pid) => { isBusy = false; return pid })
-  const others = tally(await connectInTurn(t, port, 3 * EACH))
+  const others = await connectInTurn(t, port, (WORKERS - 1) * EACH)
   assert.ok(isBusy, 'nobody has waited for the busy one')
-  assert.equal(Object.hasOwn(others, await busyPid), false)
-  assert.deepEqual(Object.values(others), Array(WORKERS - 1).fill(EACH))
+  assert.equal(others.includes(await busyPid), false)
+  assertEven(others, WORKERS - 1)
 
   // A worker that comes later takes its turn too, and one that has gone leaves none out.
   await deck.rollout('restart')
   await untilSpread(deck, true)
-  assert.deepEqual(Object.values(tally(await connectInTurn(t, port, WORKERS * EACH))), Array(WORKERS).fill(EACH))
+  assertEven(await connectInTurn(t, port, WORKERS * EACH), WORKERS)
 })
 
 test('serves, and says that it is uneven, where workers may load nothing native', { skip }, async (t) => {
@@ -45,9 +46,11 @@ async function untilSpread (deck, isEven) {
   await deck.untilStatus((/** @type {any} */ status) => status.isEven === isEven, `isEven: ${isEven}`)
 }
 
-/** @param {string[]} pids @returns {Record<string, number>} */
-function tally (pids) {
-  return pids.reduce((counts, pid) => ({ ...counts, [pid]: (counts[pid] ?? 0) + 1 }), /** @type {Record<string, number>} */ ({}))
+/** @param {string[]} pids who answered @param {number} workers */
+function assertEven (pids, workers) {
+  const counts = [...new Set(pids)].map((one) => pids.filter((pid) => pid === one).length)
+  assert.equal(counts.length, workers)
+  assert.ok(Math.max(...counts) <= EACH + MISSED, `${counts} of ${EACH} each`)
 }
 
 /** Each stays open while the next one comes. @param {import('node:test').TestContext} t @param {string} port @param {number} count @returns {Promise<string[]>} who answered */

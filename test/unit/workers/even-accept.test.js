@@ -52,7 +52,7 @@ describe('accepting in turn', { skip: process.platform !== 'linux' && 'epoll is 
   })
 
   test('leaves sockets as they are where it cannot be done', async (t) => {
-    for (const load of [() => null, () => ({ control: (/** @type {number} */ _epoll, /** @type {number} */ operation) => operation === 2 ? 0 : -1, yieldCpu: () => 0 })]) {
+    for (const load of [() => null, () => ({ control: (/** @type {number} */ _epoll, /** @type {number} */ operation) => operation === 2 ? 0 : -1, sleep: () => 0 })]) {
       const { evenAccept, known } = setUp(load)
       const { server, fd } = await listen(t, evenAccept)
       assert.deepEqual(await known, [false])
@@ -84,8 +84,8 @@ function setUp (load) {
 /** @param {import('node:test').TestContext} t @param {import('../../../workers/even-accept.js').EvenAccept} evenAccept */
 async function listen (t, evenAccept) {
   const handle = /** @type {any} */ (net)._createServerHandle('127.0.0.1', 0, 4)
-  evenAccept.take(handle)
   const server = net.createServer()
+  evenAccept.take(server, handle)
   t.after(() => server.close())
   server.on('connection', (socket) => t.after(() => socket.destroy()))
   server.listen(handle)

@@ -1,0 +1,227 @@
+// How connections reach workers: evenly, past busy workers, none left waiting, and at what cost. Compared is what clusterdeck does
+// with what it does where workers may load nothing native (the shared socket as libuv waits for it), and with round-robin.
+//   node test/bench/dispatch.js [evenness] [busy] [stranded] [rate] [--seconds 10] [--rounds 5]
+import { readFileSync } from 'node:fs'
+import net from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import autocannon from 'autocannon'
+import { startDeck } from '../support/deck.js'
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { seconds: { type: 'string', default: '10' }, rounds: { type: 'string', default: '5' } } })
+const [SECONDS, ROUNDS] = [Number(values.seconds), Number(values.rounds)]
+const WORKERS = 8
+const CONNECTIONS = 20 * WORKERS
+const FAULT_EVERY_MS = 200
+/** One that dies often is replaced at once all the same. */
+const HASTY = ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1', '--restart-reset-after-ms', '1', '--drain-idle-grace-ms', '100']
+const WAYS = Object.freeze({
+  even: [],
+  plain: ['--exec-argv=--no-addons'],
+  'round-robin': ['--dispatch', 'round-robin']
+})
+
+/** @typedef {{ deck: import('../support/deck.js').Deck, port: number }} Site */
+
+/** @type {Record<string, () => Promise<void>>} */
+const PARTS = { evenness, busy, stranded, rate }
+for (const [name, part] of Object.entries(PARTS)) if (positionals.length === 0 || positionals.includes(name)) await part()
+
+/** Long-lived connections: the largest share of a worker ÷ the mean. */
+async function evenness () {
+  await withSites(Object.keys(WAYS), async (sites) => {
+    for (const gapMs of [10, 0]) {
+      /** @type {Record<string, number[]>} */
+      const shares = {}
+      for (let round = 0; round < ROUNDS; round++) {
+        for (const [way, { port }] of Object.entries(sites)) (shares[way] ??= []).push(await largestShare(port, gapMs))
+      }
+      for (const [way, all] of Object.entries(shares)) console.log(`${CONNECTIONS} connections over ${WORKERS} workers, ${gapMs ? `${gapMs} ms apart` : 'at once'}, ${way}: largest ÷ mean ${spreadOf(all)}`)
+    }
+  })
+}
+
+/** Fresh connections while two workers are in JavaScript for a second at a time. */
+async function busy () {
+  await withSites(Object.keys(WAYS), async (sites) => {
+    for (const [way, { port }] of Object.entries(sites)) {
+      const stop = await keepBusy(port, 2)
+      const times = await answerTimes(port, { everyMs: 50, seconds: SECONDS })
+      await stop()
+      console.log(`two of ${WORKERS} workers busy, ${way}: first answer p50 ${quantile(times, 0.5)} ms, p99 ${quantile(times, 0.99)} ms, slowest ${quantile(times, 1)} ms of ${times.length}`)
+    }
+  })
+}
+
+/** Fresh connections while workers go all the time. */
+async function stranded () {
+  for (const fault of /** @type {const} */ (['kill', 'stop', 'drain'])) {
+    await withSites(['even', 'plain'], async (sites) => {
+      for (const everyMs of [50, 2000]) {
+        for (const [way, { deck, port }] of Object.entries(sites)) {
+          const end = harm(deck, fault)
+          const times = await answerTimes(port, { everyMs, seconds: SECONDS })
+          await end()
+          const failed = times.filter((ms) => Number.isNaN(ms)).length
+          console.log(`${fault} every ${FAULT_EVERY_MS} ms, a connection every ${everyMs} ms, ${way}: ${times.length} connections, ${failed} failed, p50 ${quantile(times, 0.5)} ms, p99 ${quantile(times, 0.99)} ms, slowest ${quantile(times, 1)} ms`)
+          await deck.until({ ready: WORKERS })
+        }
+      }
+    })
+  }
+}
+
+/** A connection per request: how many, at how many context switches of the workers. */
+async function rate () {
+  await withSites(Object.keys(WAYS), async (sites) => {
+    /** @type {Record<string, number[]>} */
+    const rates = {}
+    /** @type {Record<string, number[]>} */
+    const switches = {}
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [way, { deck, port }] of Object.entries(sites)) {
+        const pids = (await deck.status()).workers.map((/** @type {any} */ { pid }) => Number(pid))
+        const before = switchesOf(pids)
+        const { requests } = await autocannon({ url: `http://127.0.0.1:${port}`, connections: 32, duration: 3, headers: { connection: 'close' } })
+        ;(rates[way] ??= []).push(requests.average)
+        ;(switches[way] ??= []).push((switchesOf(pids) - before) / requests.total)
+      }
+    }
+    for (const way of Object.keys(rates)) {
+      console.log(`a connection per request, ${way}: ${Math.round(quantileOf(rates[way], 0.5))} a second, ${ratiosTo(rates[way], rates.plain)} × plain, ${spreadOf(switches[way])} context switches each`)
+    }
+  })
+}
+
+/** @param {string[]} ways @param {(sites: Record<string, Site>) => Promise<void>} work */
+async function withSites (ways, work) {
+  const owner = { after () {} }
+  /** @type {Record<string, Site>} */
+  const sites = {}
+  for (const way of ways) {
+    const deck = await startDeck(owner, 'hangs.js', { workers: WORKERS, flags: [...HASTY, ...WAYS[/** @type {keyof typeof WAYS} */ (way)]] })
+    await deck.until({ ready: WORKERS })
+    await deck.untilStatus((/** @type {any} */ { isEven }) => isEven === (way !== 'plain'), 'the workers to tell how they wait')
+    sites[way] = { deck, port: Number(new URL(await deck.appUrl()).port) }
+  }
+  await work(sites)
+  for (const { deck } of Object.values(sites)) await deck.stop()
+}
+
+/** @param {number} port @param {number} gapMs */
+async function largestShare (port, gapMs) {
+  /** @type {net.Socket[]} */
+  const sockets = []
+  /** @type {Promise<string>[]} */
+  const pids = []
+  for (let n = 0; n < CONNECTIONS; n++) {
+    const socket = net.connect(port, '127.0.0.1')
+    sockets.push(socket)
+    pids.push(ask(socket, '/'))
+    if (gapMs > 0) await wait(gapMs)
+  }
+  const counts = /** @type {Record<string, number>} */ ({})
+  for (const pid of await Promise.all(pids)) counts[pid] = (counts[pid] ?? 0) + 1
+  for (const socket of sockets) socket.destroy()
+  await wait(100)
+  return Math.max(...Object.values(counts)) / (CONNECTIONS / WORKERS)
+}
+
+/** Two kept connections to two workers, each asked again as soon as it has answered. @param {number} port @param {number} count */
+async function keepBusy (port, count) {
+  /** @type {Map<string, net.Socket>} */
+  const sockets = new Map()
+  while (sockets.size < count) {
+    const socket = net.connect(port, '127.0.0.1')
+    const pid = await ask(socket, '/')
+    if (sockets.has(pid)) socket.destroy()
+    else sockets.set(pid, socket)
+  }
+  const over = new AbortController()
+  const loops = [...sockets.values()].map(async (socket) => {
+    while (!over.signal.aborted) await ask(socket, '/busy?ms=1000')
+    socket.destroy()
+  })
+  return async () => {
+    over.abort()
+    await Promise.all(loops)
+  }
+}
+
+/** @param {number} port @param {{ everyMs: number, seconds: number }} pace @returns {Promise<number[]>} from the connect to the answer; NaN: there was none */
+async function answerTimes (port, { everyMs, seconds }) {
+  /** @type {Promise<number>[]} */
+  const times = []
+  for (const endsAt = performance.now() + seconds * 1000; performance.now() < endsAt; await wait(everyMs)) times.push(timeAnswer(port))
+  return await Promise.all(times)
+}
+
+/** @param {number} port */
+async function timeAnswer (port) {
+  const begunAt = performance.now()
+  const socket = net.connect(port, '127.0.0.1')
+  try {
+    await ask(socket, '/')
+    return performance.now() - begunAt
+  } catch {
+    return NaN
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** @param {net.Socket} socket @param {string} path @returns {Promise<string>} the pid that answers */
+function ask (socket, path) {
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+  return new Promise((resolve, reject) => {
+    socket.once('data', (data) => resolve(String(/\r\n\r\n(\d+)/.exec(String(data))?.[1])))
+    socket.once('error', reject)
+    socket.once('close', () => reject(new Error('closed')))
+  })
+}
+
+/** @param {import('../support/deck.js').Deck} deck @param {'kill' | 'stop' | 'drain'} fault @returns {() => Promise<void>} */
+function harm (deck, fault) {
+  const stopped = new AbortController()
+  const over = (async () => {
+    while (!stopped.signal.aborted) {
+      const ready = (await deck.status()).workers.filter((/** @type {any} */ { state }) => state === 'ready')
+      const victim = ready[Math.floor(Math.random() * ready.length)]
+      if (victim && fault === 'kill') process.kill(Number(victim.pid), 'SIGKILL')
+      if (victim && fault === 'drain') await deck.api(`/workers/${victim.id}/restart`, { method: 'POST' })
+      if (victim && fault === 'stop') process.kill(Number(victim.pid), 'SIGSTOP')
+      await wait(FAULT_EVERY_MS)
+      if (victim && fault === 'stop') process.kill(Number(victim.pid), 'SIGCONT')
+    }
+  })()
+  return async () => {
+    stopped.abort()
+    await over
+  }
+}
+
+/** @param {number[]} pids @returns {number} of all their threads */
+function switchesOf (pids) {
+  return pids.reduce((sum, pid) => sum + [...readFileSync(`/proc/${pid}/status`, 'utf8').matchAll(/ctxt_switches:\s+(\d+)/g)].reduce((all, [, count]) => all + Number(count), 0), 0)
+}
+
+/** @param {number[]} values @param {number} share */
+function quantileOf (values, share) {
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]
+}
+
+/** @param {number[]} values @param {number} share */
+function quantile (values, share) {
+  return quantileOf(values, share).toFixed(1)
+}
+
+/** @param {number[]} values */
+function spreadOf (values) {
+  return `${quantileOf(values, 0.5).toFixed(2)} (${quantileOf(values, 0).toFixed(2)} to ${quantileOf(values, 1).toFixed(2)})`
+}
+
+/** @param {number[]} ours @param {number[]} theirs of the same rounds */
+function ratiosTo (ours, theirs) {
+  return spreadOf(ours.map((rate, round) => rate / theirs[round]))
+}
