@@ -25,7 +25,8 @@ const AGAIN_EVERY_MS = 1000
  * Spreads the connections of shared sockets evenly over the workers that are idle. Each worker waits by itself; libuv
  * lets every one of them wake up for each connection, and the fastest wins. Waiting with EPOLLEXCLUSIVE one alone wakes
  * up, the first in the kernel's queue, and whoever waits anew after each connection is the last of it: epoll_ctl(2).
- * A worker that runs JavaScript does not wait, and is passed over.
+ * A worker that runs JavaScript does not wait, and is passed over; nor does one that has just accepted, before it has
+ * read what that connection had to say.
  *
  * A wake-up that went to a worker which ends before it accepts is lost, so all wait anew then; that looks at the queue too.
  * @param {object} parts
@@ -105,12 +106,18 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     }
 
     handle.onconnection = function (/** @type {any} */ error, /** @type {any} */ client) {
-      wait()
+      control(epoll, EPOLL_CTL_DEL, fd, alone)
+      // libuv reads from the new connection in the next turn at the soonest, and that may keep this worker busy.
+      setImmediate(setImmediate, waitAtTheEnd)
       letOthersIn()
       return onconnection.call(this, error, client)
     }
     waits.set(handle, wait)
     know(true)
+
+    function waitAtTheEnd () {
+      if (waits.has(handle)) wait()
+    }
 
     /**
      * In a burst, others have been woken for what is in the queue too, and this one would find it first. It matters

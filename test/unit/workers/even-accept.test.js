@@ -21,6 +21,7 @@ describe('accepting in turn', { skip: process.platform !== 'linux' && 'epoll is 
     const accepted = once(one.server, 'connection')
     await connect(t, one.server)
     await accepted
+    while (registration(one.fd) === '') await new Promise((resolve) => setImmediate(resolve))
     assert.match(registration(one.fd), EXCLUSIVE)
 
     one.server.close()
