@@ -48,6 +48,8 @@ const SOFTWARE = { version, nodeVersion: process.version }
 const KILL_PATIENCE_MS = 1000
 /** What a master may have recorded since it last wrote its memory, where the history cannot be asked: no id is given out twice. */
 const UNKNOWN_EVENTS = 1000
+/** The workers come first: the app is to answer soon. */
+const LOAD_SITE_WITHIN_MS = 3000
 /** After which a start says what it is waiting for. */
 const WAITING_AFTER_MS = 5000
 
@@ -222,13 +224,13 @@ function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycl
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string }>} */
-async function serve ({ config, place, dataDir, logs, log, closers }, { deck, startedAt }) {
+async function serve ({ config, place, dataDir, logs, log, closers }, { supervisor, deck, startedAt }) {
   const token = dataDir.token()
   const certificate = openCertificate(config.admin.tls, {
     onRenewed: (fingerprint) => dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt }),
     onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
   })
-  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, certificate, maxConnections: roomWithin(descriptorLimit()), log })
+  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, certificate, maxConnections: roomWithin(descriptorLimit()), loadAfter: within(supervisor.running, LOAD_SITE_WITHIN_MS), log })
   const { url, publicUrl, socket } = await admin.listen()
   place.hold(socket)
   closers.add(logs, ({ close }, how) => close(how))

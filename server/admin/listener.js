@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -31,7 +31,7 @@ const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
-/** What is behind the port takes longer to load than a worker takes to start, so it is loaded beside them. */
+/** What is behind the port takes longer to load than a worker takes to start. */
 export async function loadSite () {
   for (const name of PACKAGES) {
     await nextTurn()
@@ -41,7 +41,7 @@ export async function loadSite () {
 }
 
 /**
- * The admin port: bound at once, so that a start fails with it; who comes before the site is loaded waits.
+ * The admin port: bound at once, so that a start fails with it; what is behind it is loaded later, and who comes before that waits.
  * @param {object} parts
  * @param {import('../deck.js').Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
@@ -62,10 +62,11 @@ export async function loadSite () {
  * @param {http.ServerOptions} [parts.serverOptions]
  * @param {import('./connections.js').Room} [parts.maxConnections]
  * @param {typeof loadSite} [parts.load]
+ * @param {Promise<unknown>} [parts.loadAfter] unless somebody asks before
  */
 export function createAdmin ({
   deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS,
-  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity), load = loadSite
+  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity), load = loadSite, loadAfter = Promise.resolve()
 }) {
   const publicUrl = configuredUrl?.replace(/\/+$/, '') ?? null
   const options = { ...SERVER_OPTIONS, ...serverOptions }
@@ -74,6 +75,7 @@ export function createAdmin ({
   const rawOf = followConnections(outer, connections.admit)
   const links = createLinks({ now, randomBytes })
   const closing = new AbortController()
+  const wanted = new AbortController()
   setMaxListeners(0, closing.signal)
   /** @type {Set<import('node:stream').Duplex>} the server loses sight of a socket that was upgraded */
   const upgraded = new Set()
@@ -122,6 +124,7 @@ export function createAdmin ({
   async function end () {
     if (!open) return
     closing.abort()
+    wanted.abort()
     certificate?.close()
     const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
     const answered = new Promise((resolve) => outer.close(resolve))
@@ -133,6 +136,8 @@ export function createAdmin ({
 
   /** @param {number} realPort */
   async function makeSite (realPort) {
+    await Promise.race([loadAfter, once(wanted.signal, 'abort')])
+    if (closing.signal.aborted) return
     try {
       const { createSite } = await load()
       site = createSite({ deck, history, token, host, port: realPort, allowedHosts, basePath, publicUrl, hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes, limits })
@@ -159,6 +164,7 @@ export function createAdmin ({
     if (!site) {
       // Nobody can say yet who it is; but silent it is not.
       connections.heard(rawOf(req.socket), true)
+      wanted.abort()
       await open?.loaded
     }
     if (site) site.request(req, res)
@@ -173,6 +179,7 @@ export function createAdmin ({
     // ECONNRESET: until the site has it, nobody else listens.
     const ignore = () => {}
     socket.on('error', ignore)
+    wanted.abort()
     if (!site) await open?.loaded
     socket.off('error', ignore)
     if (site) site.upgrade(req, socket, head)

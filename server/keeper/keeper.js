@@ -88,10 +88,11 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     onAnswered: (master) => tell(master, { type: 'close-inspector' }),
     onHung
   })
-  const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = start(execPath)
+  // While that loads: its native calls take a while.
+  const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
   return ended.reached
 
   /** @param {string} binary @returns {Master} */
