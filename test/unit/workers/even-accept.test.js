@@ -37,15 +37,12 @@ describe('accepting in turn', { skip: process.platform !== 'linux' && 'epoll is 
     const thief = fork(THIEF, { stdio: ['ignore', 'inherit', 'inherit', fd, 'ipc'] })
     t.after(() => thief.kill('SIGKILL'))
     await once(thief, 'message')
-    const woken = once(thief, 'message').then(() => 'woken')
-    let accepted = once(server, 'connection').then(() => 'accepted')
-    // It is passed over as long as it does not wait yet.
-    for (;;) {
-      evenAccept.again()
-      await connect(t, server)
-      if (await Promise.race([woken, accepted]) === 'woken') break
-      accepted = once(server, 'connection').then(() => 'accepted')
-    }
+    while (!/\) S /.test(readFileSync(`/proc/${thief.pid}/stat`, 'latin1'))) await new Promise((resolve) => setImmediate(resolve))
+    evenAccept.again()
+    const woken = once(thief, 'message')
+    const accepted = once(server, 'connection').then(() => 'accepted')
+    await connect(t, server)
+    await woken
     const unaccepted = await Promise.race([accepted, new Promise((resolve) => setImmediate(resolve, 'not accepted'))])
     assert.equal(unaccepted, 'not accepted', 'it is the other one\'s')
     evenAccept.again()
