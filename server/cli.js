@@ -3,7 +3,6 @@ import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
-import { keep } from './keeper/keeper.js'
 import { KEPT_VARIABLE } from './keeper/link.js'
 import { hasControllingTerminal } from './system/terminal.js'
 
@@ -16,6 +15,12 @@ import { hasControllingTerminal } from './system/terminal.js'
 export async function run (argv, terminal) {
   const { runProgram } = await import('./cli/program.js')
   return await runProgram(argv, { ...terminal, script: ownScript() })
+}
+
+/** Masters and other commands start faster without its code. @param {string[]} args */
+async function beKeeper (args) {
+  const { keep } = await import('./keeper/keeper.js')
+  return await keep({ script: process.argv[1], args })
 }
 
 /**
@@ -57,7 +62,7 @@ if (isMain()) {
   const args = process.argv.slice(2)
   const hadTerminal = hasControllingTerminal()
   const exitCode = wantsKeeper(args, process.env)
-    ? await keep({ script: process.argv[1], args })
+    ? await beKeeper(args)
     : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() }).catch(tellNotLoaded)
   // Node would abort at its exit where its terminal has gone; so this ends as it would have without a handler.
   if (hadTerminal && !hasControllingTerminal()) {
