@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
 import { createMirror } from './mirror.js'
 import { createCursor, tail, tailSync } from './reader.js'
@@ -13,8 +13,6 @@ import { createStamps } from './stamps.js'
 const MAX_TAIL_BYTES = 64 * 1024
 const MAX_MARKS = 1000
 const LINE_END = 10
-/** A write that is under way has grown within it. */
-const WRITE_MS = 5
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 
 /**
@@ -185,8 +183,20 @@ function openOr (undo, file) {
 function endLine (fd) {
   const { size } = fstatSync(fd)
   if (!endsHalf(fd, size)) return
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WRITE_MS)
+  writesDone(fd)
   if (fstatSync(fd).size === size) writeSync(fd, '\n')
+}
+
+/**
+ * Waits until every write to a file that has begun is over: the kernel lets them and this in one by one.
+ * @param {number} fd
+ */
+function writesDone (fd) {
+  try {
+    fchmodSync(fd, fstatSync(fd).mode & 0o7777)
+  } catch {
+    // Of somebody else, who is waited for all the same before it is refused.
+  }
 }
 
 /** @param {number} fd @param {number} size */
