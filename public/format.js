@@ -64,6 +64,7 @@ export function formatPercent (percent) {
  * @returns {string} how connections reach the workers, as "shared, even"
  */
 export function formatDispatch ({ dispatch, isEven }) {
+  if (dispatch === 'sticky') return 'sticky, by the address of the client'
   if (isEven === null) return dispatch
   return `${dispatch}, ${isEven ? 'even' : 'uneven: that takes Linux and the optional package koffi'}`
 }

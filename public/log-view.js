@@ -110,6 +110,7 @@ export function createView (list, onChange, { mark = null } = {}) {
 
   function toEnd () {
     list.scrollTop = list.scrollHeight
+    movedTo = list.scrollTop
   }
 
   function report () {

@@ -13,6 +13,7 @@ import { createCrashRecorder } from './crashes/recorder.js'
 import { createDeck } from './deck.js'
 import { createDiagnostics } from './diagnostics/diagnostics.js'
 import { openStore } from './diagnostics/store.js'
+import { DeckError } from './errors.js'
 import { createNotices } from './events/notices.js'
 import { createRecorder } from './events/recorder.js'
 import { createEventStream } from './events/stream.js'
@@ -34,6 +35,7 @@ import { openDataDir } from './system/data-dir.js'
 import { descriptorLimit } from './system/descriptors.js'
 import { createLog } from './system/log.js'
 import { createMilestone } from './system/milestone.js'
+import { loadPosix } from './system/posix.js'
 import { listenForSignals } from './system/signals.js'
 import { within } from './system/within.js'
 import { adminPlace } from './systemd/activation.js'
@@ -215,7 +217,15 @@ function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releas
   const { watchdog, recycle } = settings.current
   const state = createState({ options: lifecycleOptions(settings.current), ...start })
   const fork = createForker(settings, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment })
-  return createSupervisor(state, { fork, events, keeper, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, drift })
+  const sticky = settings.current.dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: settings.current.sticky.failoverMs } : null
+  return createSupervisor(state, { fork, events, keeper, sticky, portPerSlot: settings.current.portPerSlot, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, drift })
+}
+
+/** @returns {import('./system/posix.js').Posix} @throws {DeckError} invalid-config */
+function stickyCalls () {
+  const calls = loadPosix()
+  if (!calls) throw new DeckError('invalid-config', 'dispatch: expected "shared" or "round-robin" on this machine, received "sticky" (it takes Linux and the optional package koffi)')
+  return calls
 }
 
 /** @param {import('./config/config.js').Config} config @returns {import('./lifecycle/state.js').LifecycleOptions} its sections of it */

@@ -3,6 +3,7 @@ import { errorMonitor } from 'node:events'
 import net from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers'
+import { acceptAlso } from './accept-also.js'
 import { createStandIn, failListen } from './stand-in.js'
 import { socketKey } from './protocol.js'
 
@@ -103,6 +104,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
   /** @type {Map<number, (reply: any, handle: any) => void>} */
   const waiting = new Map()
   let seq = 0
+  const also = acceptAlso({ channel })
 
   channel.on('socket', (reply, handle) => {
     const take = waiting.get(reply.seq)
@@ -122,7 +124,8 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
       if (server instanceof net.Server) {
-        evenAccept.take(server, handle)
+        also.take(reply.key, handle)
+        if (!reply.isOwn) evenAccept.take(server, handle)
         deferral?.take(server, handle)
       } else {
         drain.watchDatagrams(handle)

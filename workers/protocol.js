@@ -78,7 +78,10 @@ export function statusClass (code) {
 }
 
 /**
- * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, data?: unknown }
+ * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, isOwn?: boolean, data?: unknown }
+ *   | { type: 'accept-also', key: string, name: number | 'port' }
+ *   | { type: 'accept-no-more', key: string, name: number | 'port' }
+ *   | { type: 'serve' }
  *   | { type: 'drain', idleGraceMs: number }
  *   | { type: 'probe' }
  *   | { type: 'limits', graceMs: number, maxRequests: number }
@@ -94,6 +97,8 @@ export function statusClass (code) {
  * `terminate`: the SIGTERM that comes is the master's.
  * `accept-again`: a connection may wait that another worker was woken for, and will not take.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
+ * `isOwn`: no other slot has that socket; `serve`: it listens, so connections may be accepted that the probe has held back.
+ * `accept-also`: connections of another socket are for the server that has `key` too: those of slot `name`, or those of a port of its own.
  * `isStandIn`: another worker has that address, or one that covers it; without that one it would be free.
  * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.
  */
@@ -102,7 +107,7 @@ export function statusClass (code) {
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind. `maxRequests`: after which it is to be recycled, 0: never.
  * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
- * @typedef {{ worker: number, dispatch: 'shared' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
+ * @typedef {{ worker: number, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
  *
  * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
  * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings

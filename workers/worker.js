@@ -32,7 +32,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
     onStart: () => termination.prepare(),
     onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
   })
-  const hasSockets = dispatch === 'shared'
+  const hasSockets = dispatch !== 'round-robin'
   let { graceMs } = crash
   const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
@@ -64,6 +64,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   channel.on('probe', () => readiness?.begin())
   channel.on('outlive', orphan.outlive)
   channel.on('accept-again', evenAccept.again)
+  channel.on('serve', () => isReady && deferral?.end())
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
   tellState(channel)
@@ -113,7 +114,8 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
 
   /** The probe has succeeded. @param {{ probe: string, warmupFailed: string | null }} report */
   function accept (report) {
-    deferral?.end()
+    // The master listens first where each slot has a socket of its own, so that it knows their order.
+    if (dispatch !== 'sticky') deferral?.end()
     beReady(report)
   }
 

@@ -24,6 +24,7 @@ const COLUMNS = Object.freeze({
   SLOT: [true, ({ slot }) => slot],
   WORKER: [true, ({ id }) => id],
   PID: [true, ({ pid }) => pid],
+  PORT: [true, ({ port }) => port],
   STATE: [false, ({ state, crashLooping, drifted }) => [state, crashLooping && '(crash-looping)', drifted && '(drifted)'].filter(Boolean).join(' ')],
   RELEASE: [false, ({ release }) => release],
   UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
@@ -34,8 +35,8 @@ const COLUMNS = Object.freeze({
   P99: [true, ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms)],
   LOOP: [true, ({ vitals }) => vitals && formatPercent(percentOf(vitals.eventLoopUtilization))]
 })
-const STATUS_COLUMNS = ['SLOT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU']
-const WATCHED_COLUMNS = ['SLOT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'REQ/S', 'P99', 'LOOP']
+const STATUS_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU']
+const WATCHED_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'REQ/S', 'P99', 'LOOP']
 
 /** @param {any} status the body of GET /status @param {number} now ms since the epoch */
 export function statusText (status, now) {
@@ -99,8 +100,9 @@ function healthText ({ text, reasons }) {
   return [text, ...reasons.map((/** @type {any} */ reason) => reason.text)].join(': ')
 }
 
-/** @param {any} status @param {number} now @param {string[]} columns */
-function workersText ({ workers }, now, columns) {
+/** @param {any} status @param {number} now @param {string[]} all  the columns, that of ports only where a slot has one */
+function workersText ({ workers }, now, all) {
+  const columns = all.filter((column) => column !== 'PORT' || workers.some((/** @type {any} */ { port }) => port))
   return table(
     columns,
     workers.map((/** @type {any} */ worker) => columns.map((column) => COLUMNS[column][1](worker, now))),

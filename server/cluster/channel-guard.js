@@ -3,6 +3,7 @@ import { COMMAND } from '../../workers/protocol.js'
 /** What the worker's side of node:cluster says to its primary, by how connections are dispatched. */
 const CLUSTER_ACTS = Object.freeze({
   shared: new Set(['online', 'exitedAfterDisconnect']),
+  sticky: new Set(['online', 'exitedAfterDisconnect']),
   // `undefined`: the answer to what the primary has said.
   'round-robin': new Set(['online', 'exitedAfterDisconnect', 'queryServer', 'listening', 'close', undefined])
 })
@@ -13,7 +14,7 @@ const MAX_LINE_CHARS = 4 * 1024 * 1024
  * Stands between a worker's IPC channel and everything that listens to it, Node itself included: Node trusts the other
  * end, and throws in this process at one message that makes no sense to it. The code of the app can send anything there.
  * @param {any} child a worker's process
- * @param {{ dispatch: 'shared' | 'round-robin', onNonsense: (reason: string) => void }} options `onNonsense`: of each message that was dropped
+ * @param {{ dispatch: 'shared' | 'sticky' | 'round-robin', onNonsense: (reason: string) => void }} options `onNonsense`: of each message that was dropped
  */
 export function guardChannel (child, { dispatch, onNonsense }) {
   const emit = child.emit

@@ -6,6 +6,7 @@
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
  * @param {ReturnType<typeof import('./deadlines.js').createDeadlines>} parts.deadlines
  * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
+ * @param {import('./slot-ports.js').SlotPorts} parts.slotPorts
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'judge'>} parts.judge
  * @param {Pick<import('./sockets.js').Keeper, 'send'>} [parts.keeper]
@@ -15,7 +16,7 @@
  * @param {() => void} parts.onFinished
  * @returns {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }}
  */
-export function createEffects ({ handles, deadlines, sockets, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished }) {
+export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished }) {
   return {
     fork: forkWorker,
     drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
@@ -24,7 +25,10 @@ export function createEffects ({ handles, deadlines, sockets, watchdog, judge, k
     'capture-stack': ({ worker }) => { watchdog.capture(worker) },
     'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
-    'close-sockets': () => sockets.close(),
+    'close-sockets': () => {
+      sockets.close()
+      slotPorts.close()
+    },
     'expire-unused-sockets': () => sockets.expireUnused(),
     'close-unused-sockets': () => sockets.closeUnused(),
     'prepare-release': prepareRelease,

@@ -72,8 +72,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       NODE_APP_INSTANCE: slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
-    const isRefusedUntilReady = dispatch === 'round-robin' && isAsked(ready)
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isRefusedUntilReady, message: stop.message })
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)

@@ -17,6 +17,7 @@ const MAX_RESOURCES = 50
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
  * @param {(input: any) => void} parts.receive
  * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
+ * @param {import('./slot-ports.js').SlotPorts} parts.slotPorts
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept'>} parts.vitals
  * @param {{ accept: (worker: number, body: any) => void }} parts.judge
@@ -30,13 +31,13 @@ const MAX_RESOURCES = 50
  * @param {Pick<import('./spread.js').Spread, 'heard' | 'passOn'>} parts.spread
  * @param {Pick<ReturnType<typeof import('./nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
  */
-export function createMessages ({ state, handles, receive, sockets, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
+export function createMessages ({ state, handles, receive, sockets, slotPorts, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
       if (!handles.has(worker)) return
       if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
-      const { handle, ...reply } = sockets.request(worker, { query, data })
+      const { handle, ...reply } = sockets.request(worker, { query, data, slot: state().workers[worker]?.slot })
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
       handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
     },
@@ -55,8 +56,9 @@ export function createMessages ({ state, handles, receive, sockets, watchdog, vi
     probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
     ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
       const handle = handles.get(worker)
-      if (handle && 'accept' in handle) handle.accept()
       sockets.establish(worker)
+      if (handle && 'accept' in handle) handle.accept()
+      slotPorts.open(worker, state().workers[worker]?.slot)
       receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
     },
     diagnosed: onDiagnosed,

@@ -8,13 +8,13 @@ let isTaken = false
  * How node:cluster hands out connections, which is one thing for a whole process, and stays from its first fork on. Only
  * `round-robin` depends on it; and as node:cluster knows a socket by its address, two masters would serve each other's
  * clients.
- * @param {'shared' | 'round-robin'} dispatch
+ * @param {'shared' | 'sticky' | 'round-robin'} dispatch
  * @returns {{ release: () => void }} to be called when its workers have gone
  * @throws {DeckError} not-possible
  */
 export function takePolicy (dispatch) {
   if (!cluster.isPrimary) throw new DeckError('not-possible', 'start: expected a process that may have workers, and this one is itself a worker of node:cluster')
-  if (dispatch === 'shared') {
+  if (dispatch !== 'round-robin') {
     if (!isTaken && !isSettled()) cluster.schedulingPolicy = cluster.SCHED_NONE
     return { release () {} }
   }

@@ -28,16 +28,23 @@ const UNASKED_GRACE_MS = 5_000
  * @param {(sockets: string[]) => void} [options.onUnused]  the service manager's that no worker has asked for
  * @param {Keeper} [options.keeper]  has a copy of every socket, those of the master before, and the service manager's
  * @param {typeof bindSocket} [options.bind]
+ * @param {import('./sticky.js').Sticky | null} [options.sticky]  where each slot has a socket of its own
  * @param {number} [options.unusedGraceMs]
  * @param {number} [options.unaskedGraceMs]
  */
-export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS }) {
+export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, sticky = null, unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS }) {
   /** @type {Map<string, Socket>} */
   const held = new Map()
   /** Workers that are ready: what they listen on is meant to last. @type {Set<number>} */
   const ready = new Set()
   for (const [name, { handle, data: kept }] of keeper.held) {
     if (name.startsWith(KEEPER_PREFIX)) held.set(name.slice(KEEPER_PREFIX.length), { ...kept, handle, query: placeOfKey(name.slice(KEEPER_PREFIX.length)), isEstablished: true, users: new Set() })
+  }
+  for (const [key, members] of groupsOf(keeper.held)) {
+    const handles = members.map(({ handle }) => handle)
+    const socket = { ...members[0].data, query: placeOfKey(key), users: new Set() }
+    if (sticky) held.set(key, { ...socket, handle: handles[0], group: sticky.adopt(key, handles), kept: handles.length, isEstablished: true })
+    else held.set(key, { ...socket, handle: ungroup(key, handles), isEstablished: false })
   }
   const inherited = createInherited(keeper.held)
   let isClosed = false
@@ -50,15 +57,15 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     isContended: (worker, query) => !held.has(socketKey(query)) && findRival(worker, query)?.isEstablished === false,
 
     /**
-     * @param {number} worker @param {{ query: SocketQuery, data?: unknown }} request
-     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isStandIn?: boolean }}
+     * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
+     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, isOwn?: boolean }} `isOwn`: of its slot alone
      */
-    request (worker, { query, data }) {
+    request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
       let socket = held.get(key)
       if (!socket) {
         if (findRival(worker, query)?.isEstablished) return { key, isStandIn: true }
-        const bound = isClosed ? { errno: ECANCELED } : inherited.match(query) ?? bind(query)
+        const bound = isClosed ? { errno: ECANCELED } : inherited.match(query) ?? bindGroup(key, query) ?? bind(query)
         if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describe(query, bound.errno)) }
         const { errno, ...whose } = bound
         socket = { ...whose, query, data, isEstablished: false, users: new Set() }
@@ -67,13 +74,31 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       clearTimeout(socket.unusedTimer)
       socket.users.add(worker)
       if (ready.has(worker) || socket.inherited !== undefined) keep(key, socket)
-      return { key, handle: socket.handle, data: socket.data }
+      if (!socket.group) return { key, handle: socket.handle, data: socket.data }
+      const { errno, handle } = socket.group.member(slot)
+      look()
+      return errno === undefined ? { key, handle, data: socket.data, isOwn: true } : { key, errno }
+    },
+
+    /** Somebody has come or gone. */
+    look,
+
+    /** @param {number} worker @returns {{ key: string, address: string | null, addressType: number | string } | null} the TCP port that it asked for first */
+    listensOn (worker) {
+      for (const [key, { users, query: { address, port, addressType } }] of held) {
+        if (users.has(worker) && isTcpPort({ port, addressType })) return { key, address, addressType }
+      }
+      return null
     },
 
     /** @param {number} worker is ready: what it listens on stays for its successors */
     establish (worker) {
       ready.add(worker)
-      for (const [key, socket] of held) if (socket.users.has(worker)) keep(key, socket)
+      for (const [key, socket] of held) {
+        if (!socket.users.has(worker)) continue
+        socket.group?.listen()
+        keep(key, socket)
+      }
     },
 
     /** @returns {string[]} of those that are bound */
@@ -83,6 +108,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     release (worker, /** @type {string} */ key) {
       const socket = held.get(key)
       if (!socket?.users.delete(worker)) return
+      look()
       // It has only looked whether the address is free, and wants to find it so.
       if (isUnused(key) && !socket.isEstablished) drop(key)
       else expire(key)
@@ -122,9 +148,10 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     /** Another master has these sockets now. */
     leave () {
       isClosed = true
-      for (const { handle, unusedTimer } of held.values()) {
-        clearTimeout(unusedTimer)
-        handle.close()
+      for (const [key, socket] of held) {
+        clearTimeout(socket.unusedTimer)
+        sticky?.forget(key)
+        closeHandles(socket)
       }
       held.clear()
       inherited.close()
@@ -135,8 +162,38 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
   function keep (key, socket) {
     if (socket.isEstablished) return
     socket.isEstablished = true
+    if (socket.group) return keepMembers(key, socket)
     const { handle, data, file, inherited: fd } = socket
     keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(file !== undefined && { file }), ...(fd !== undefined && { inherited: fd }) })
+  }
+
+  /** @param {string} key @param {Socket} socket of a group, which has as many members as there are slots */
+  function keepMembers (key, socket) {
+    const { group, data, kept = 0 } = socket
+    const handles = group?.handles() ?? []
+    for (let slot = kept + 1; slot <= handles.length; slot++) keeper.hold(memberName(key, slot), handles[slot - 1], { data })
+    for (let slot = handles.length + 1; slot <= kept; slot++) keeper.drop(memberName(key, slot))
+    socket.kept = handles.length
+  }
+
+  /** @param {string} key @param {SocketQuery} query @returns {{ handle: any, group: StickyGroup, errno?: undefined } | { errno: number } | null} */
+  function bindGroup (key, query) {
+    if (!sticky || !isTcpPort(query)) return null
+    const group = sticky.bind(key, query)
+    return 'errno' in group ? group : { handle: group.handle, group }
+  }
+
+  /** The one socket that is left is shared by all. @param {string} key @param {any[]} handles @returns {any} */
+  function ungroup (key, [first, ...others]) {
+    for (const handle of others) handle.close()
+    for (let slot = 1; slot <= others.length + 1; slot++) keeper.drop(memberName(key, slot))
+    return first
+  }
+
+  function look () {
+    if (!sticky || isClosed) return
+    sticky.look((key) => held.get(key)?.users ?? new Set())
+    for (const [key, socket] of held) if (socket.group && socket.isEstablished) keepMembers(key, socket)
   }
 
   /** @param {string} key @param {number} [graceMs] */
@@ -168,22 +225,57 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
   function drop (key) {
     const socket = held.get(key)
     held.delete(key)
-    if (socket?.isEstablished) keeper.drop(KEEPER_PREFIX + key)
-    clearTimeout(socket?.unusedTimer)
-    socket?.handle.close()
-    if (socket?.file) rmSync(socket.file, { force: true })
+    if (!socket) return
+    if (socket.isEstablished && !socket.group) keeper.drop(KEEPER_PREFIX + key)
+    for (let slot = 1; slot <= (socket.kept ?? 0); slot++) keeper.drop(memberName(key, slot))
+    clearTimeout(socket.unusedTimer)
+    sticky?.forget(key)
+    closeHandles(socket)
+    if (socket.file) rmSync(socket.file, { force: true })
   }
 }
 
 /**
- * `isEstablished`: a worker that was ready has listened there; `users`: the workers that have it now.
- * @typedef {{ handle: any, query: Pick<SocketQuery, 'address' | 'port' | 'addressType'>, data: unknown, file?: string, inherited?: number, isEstablished: boolean, users: Set<number>, unusedTimer?: NodeJS.Timeout }} Socket
+ * `isEstablished`: a worker that was ready has listened there; `users`: the workers that have it now; `group`: where each slot
+ * has one of its own; `kept`: how many of these the keeper has.
+ * @typedef {{ handle: any, group?: StickyGroup, kept?: number, query: Pick<SocketQuery, 'address' | 'port' | 'addressType'>, data: unknown, file?: string, inherited?: number, isEstablished: boolean, users: Set<number>, unusedTimer?: NodeJS.Timeout }} Socket
  */
+
+/** @typedef {import('./sticky-group.js').StickyGroup} StickyGroup */
 
 /** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void, send: (message: Record<string, any>) => void }} Keeper */
 
 /** The keeper holds other sockets than the app's too. */
 const KEEPER_PREFIX = 'app '
+const MEMBER = /^slot (\d+) (.*)$/s
+
+/** @param {string} key @param {number} slot */
+function memberName (key, slot) {
+  return `slot ${slot} ${key}`
+}
+
+/**
+ * @param {Keeper['held']} kept
+ * @returns {Map<string, { handle: any, data: any }[]>} by key, those of the slots from 1 on
+ */
+function groupsOf (kept) {
+  /** @type {Map<string, { handle: any, data: any }[]>} */
+  const groups = new Map()
+  for (const [name, socket] of kept) {
+    const [, slot, key] = MEMBER.exec(name) ?? []
+    if (slot === undefined) continue
+    const members = groups.get(key) ?? []
+    members[Number(slot) - 1] = socket
+    groups.set(key, members)
+  }
+  return groups
+}
+
+/** @param {Pick<Socket, 'handle' | 'group'>} socket */
+function closeHandles ({ handle, group }) {
+  if (group) group.close()
+  else handle.close()
+}
 
 /** @type {Keeper} */
 const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {}, send () {} })
@@ -216,6 +308,11 @@ export function bindSocket (query) {
 /** @param {SocketQuery} query @returns {any} a handle, or an error number below 0 */
 function createHandle ({ address, port, addressType, fd, flags }) {
   return /** @type {any} */ (net)._createServerHandle(address, port, addressType, fd, flags)
+}
+
+/** @param {Pick<SocketQuery, 'port' | 'addressType'> & { fd?: number }} query */
+function isTcpPort (query) {
+  return !isUdp(query) && query.port !== null && query.port >= 0 && !(typeof query.fd === 'number' && query.fd >= 0)
 }
 
 /** @param {Pick<SocketQuery, 'addressType'>} query */

@@ -16,8 +16,10 @@ import { createNonsense } from './nonsense.js'
 import { createOpenRequests } from './open-requests.js'
 import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
+import { createSlotPorts } from './slot-ports.js'
 import { createSockets } from './sockets.js'
 import { createSpread } from './spread.js'
+import { createSticky } from './sticky.js'
 import { createWatchdog } from './watchdog.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
@@ -33,6 +35,8 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} shell.events
  * @param {import('./sockets.js').Keeper & Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
  * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
+ * @param {{ calls: import('./sticky-group.js').Calls, failoverMs: number } | null} [shell.sticky]  where clients stay with a slot
+ * @param {number} [shell.portPerSlot]  the port below that of slot 1; 0: they have none
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
@@ -43,7 +47,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, vitals = NO_VITALS, crashes = NO_CRASHES,
+  fork, events, keeper, sticky = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, vitals = NO_VITALS, crashes = NO_CRASHES,
   prepare = async () => { throw new Error('nobody prepares releases here') }, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
@@ -65,7 +69,14 @@ export function createSupervisor (initialState, {
 
   const { receive, ask } = createInbox({ work: turn, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
   const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id }) })
-  const sockets = createSockets({ onBindError: isFirstStart, onUnused: tellUnused, keeper })
+  const tellWorker = (/** @type {number} */ worker, /** @type {import('../../workers/protocol.js').ToWorker} */ message, /** @type {any} */ handle = undefined) => handles.get(worker)?.tell(message, handle)
+  const sockets = createSockets({
+    onBindError: isFirstStart,
+    onUnused: tellUnused,
+    keeper,
+    sticky: sticky && createSticky({ ...sticky, isHeldBack: isAsked(ready), size: () => state.slots.length, serving: () => servingWorkers(state), tell: tellWorker })
+  })
+  const slotPorts = createSlotPorts({ above: portPerSlot, keeper, listensOn: sockets.listensOn, tell: tellWorker, onProblem: (problem) => events.publish({ type: 'unexpected', ...problem }) })
   const autopsy = createAutopsy(crashes)
   const adopt = createAdoption({ keeper, deadlineMs: () => state.options.drain.deadlineMs, autopsy, onExit: exited, onAdopted: (worker, handle) => handles.set(worker, handle) })
   const watchdog = createWatchdog({
@@ -83,6 +94,7 @@ export function createSupervisor (initialState, {
     handles,
     receive,
     sockets,
+    slotPorts,
     watchdog,
     vitals,
     judge,
@@ -97,7 +109,7 @@ export function createSupervisor (initialState, {
     nonsense
   })
 
-  const effects = createEffects({ handles, deadlines, sockets, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished: finished.reach })
+  const effects = createEffects({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished: finished.reach })
 
   return {
     /** Resolves once every slot is served for the first time. */
@@ -112,7 +124,7 @@ export function createSupervisor (initialState, {
       return {
         ...view,
         isEven: spread.isEven(),
-        workers: view.workers.map((row) => ({ ...row, vitals: row.id === null ? null : vitals.latest(row.id) }))
+        workers: view.workers.map((row) => ({ ...row, port: slotPorts.of(row.slot), vitals: row.id === null ? null : vitals.latest(row.id) }))
       }
     },
 
@@ -169,6 +181,7 @@ export function createSupervisor (initialState, {
     /** This master will not become the cluster's: its workers drain, the sockets are the other one's. */
     abandon () {
       sockets.leave()
+      slotPorts.leave()
       receive({ type: 'stop', actor: 'system', cause: 'rollback' })
     },
 
@@ -184,6 +197,7 @@ export function createSupervisor (initialState, {
     handOver () {
       receive({ type: 'hand-over' })
       sockets.leave()
+      slotPorts.leave()
     },
 
     /** @param {number} pid @returns {boolean} whether it is a worker */
@@ -229,6 +243,8 @@ export function createSupervisor (initialState, {
     noteDeploy(nextWorker)
     for (const event of result.events) events.publish(event.type === 'worker.exited' ? autopsy.record(event, state.releases[event.release]?.path ?? null) : event)
     for (const command of result.commands) attempt(command)
+    sockets.look()
+    slotPorts.shrink(state.slots.length)
     if (state.phase === 'running') running.reach()
     return result.refusal
   }
@@ -335,5 +351,10 @@ const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('no
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
+/** @param {import('../lifecycle/state.js').PoolState} state @returns {import('./sticky.js').Serving[]} */
+function servingWorkers ({ workers }) {
+  return Object.values(workers).filter(({ state }) => state === 'ready').map(({ id, slot, orphan }) => ({ worker: id, slot, isOrphan: orphan !== null }))
+}
+
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */
 const NO_CRASHES = { examine: () => ({ memoryKind: null, stderr: [] }), record: (event) => event }

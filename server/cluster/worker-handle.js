@@ -23,12 +23,12 @@ const MAX_UNSENT = 100
  * @param {(reason: string) => void} hooks.onNonsense  of a message that was dropped
  * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
  * @param {WorkerFiles} files
- * @param {{ dispatch?: 'shared' | 'round-robin', isRefusedUntilReady?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isRefusedUntilReady`: it gets no connection from this process before `accept`
+ * @param {{ dispatch?: 'shared' | 'sticky' | 'round-robin', isAsked?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isAsked`: it gets no connection before `accept`
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onNonsense, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isRefusedUntilReady = false, message = 'object' } = {}) {
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onNonsense, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
   const { process: child } = worker
   guardChannel(child, { dispatch, onNonsense })
-  const accept = isRefusedUntilReady ? refuseUntilReady(child) : () => {}
+  const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false
   let unsent = 0
@@ -87,7 +87,11 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
 
     kill () { child.kill('SIGKILL') },
 
-    accept
+    /** Connections may come from now on. */
+    accept () {
+      letIn()
+      if (dispatch === 'sticky' && isAsked) this.tell({ type: 'serve' })
+    }
   }
 
   function hear () {

@@ -56,6 +56,9 @@ function toConfig (sources, { cwd, countCpus }) {
   if (values.watch && values.releases.mode === 'snapshot') {
     throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
   }
+  if (values.portPerSlot > 0 && values.dispatch === 'round-robin') {
+    throw new DeckError('invalid-config', `${given.get('portPerSlot')?.source}: expected another dispatch than "round-robin", where the workers have no sockets`)
+  }
   checkExposure(values.admin)
   const folder = values.cwd ?? cwd
   const config = deepFreeze({

@@ -46,7 +46,11 @@ export const SCHEMA = z.strictObject({
   workers: z.union([z.literal('max'), z.int().min(1).max(MAX_WORKERS)]).default('max').meta({
     kind: 'integer', hint: 'n|max', expected: `an integer from 1 to ${MAX_WORKERS} or "max"`, description: 'workers to run; max: one for each CPU that this process may use'
   }),
-  dispatch: choice(['shared', 'round-robin'], 'how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, round-robin: the master hands them out in turn'),
+  dispatch: choice(['shared', 'sticky', 'round-robin'], 'how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, sticky: the kernel keeps all connections of one client address with one slot, round-robin: the master hands them out in turn'),
+  sticky: group({
+    failoverMs: milliseconds('how long a slot may be without a worker that is ready before its clients go to the other slots').default(2000)
+  }),
+  portPerSlot: integer(0, 65535 - MAX_WORKERS, 'each slot has a port of its own besides: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none').default(0),
   dataDir: path('where the history, the admin token and the logs are kept').default('.clusterdeck'),
   admin: group({
     host: text('the address that the admin page listens on').default('127.0.0.1'),

@@ -12,7 +12,10 @@
  * @property {Record<string, string | null>} [env]  variables for the workers, over those of the master; null unsets one. Read again at each deploy
  * @property {string} [envFile]  a file of variables for the workers (NAME=value, a line each), below those of `env`; read again at each deploy
  * @property {'max' | number} [workers]  workers to run; max: one for each CPU that this process may use; default: `max`
- * @property {'shared' | 'round-robin'} [dispatch]  how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, round-robin: the master hands them out in turn; default: `shared`
+ * @property {'shared' | 'sticky' | 'round-robin'} [dispatch]  how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, sticky: the kernel keeps all connections of one client address with one slot, round-robin: the master hands them out in turn; default: `shared`
+ * @property {object} [sticky]
+ * @property {number} [sticky.failoverMs]  how long a slot may be without a worker that is ready before its clients go to the other slots; default: `2000`
+ * @property {number} [portPerSlot]  each slot has a port of its own besides: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none; default: `0`
  * @property {string} [dataDir]  where the history, the admin token and the logs are kept; default: `.clusterdeck`
  * @property {object} [admin]
  * @property {string} [admin.host]  the address that the admin page listens on; default: `127.0.0.1`

@@ -65,8 +65,8 @@
  * @property {'starting' | 'running' | 'stopping'} state
  * @property {{ pid: number, version: string, nodeVersion: string, startedAt: string, rssBytes: number }} master
  * @property {{ entry: string, cwd: string, addresses: string[] }} app  `addresses`: URLs on which it listens
- * @property {'shared' | 'round-robin'} dispatch
- * @property {boolean | null} isEven  whether connections are spread evenly over the workers that are idle; null: none listens yet
+ * @property {'shared' | 'sticky' | 'round-robin'} dispatch
+ * @property {boolean | null} isEven  whether connections are spread evenly over the workers that are idle; null: none listens yet, or the addresses of the clients decide
  * @property {number} desiredWorkers
  * @property {number} readyWorkers
  * @property {Release} release  the one that was deployed last with success
@@ -105,6 +105,7 @@
  * @property {number | null} id  null: none runs in this slot at the moment
  * @property {number} slot
  * @property {number | null} pid
+ * @property {number | null} port  that only its slot has
  * @property {string} state  `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff` or `held`
  * @property {string} release
  * @property {string | null} startedAt

@@ -1,17 +1,28 @@
 import { createRequire } from 'node:module'
-import { constants } from 'node:os'
+import { constants, endianness } from 'node:os'
 
 /** @typedef {ReturnType<typeof bind>} Posix */
 
-// linux/prctl.h, sys/wait.h, sys/socket.h
+// linux/prctl.h, sys/wait.h, sys/socket.h, netinet/in.h
 const PR_SET_CHILD_SUBREAPER = 36
 const WNOHANG = 1
 const AF_UNIX = 1
+const AF_INET = 2
+const AF_INET6 = 10
+const SOCK_STREAM = 1
 const SOCK_DGRAM = 2
+const SOCK_NONBLOCK = 0o4000
 const SOCK_CLOEXEC = 0o2000000
+const SOL_SOCKET = 1
+const SO_REUSEADDR = 2
+const SO_REUSEPORT = 15
+const SO_ATTACH_REUSEPORT_CBPF = 51
+const IPPROTO_IPV6 = 41
+const IPV6_V6ONLY = 26
 const MSG_DONTWAIT = 0x40
 const MSG_NOSIGNAL = 0x4000
 const SIGNAL_MASK = 0x7f
+const IS_LITTLE = endianness() === 'LE'
 // linux/falloc.h, unistd.h
 const FALLOC_FL_KEEP_SIZE = 1
 const FALLOC_FL_PUNCH_HOLE = 2
@@ -45,6 +56,11 @@ function bind (koffi) {
   const close = libc.func('int close(int fd)')
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
   const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)')
+  const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
+  const bindTo = libc.func('int bind(int fd, const void *address, unsigned int length)')
+  const listen = libc.func('int listen(int fd, int backlog)')
+  const toBytes = libc.func('int inet_pton(int family, const char *text, void *bytes)')
+  const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
     /** @returns {boolean} whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
@@ -85,7 +101,79 @@ function bind (koffi) {
       } finally {
         close(fd)
       }
+    },
+
+    /**
+     * A TCP socket that is bound, and does not listen. Where `isShared` is false the address has to be free.
+     * @param {{ address: string, port: number, isV6Only?: boolean, isShared: boolean }} place  `isShared`: with others that were bound so
+     * @returns {{ fd: number, errno?: undefined } | { fd?: undefined, errno: number }} `errno`: below 0, as libuv has it
+     */
+    bindTcp ({ address, port, isV6Only = false, isShared }) {
+      const isV6 = address.includes(':')
+      const fd = socket(isV6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+      if (fd < 0) return { errno: -koffi.errno() }
+      set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+      if (isShared) set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
+      if (isV6) set(fd, IPPROTO_IPV6, IPV6_V6ONLY, Number(isV6Only))
+      const name = isV6 ? addressV6(address, port) : addressV4(address, port)
+      const errno = name === null ? constants.errno.EINVAL : bindTo(fd, name, name.length) === 0 ? 0 : koffi.errno()
+      if (errno === 0) return { fd }
+      close(fd)
+      return { errno: -errno }
+    },
+
+    /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */
+    sharePort: (fd) => set(fd, SOL_SOCKET, SO_REUSEPORT, 1),
+
+    /** @param {number} fd @param {number} backlog @returns {number} 0, or below it an error number */
+    listen: (fd, backlog) => listen(fd, backlog) === 0 ? 0 : -koffi.errno(),
+
+    /**
+     * For the whole group of sockets that share the port of this one.
+     * @param {number} fd @param {import('../cluster/sticky-program.js').Instruction[]} program returns the index of one of them
+     * @returns {boolean} false: the kernel does not take it
+     */
+    pickBy (fd, program) {
+      const code = Buffer.alloc(8 * program.length)
+      const view = new DataView(code.buffer, code.byteOffset)
+      program.forEach(([operation, ifTrue, ifFalse, k], index) => {
+        view.setUint16(8 * index, operation, IS_LITTLE)
+        view.setUint8(8 * index + 2, ifTrue)
+        view.setUint8(8 * index + 3, ifFalse)
+        view.setUint32(8 * index + 4, k, IS_LITTLE)
+      })
+      // A struct sock_fprog: the count, and the address of the first.
+      const whole = Buffer.alloc(16)
+      const head = new DataView(whole.buffer, whole.byteOffset)
+      head.setUint16(0, program.length, IS_LITTLE)
+      head.setBigUint64(8, BigInt(koffi.address(code)), IS_LITTLE)
+      return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, whole, whole.length) === 0
     }
+  }
+
+  /** @param {number} fd @param {number} level @param {number} name @param {number} value */
+  function set (fd, level, name, value) {
+    const { buffer } = Int32Array.of(value)
+    return setsockopt(fd, level, name, Buffer.from(buffer), 4) === 0
+  }
+
+  /** @param {string} address @param {number} port @returns {Buffer | null} a sockaddr_in, ip(7); null: that is no address */
+  function addressV4 (address, port) {
+    const name = Buffer.alloc(16)
+    new Uint16Array(name.buffer, name.byteOffset, 1)[0] = AF_INET
+    name.writeUInt16BE(port, 2)
+    return toBytes(AF_INET, address, name.subarray(4)) === 1 ? name : null
+  }
+
+  /** @param {string} address @param {number} port @returns {Buffer | null} a sockaddr_in6, ipv6(7) */
+  function addressV6 (address, port) {
+    const [host, scope] = address.split('%')
+    const name = Buffer.alloc(28)
+    new Uint16Array(name.buffer, name.byteOffset, 1)[0] = AF_INET6
+    name.writeUInt16BE(port, 2)
+    const isKnown = toBytes(AF_INET6, host, name.subarray(8)) === 1
+    if (scope !== undefined) new Uint32Array(name.buffer, name.byteOffset + 24, 1)[0] = toIndex(scope) || Number(scope)
+    return isKnown ? name : null
   }
 }
 

@@ -32,7 +32,7 @@ for (const [shell, ask] of Object.entries(ASK)) {
       'deploy --on-failure=ro': ['rollback'],
       'diagnose 5 --kind heap-s': ['heap-snapshot', 'heap-statistics'],
       'start -w ': ['max'],
-      'systemd app.js --dispatch ': ['round-robin', 'shared'],
+      'systemd app.js --dispatch ': ['round-robin', 'shared', 'sticky'],
       'status --token-file ': ['files'],
       'deploy --note ': [],
       'start --ready-path ': [],

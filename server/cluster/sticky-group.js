@@ -1,0 +1,135 @@
+import net from 'node:net'
+import { stickyProgram } from './sticky-program.js'
+
+/** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy'>} Calls */
+/** @typedef {ReturnType<typeof createStickyGroup>} StickyGroup */
+
+/** The longest that the kernel allows: net.core.somaxconn. A worker sets the app's own, once it listens. */
+const BACKLOG = 65_535
+const ANY_V4 = '0.0.0.0'
+const ANY_V6 = '::'
+/** UV_TCP_IPV6ONLY, as Node asks for it. */
+const V6_ONLY = 1
+
+/**
+ * One listening socket for each slot, all on the same address, between which the kernel chooses by the address of the
+ * client. The order in which they begin to listen is their index for the program, so they do in the order of the slots.
+ * @param {Calls} calls
+ * @param {{ place: { address: string, port: number, isV6Only: boolean }, handles: any[], isListening: boolean }} parts
+ *   `handles`: of the slots from 1 on
+ */
+function createStickyGroup (calls, { place, handles, isListening }) {
+  /** @type {string | undefined} */
+  let picked
+
+  return {
+    /** @returns {any} the first one, by which the group is known */
+    get handle () { return handles[0] },
+
+    /** @returns {any[]} those of the slots from 1 on */
+    handles: () => handles,
+
+    /**
+     * @param {number} slot  those up to it are made where there are none yet
+     * @returns {{ handle: any, errno?: undefined } | { handle?: undefined, errno: number }}
+     */
+    member (slot) {
+      while (handles.length < slot) {
+        const { handle, errno } = join(calls, place)
+        if (errno !== undefined) return { errno }
+        if (isListening) calls.listen(handle.fd, BACKLOG)
+        handles.push(handle)
+      }
+      return { handle: handles[slot - 1] }
+    },
+
+    /** From now on connections are accepted for every slot. @returns {number} 0, or below it an error number */
+    listen () {
+      if (isListening) return 0
+      for (const [index, { fd }] of handles.entries()) {
+        const errno = calls.listen(fd, BACKLOG)
+        if (errno !== 0) return errno
+        // Whoever else has the address listens without it, so the first one finds out.
+        if (index === 0) calls.sharePort(fd)
+      }
+      isListening = true
+      return 0
+    },
+
+    isListening: () => isListening,
+
+    /** @param {number[]} slots  ascending; those that get new connections, at least one */
+    pick (slots) {
+      if (!isListening || picked === slots.join()) return
+      picked = slots.join()
+      calls.pickBy(handles[0].fd, stickyProgram(slots.map((slot) => slot - 1)))
+    },
+
+    /** @param {number} count  how many slots are left */
+    shrink (count) {
+      for (const handle of handles.splice(Math.max(1, count))) handle.close()
+    },
+
+    close () {
+      for (const handle of handles) handle.close()
+    }
+  }
+}
+
+/**
+ * @param {Calls} calls @param {SocketQuery} query of a TCP port @param {number} size  how many slots there are
+ * @returns {StickyGroup | { errno: number }}
+ */
+export function bindStickyGroup (calls, { address, port, flags = 0 }, size) {
+  const isV6Only = Boolean(flags & V6_ONLY)
+  const first = bindFirst(calls, address ? [address] : [ANY_V6, ANY_V4], { port: Number(port), isV6Only })
+  if (first.errno !== undefined) return { errno: first.errno }
+  const group = createStickyGroup(calls, { place: { ...first.place, isV6Only }, handles: [first.handle], isListening: false })
+  const { errno } = group.member(size)
+  if (errno === undefined) return group
+  group.close()
+  return { errno }
+}
+
+/**
+ * A group that a master before has bound.
+ * @param {Calls} calls @param {any[]} handles of the slots from 1 on
+ */
+export function adoptStickyGroup (calls, handles) {
+  return createStickyGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: false }, handles, isListening: true })
+}
+
+/**
+ * @param {Calls} calls @param {string[]} addresses the first that this machine has @param {{ port: number, isV6Only: boolean }} place
+ * @returns {{ handle: any, place: { address: string, port: number }, errno?: undefined } | { errno: number }}
+ */
+function bindFirst (calls, addresses, place) {
+  /** @type {{ fd?: number, errno?: number }} */
+  let bound = {}
+  for (const address of addresses) {
+    bound = calls.bindTcp({ ...place, address, isShared: false })
+    if (bound.fd === undefined) continue
+    const handle = toHandle(bound.fd)
+    return { handle, place: { address, port: placeOf(handle).port } }
+  }
+  return { errno: Number(bound.errno) }
+}
+
+/** @param {Calls} calls @param {{ address: string, port: number, isV6Only: boolean }} place */
+function join (calls, place) {
+  const { fd, errno } = calls.bindTcp({ ...place, isShared: true })
+  return fd === undefined ? { errno } : { handle: toHandle(fd) }
+}
+
+/** @param {number} fd @returns {any} as node:net has it */
+function toHandle (fd) {
+  return /** @type {any} */ (net)._createServerHandle(null, null, null, fd, 0)
+}
+
+/** @param {any} handle @returns {{ address: string, port: number }} */
+function placeOf (handle) {
+  const place = { address: '', port: 0 }
+  handle.getsockname(place)
+  return place
+}

@@ -1,0 +1,109 @@
+/** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
+
+// linux/bpf_common.h: class, size, mode and operation of an instruction in one number. A and X are its two registers.
+const LOAD = 0x20
+const LOAD_NUMBER = 0x00
+const LOAD_CELL = 0x60
+const LOAD_CELL_TO_X = 0x61
+const STORE = 0x02
+const MULTIPLY = 0x24
+const SHIFT_RIGHT = 0x74
+const XOR_X = 0xac
+const A_TO_X = 0x07
+const JUMP = 0x05
+const IF_EQUAL = 0x15
+const IF_GREATER_THAN_X = 0x2d
+const RETURN_A = 0x16
+/** Offsets from there on are into the header of IP: SKF_NET_OFF. */
+const IP = 0xfff00000
+
+// Where it has the address of the client: RFC 791, RFC 8200.
+const SOURCE_V4 = 12
+const SOURCE_V6 = [8, 12, 16, 20]
+
+// Cells of the program's memory.
+const HASH = 0
+const HIGHEST = 1
+const CHOSEN = 2
+
+// Of the finalizer of MurmurHash3.
+const FACTORS = [0x85ebca6b, 0xc2b2ae35]
+const SHIFTS = [16, 13, 16]
+const FOLD = 0x9e3779b1
+
+/**
+ * The classic BPF program by which the kernel picks one socket of a group for each connection, by the address of its
+ * client: SO_ATTACH_REUSEPORT_CBPF, socket(7).
+ *
+ * Each socket has a weight for each address, and the heaviest one is picked (rendezvous hashing): where one comes or goes,
+ * only its own clients move.
+ * @param {number[]} indexes  in the group, of the sockets that are to get connections; at least one
+ * @returns {Instruction[]}
+ */
+export function stickyProgram (indexes) {
+  const v4 = fold(SOURCE_V4)
+  const v6 = SOURCE_V6.flatMap(fold)
+  return [
+    [LOAD_NUMBER, 0, 0, 0],
+    [STORE, 0, 0, HASH],
+    [STORE, 0, 0, HIGHEST],
+    [LOAD_NUMBER, 0, 0, indexes[0]],
+    [STORE, 0, 0, CHOSEN],
+    // A socket of IPv6 gets packets of IPv4 too.
+    [LOAD, 0, 0, IP],
+    [SHIFT_RIGHT, 0, 0, 28],
+    [IF_EQUAL, 0, v4.length + 1, 4],
+    ...v4,
+    [JUMP, 0, 0, v6.length],
+    ...v6,
+    ...mix(),
+    ...indexes.flatMap(weigh),
+    [LOAD_CELL, 0, 0, CHOSEN],
+    [RETURN_A, 0, 0, 0]
+  ]
+}
+
+/** @param {number} offset of 4 bytes @returns {Instruction[]} */
+function fold (offset) {
+  return [
+    [LOAD_CELL, 0, 0, HASH],
+    [MULTIPLY, 0, 0, FOLD],
+    [A_TO_X, 0, 0, 0],
+    [LOAD, 0, 0, IP + offset],
+    [XOR_X, 0, 0, 0],
+    [STORE, 0, 0, HASH]
+  ]
+}
+
+/** @returns {Instruction[]} addresses that differ in one bit have nothing in common afterwards */
+function mix () {
+  return [
+    [LOAD_CELL, 0, 0, HASH],
+    ...SHIFTS.flatMap((bits, round) => /** @type {Instruction[]} */ ([
+      [A_TO_X, 0, 0, 0],
+      [SHIFT_RIGHT, 0, 0, bits],
+      [XOR_X, 0, 0, 0],
+      ...(round in FACTORS ? [[MULTIPLY, 0, 0, FACTORS[round]]] : [])
+    ])),
+    [STORE, 0, 0, HASH]
+  ]
+}
+
+/** @param {number} index @returns {Instruction[]} */
+function weigh (index) {
+  return [
+    [LOAD_CELL, 0, 0, HASH],
+    [MULTIPLY, 0, 0, factorOf(index)],
+    [LOAD_CELL_TO_X, 0, 0, HIGHEST],
+    [IF_GREATER_THAN_X, 0, 3, 0],
+    [STORE, 0, 0, HIGHEST],
+    [LOAD_NUMBER, 0, 0, index],
+    [STORE, 0, 0, CHOSEN]
+  ]
+}
+
+/** @param {number} index @returns {number} odd, and unlike that of any other */
+function factorOf (index) {
+  const mixed = SHIFTS.reduce((hash, bits, round) => Math.imul(hash ^ (hash >>> bits), FACTORS[round] ?? 1), index + 1)
+  return (mixed | 1) >>> 0
+}

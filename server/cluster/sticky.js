@@ -1,0 +1,137 @@
+import { adoptStickyGroup, bindStickyGroup } from './sticky-group.js'
+
+/** @typedef {import('./sticky-group.js').StickyGroup} StickyGroup */
+/** @typedef {{ worker: number, slot: number, isOrphan: boolean }} Serving a worker that is ready */
+/** @typedef {ReturnType<typeof createSticky>} Sticky */
+
+/** How long the socket of a slot that was removed stays open: others answer whoever was on the way to it. */
+const REMOVED_GRACE_MS = 5000
+
+/**
+ * Keeps the clients of one address with one slot. Whoever is on the way to a slot that nobody serves is answered by the
+ * worker of another one; after a while its new clients are sent there by the kernel.
+ * @param {object} parts
+ * @param {import('./sticky-group.js').Calls} parts.calls
+ * @param {number} parts.failoverMs  how long a slot may be without a worker that is ready
+ * @param {boolean} parts.isHeldBack  whether workers accept nothing before their app has answered a probe
+ * @param {() => number} parts.size  how many slots there are
+ * @param {() => Serving[]} parts.serving
+ * @param {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: any) => void} parts.tell
+ * @param {() => number} [parts.now]  monotonic, ms
+ */
+export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, tell, now = () => performance.now() }) {
+  /** @type {Map<string, Routes>} by the key of a socket */
+  const routes = new Map()
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+
+  return {
+    /** @param {string} key @param {import('../../workers/protocol.js').SocketQuery} query @returns {StickyGroup | { errno: number }} */
+    bind (key, query) {
+      const group = bindStickyGroup(calls, query, Math.max(1, size()))
+      if ('errno' in group) return group
+      const errno = isHeldBack ? 0 : group.listen()
+      if (errno !== 0) {
+        group.close()
+        return { errno }
+      }
+      begin(key, group)
+      return group
+    },
+
+    /** @param {string} key @param {any[]} handles of a master before */
+    adopt (key, handles) {
+      const group = adoptStickyGroup(calls, handles)
+      begin(key, group)
+      return group
+    },
+
+    /** @param {string} key */
+    forget (key) { routes.delete(key) },
+
+    /** Somebody has come or gone. @param {(key: string) => Set<number>} usersOf  the workers that have a socket */
+    look
+  }
+
+  /** @param {string} key @param {StickyGroup} group */
+  function begin (key, group) {
+    routes.set(key, { group, awaySince: new Map(), known: Math.max(1, size()), standIns: new Map(), removedAt: null })
+  }
+
+  /** @param {(key: string) => Set<number>} usersOf */
+  function look (usersOf) {
+    clearTimeout(timer)
+    const waits = [...routes].map(([key, route]) => lookAt(key, route, usersOf(key)))
+    const soonest = Math.min(...waits)
+    if (soonest < Infinity) timer = setTimeout(look, Math.ceil(soonest), usersOf).unref()
+  }
+
+  /** @param {string} key @param {Routes} route @param {Set<number>} users @returns {number} ms until it has to be looked at again */
+  function lookAt (key, route, users) {
+    const { group, awaySince } = route
+    const present = Array.from({ length: size() }, (_, index) => index + 1)
+    // The cluster ends.
+    if (present.length === 0 || !group.isListening()) return Infinity
+    group.member(present.length)
+    const ready = serving().filter(({ worker, isOrphan }) => isOrphan || users.has(worker))
+    const at = now()
+    for (const slot of present) {
+      if (ready.some((each) => each.slot === slot)) {
+        awaySince.delete(slot)
+        route.known = Math.max(route.known, slot)
+      } else if (!awaySince.has(slot)) {
+        // One that was added has no clients yet who would wait for it.
+        awaySince.set(slot, slot <= route.known ? at : -Infinity)
+      }
+    }
+    const waits = present.map((slot) => Number(awaySince.get(slot) ?? Infinity) + failoverMs - at)
+    const near = present.filter((_, index) => waits[index] > 0)
+    const chosen = near.length > 0 ? near : present
+    group.pick(chosen)
+    standIn(key, route, { chosen, candidates: ready.filter(({ isOrphan }) => !isOrphan) })
+    return Math.min(...waits.filter((wait) => wait > 0), dropRemoved(key, route, { size: present.length, at }))
+  }
+
+  /** @param {string} key @param {Routes} route @param {{ chosen: number[], candidates: Serving[] }} who */
+  function standIn (key, { group, standIns }, { chosen, candidates }) {
+    for (const [index, handle] of group.handles().entries()) {
+      const slot = index + 1
+      const current = standIns.get(slot)
+      const isWanted = !chosen.includes(slot)
+      if (current !== undefined && isWanted && candidates.some(({ worker }) => worker === current)) continue
+      if (current !== undefined) {
+        tell(current, { type: 'accept-no-more', key, name: slot })
+        standIns.delete(slot)
+      }
+      if (!isWanted || candidates.length === 0) continue
+      const { worker } = candidates[slot % candidates.length]
+      standIns.set(slot, worker)
+      tell(worker, { type: 'accept-also', key, name: slot }, handle)
+    }
+  }
+
+  /** @param {string} key @param {Routes} route @param {{ size: number, at: number }} now @returns {number} ms until they can go */
+  function dropRemoved (key, route, { size, at }) {
+    if (route.group.handles().length <= size) {
+      route.removedAt = null
+      return Infinity
+    }
+    route.removedAt ??= at
+    const wait = route.removedAt + REMOVED_GRACE_MS - at
+    if (wait > 0) return wait
+    for (const [slot, worker] of route.standIns) {
+      if (slot <= size) continue
+      tell(worker, { type: 'accept-no-more', key, name: slot })
+      route.standIns.delete(slot)
+    }
+    route.known = size
+    route.group.shrink(size)
+    return Infinity
+  }
+}
+
+/**
+ * `awaySince`: of slots without a worker that is ready, ms; `known`: how many slots have had one, or are about to; `standIns`: the worker that accepts for a slot that gets no new
+ * connections, by slot; `removedAt`: since when there are more sockets than slots.
+ * @typedef {{ group: StickyGroup, awaySince: Map<number, number>, known: number, standIns: Map<number, number>, removedAt: number | null }} Routes
+ */

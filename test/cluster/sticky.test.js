@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { io } from 'socket.io-client'
+import { runCli, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { busyPort, freePort } from '../support/ports.js'
+import { WITHOUT_KOFFI } from '../support/service-manager.js'
+
+const skip = process.platform !== 'linux' && 'the kernel has no such groups'
+const WORKERS = 4
+const CLIENTS = Array.from({ length: 24 }, (_, index) => `127.0.0.${index + 1}`)
+const STICKY = ['--dispatch', 'sticky']
+
+describe('dispatch: sticky', { skip }, () => {
+  test('each client has its slot, which it keeps over deploys, over another size and over the loss of a master', async (t) => {
+    const deck = await startDeck(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: STICKY })
+    await deck.until({ ready: WORKERS })
+    const url = await deck.appUrl()
+    const first = await slotsOf(url)
+    assert.deepEqual(new Set(Object.values(first)), new Set(['1', '2', '3', '4']))
+    assert.deepEqual(await slotsOf(url), first)
+    assert.match((await runCli(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the address of the client$/m)
+
+    await deck.rollout('restart')
+    assert.deepEqual(await slotsOf(url), first)
+
+    await deck.loseMaster()
+    await deck.until({ ready: WORKERS })
+    assert.deepEqual(await slotsOf(url), first)
+
+    await scale(deck, WORKERS + 1)
+    const more = await slotsOf(url)
+    assert.ok(CLIENTS.some((client) => more[client] === '5'))
+    for (const client of CLIENTS) assert.ok([first[client], '5'].includes(more[client]), `${client} went from slot ${first[client]} to ${more[client]}`)
+
+    await scale(deck, WORKERS)
+    assert.deepEqual(await slotsOf(url), first)
+  })
+
+  test('a slot that goes, and one that nobody serves for long, strand nobody', async (t) => {
+    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: [...STICKY, '--sticky-failover-ms', '300', '--restart-min-delay-ms', '60000', '--restart-max-delay-ms', '60000'] })
+    await deck.until({ ready: WORKERS })
+    const url = await deck.appUrl()
+    const before = await slotsOf(url)
+
+    const asking = askUntilTold(t, url)
+    await scale(deck, 2)
+    await scale(deck, WORKERS)
+    assert.deepEqual(await asking.stop(), [])
+    assert.deepEqual(await slotsOf(url), before)
+
+    // The first end of a slot is made good at once, the next one after a minute.
+    for (let time = 0; time < 2; time++) {
+      const { pid, id } = (await deck.status()).workers.find((/** @type {any} */ worker) => worker.slot === 1)
+      process.kill(pid, 'SIGKILL')
+      await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, `the end of worker ${id}`)
+      if (time === 0) await deck.until({ ready: WORKERS })
+    }
+    const without = await slotsOf(url)
+    for (const client of CLIENTS) assert.ok(before[client] === '1' ? without[client] !== '1' : without[client] === before[client], client)
+  })
+
+  test('a worker gets nothing before its app has answered the probe', async (t) => {
+    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: [...STICKY, '--ready-path', '/'] })
+    await deck.until({ ready: WORKERS })
+    const url = await deck.appUrl()
+    const before = await slotsOf(url)
+    assert.equal(new Set(Object.values(before)).size, WORKERS)
+    const asking = askUntilTold(t, url)
+    await deck.rollout('restart')
+    assert.deepEqual(await asking.stop(), [])
+    assert.deepEqual(await slotsOf(url), before)
+  })
+
+  test('an address that somebody else has is in use, another deck of its kind included', async (t) => {
+    const port = await freePort()
+    const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY, env: { PORT: String(port) } })
+    await deck.until({ ready: 1 })
+    const other = await runCli(['start', new URL('../fixtures/tells-its-slot.cjs', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${deck.folder}-other`], { env: { PORT: String(port) } })
+    assert.notEqual(other.code, 0)
+    assert.match(other.stderr, new RegExp(`port ${port} is in use \\(EADDRINUSE\\)`))
+  })
+
+  test('is refused where it cannot be', async (t) => {
+    const { folder } = await startDeckHere(t, 'hello.js', { workers: 1 })
+    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${folder}-other`], { env: WITHOUT_KOFFI })
+    assert.notEqual(code, 0)
+    assert.match(stderr, /dispatch: expected "shared" or "round-robin" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
+  })
+})
+
+describe('an app with Socket.IO over polling', { skip }, () => {
+  /** @type {import('../support/deck-here.js').DeckHere} */
+  let deck
+  const owner = /** @type {{ after: (end: () => unknown) => void, ends: (() => unknown)[] }} */ ({ ends: [], after (end) { this.ends.push(end) } })
+  before(async () => {
+    deck = await startDeckHere(owner, 'socket-io-app.cjs', { workers: WORKERS, flags: STICKY })
+    await deck.until({ ready: WORKERS })
+  })
+  after(async () => { for (const end of owner.ends) await end() })
+
+  test('keeps its sessions over four workers, unmodified', async (t) => {
+    const url = await deck.appUrl()
+    const pids = await Promise.all(CLIENTS.slice(0, 8).map(async (localAddress) => {
+      // Each request on a connection of its own, as behind many proxies.
+      const socket = io(url, { transports: ['polling'], reconnection: false, agent: /** @type {any} */ (new http.Agent({ localAddress, keepAlive: false })) })
+      t.after(() => socket.disconnect())
+      await new Promise((resolve, reject) => socket.once('connect', () => resolve(null)).once('connect_error', reject))
+      const answers = []
+      for (let time = 0; time < 5; time++) answers.push(await socket.timeout(10_000).emitWithAck('count'))
+      assert.deepEqual(answers.map(({ count }) => count), [1, 2, 3, 4, 5])
+      return answers[0].pid
+    }))
+    assert.ok(new Set(pids).size > 1, 'all were with one worker')
+  })
+})
+
+describe('portPerSlot', { skip }, () => {
+  test('gives each slot a port of its own, over rollouts too, and tells of one that is taken', async (t) => {
+    const taken = await busyPort()
+    t.after(taken.close)
+    const above = taken.port - 3
+    const deck = await startDeck(t, 'tells-its-slot.cjs', { workers: 3, flags: ['--port-per-slot', String(above)], env: { HOST: '127.0.0.1' } })
+    await deck.until({ ready: 3 })
+    const { message } = await deck.untilEvent(({ type }) => type === 'unexpected', 'the port that is taken')
+    assert.equal(message, `slot 3 has no port of its own: 127.0.0.1:${taken.port} is in use (EADDRINUSE)`)
+    assert.deepEqual((await deck.status()).workers.map((/** @type {any} */ { port }) => port), [above + 1, above + 2, null])
+
+    for (const change of [async () => {}, () => deck.rollout('restart'), async () => { await deck.loseMaster(); await deck.until({ ready: 3 }) }]) {
+      await change()
+      for (const slot of [1, 2]) assert.equal((await ask(`http://127.0.0.1:${above + slot}`)).slot, String(slot))
+    }
+    await scale(deck, 1)
+    await assert.rejects(ask(`http://127.0.0.1:${above + 2}`), { code: 'ECONNREFUSED' })
+  })
+})
+
+/** @param {string} url @returns {Promise<Record<string, string>>} by client */
+async function slotsOf (url) {
+  return Object.fromEntries(await Promise.all(CLIENTS.map(async (client) => [client, (await ask(url, client)).slot])))
+}
+
+/** @param {string} url @param {string} [localAddress] @returns {Promise<{ slot: string, pid: string }>} */
+async function ask (url, localAddress) {
+  const { hostname, port } = new URL(url)
+  const host = hostname === 'localhost' ? '127.0.0.1' : hostname
+  return await new Promise((resolve, reject) => {
+    http.get({ host, port, localAddress, agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part) => { text += part }).on('end', () => {
+        const [slot, pid] = text.split(' ')
+        resolve({ slot, pid })
+      })
+    }).on('error', reject)
+  })
+}
+
+/** Each client asks again once it was answered. @param {import('node:test').TestContext} t @param {string} url */
+function askUntilTold (t, url) {
+  const told = new AbortController()
+  const failures = /** @type {string[]} */ ([])
+  t.after(() => told.abort())
+  const clients = CLIENTS.map(async (client) => {
+    while (!told.signal.aborted) await ask(url, client).catch((error) => failures.push(`${client}: ${error.message}`))
+  })
+  return {
+    async stop () {
+      told.abort()
+      await Promise.all(clients)
+      return failures
+    }
+  }
+}
+
+/** @param {Pick<import('../support/deck-here.js').DeckHere, 'api' | 'until'>} deck @param {number} workers */
+async function scale (deck, workers) {
+  const { status } = await deck.api('/scale', { method: 'PUT', body: JSON.stringify({ workers }) })
+  assert.ok(status < 300)
+  await deck.until({ ready: workers })
+}

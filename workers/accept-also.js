@@ -1,0 +1,43 @@
+/** As long as node's own, and within what the system allows. */
+const BACKLOG = 511
+
+/**
+ * Gives a server the connections of further sockets: of a port that only its slot has, or of another slot that nobody
+ * serves for a while.
+ * @param {{ channel: Pick<import('./channel.js').Channel, 'on'> }} parts
+ */
+export function acceptAlso ({ channel }) {
+  /** @type {Map<string, { own: any, others: Map<number | 'port', any> }>} the handles of a server, by the key of its own */
+  const servers = new Map()
+
+  channel.on('accept-also', ({ key, name }, handle) => {
+    const { own, others } = servers.get(key) ?? {}
+    if (!own || others?.has(name)) return handle?.close()
+    others?.set(name, handle)
+    handle.onconnection = (/** @type {any[]} */ ...args) => own.onconnection(...args)
+    if (handle.listen(BACKLOG)) end(key, name)
+  })
+  channel.on('accept-no-more', ({ key, name }) => end(key, name))
+
+  return {
+    /** @param {string} key @param {any} own a server's socket, before Node listens on it */
+    take (key, own) {
+      const others = new Map()
+      const { close } = own
+      servers.set(key, { own, others })
+      own.close = function () {
+        own.close = close
+        if (servers.get(key)?.own === own) servers.delete(key)
+        for (const handle of others.values()) handle.close()
+        return close.apply(this, arguments)
+      }
+    }
+  }
+
+  /** @param {string} key @param {number | 'port'} name */
+  function end (key, name) {
+    const others = servers.get(key)?.others
+    others?.get(name)?.close()
+    others?.delete(name)
+  }
+}
