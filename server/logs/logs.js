@@ -1,5 +1,6 @@
 import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
 import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
+import { createGrowth } from './growth.js'
 import { createMirror } from './mirror.js'
 import { createCursor, tail, tailSync } from './reader.js'
 import { createRotation } from './rotation.js'
@@ -28,9 +29,9 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   const marks = new Map()
   /** @type {Map<number, Record<Stream, number>>} where a slot's output of this master begins */
   const slots = new Map()
-  const written = () => [...slots.keys()].flatMap((slot) => STREAMS.map((stream) => ({ slot, stream })))
-  const rotation = createRotation({ folder, options, onError, logs: written })
-  const stamps = createStamps({ folder, logs: written })
+  const growth = createGrowth({ folder, onAwake: (log) => stamps.look(log) })
+  const rotation = createRotation({ folder, options, onError, logs: growth.awake })
+  const stamps = createStamps({ folder, logs: growth.awake })
   const search = createSearch({ folder })
   const isMirrored = options.mirror === 'on' || (options.mirror === 'auto' && Boolean(streams.stdout.isTTY))
   const mirror = isMirrored ? createMirror({ folder, streams, cursor, slots: () => slots }) : null
@@ -50,7 +51,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
       const from = { stdout: fstatSync(stdout).size, stderr: fstatSync(stderr).size }
       marks.set(worker, { slot, from, to: null })
       if (marks.size > MAX_MARKS) forgetOne()
-      if (!slots.has(slot)) slots.set(slot, from)
+      begin(slot, from)
       STREAMS.forEach((stream) => stamps.look({ slot, stream }))
       return {
         stdout,
@@ -73,7 +74,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
 
     /** From now on this master has the folder: it rotates, and mirrors. */
     start () {
-      for (const { slot } of listLogs(folder)) if (!slots.has(slot)) slots.set(slot, endOf(slot))
+      for (const { slot } of listLogs(folder)) begin(slot, endOf(slot))
       rotation.start()
       stamps.start()
       mirror?.start()
@@ -84,6 +85,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     /** @param {{ handsOver?: boolean }} [how] */
     async close ({ handsOver = false } = {}) {
       stamps.stop()
+      growth.stop()
       await Promise.all([rotation.stop(), search.stop(), mirror?.stop({ handsOver })])
     },
 
@@ -148,6 +150,13 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
 
     /** @param {number} slot @returns {Record<Stream, number>} where its output of this master begins */
     begin: (slot) => slots.get(slot) ?? endOf(slot)
+  }
+
+  /** @param {number} slot @param {Record<Stream, number>} from */
+  function begin (slot, from) {
+    if (slots.has(slot)) return
+    slots.set(slot, from)
+    for (const stream of STREAMS) growth.add({ slot, stream })
   }
 
   /** @param {number} slot @param {Stream} stream @param {number} position */

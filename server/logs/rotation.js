@@ -12,7 +12,7 @@ const RETRY_MS = 10_000
  * @param {object} parts
  * @param {string} parts.folder
  * @param {{ maxBytes: number, maxFiles: number }} parts.options
- * @param {() => import('./log-files.js').Log[]} parts.logs  those that are written
+ * @param {() => import('./log-files.js').Log[]} parts.logs  those that may have grown
  * @param {(reason: string) => void} parts.onError
  */
 export function createRotation ({ folder, options, logs, onError }) {

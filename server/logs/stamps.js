@@ -20,7 +20,7 @@ const MAX_RECENT = 512
 /**
  * @param {object} parts
  * @param {string} parts.folder
- * @param {() => Log[]} parts.logs  those that are written
+ * @param {() => Log[]} parts.logs  those that may have grown
  * @param {number} [parts.maxRecords]  of a log; then older ones become coarser
  */
 export function createStamps ({ folder, logs, maxRecords = MAX_RECORDS }) {

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { appendFileSync, writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { createGrowth } from '../../../server/logs/growth.js'
+import { liveFile } from '../../../server/logs/log-files.js'
+import { tempFolder } from '../../support/folder.js'
+import { until } from '../../support/until.js'
+
+const LOG = /** @type {const} */ ({ slot: 1, stream: 'stdout' })
+
+function setUp (/** @type {Pick<import('node:test').TestContext, 'after'>} */ t, { watchFile = /** @type {any} */ (undefined) } = {}) {
+  const folder = tempFolder()
+  const file = liveFile(folder, LOG)
+  writeFileSync(file, '')
+  const woken = /** @type {unknown[]} */ ([])
+  let at = 0
+  const growth = createGrowth({ folder, onAwake: (log) => { woken.push(log) }, now: () => at, watchFile })
+  t.after(growth.stop)
+  growth.add(LOG)
+  return { file, woken, growth, pass: (/** @type {number} */ ms) => { at += ms } }
+}
+
+test('a log that is written is looked at, one that is quiet is not, until it is written again', async (t) => {
+  const { file, woken, growth, pass } = setUp(t)
+  for (let time = 0; time < 5; time++) {
+    appendFileSync(file, 'line\n')
+    pass(1500)
+    assert.deepEqual(growth.awake(), [LOG])
+  }
+  pass(2500)
+  growth.awake()
+  assert.deepEqual(growth.awake(), [])
+  appendFileSync(file, 'line\n')
+  await until(() => woken.length > 0, 'the system to tell of it')
+  assert.deepEqual([woken, growth.awake()], [[LOG], [LOG]])
+})
+
+test('a log that was written while it fell asleep is awake; so is one that cannot be watched', (t) => {
+  const late = setUp(t, {
+    watchFile: (/** @type {string} */ file) => {
+      appendFileSync(file, 'line\n')
+      return Object.assign(new EventEmitter(), { close () {} })
+    }
+  })
+  late.pass(2500)
+  late.growth.awake()
+  assert.deepEqual([late.woken, late.growth.awake()], [[LOG], [LOG]])
+
+  const never = setUp(t, { watchFile: () => { throw Object.assign(new Error(), { code: 'ENOSPC' }) } })
+  for (let time = 0; time < 100; time++) {
+    never.pass(2500)
+    assert.deepEqual(never.growth.awake(), [LOG])
+  }
+})
