@@ -71,7 +71,7 @@ const LAYERS = [
 ]
 
 export default [
-  ...neostandard({ ignores: ['coverage/', 'types/', '.clusterdeck/', 'test/apps/.installed/'] }),
+  ...neostandard({ ignores: ['coverage/', 'types/', '.clusterdeck/', 'test/apps/.installed/', 'test/bench/compare/.peers/'] }),
   ...neostandard({ env: ['browser'], files: ['public/**/*.js', 'test/browser/**/*.js', 'test/support/{browser,dashboard}.js'], noStyle: true, noJsx: true }),
   {
     rules: {

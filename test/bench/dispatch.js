@@ -2,11 +2,12 @@
 // with what it does where workers may load nothing native (the shared socket as libuv waits for it), and with round-robin.
 //   node test/bench/dispatch.js [evenness] [busy] [stranded] [rate] [--seconds 10] [--rounds 5]
 import { readFileSync } from 'node:fs'
-import net from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
+import { answerTimes, keepBusy, largestShare } from './connections.js'
+import { quantile, ratiosTo, spreadOf } from './figures.js'
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { seconds: { type: 'string', default: '10' }, rounds: { type: 'string', default: '5' } } })
 const [SECONDS, ROUNDS] = [Number(values.seconds), Number(values.rounds)]
@@ -34,7 +35,7 @@ async function evenness () {
       /** @type {Record<string, number[]>} */
       const shares = {}
       for (let round = 0; round < ROUNDS; round++) {
-        for (const [way, { port }] of Object.entries(sites)) (shares[way] ??= []).push(await largestShare(port, gapMs))
+        for (const [way, { port }] of Object.entries(sites)) (shares[way] ??= []).push(await largestShare({ port, path: '/' }, { connections: CONNECTIONS, workers: WORKERS, gapMs }))
       }
       for (const [way, all] of Object.entries(shares)) console.log(`${CONNECTIONS} connections over ${WORKERS} workers, ${gapMs ? `${gapMs} ms apart` : 'at once'}, ${way}: largest ÷ mean ${spreadOf(all)}`)
     }
@@ -45,10 +46,10 @@ async function evenness () {
 async function busy () {
   await withSites(Object.keys(WAYS), async (sites) => {
     for (const [way, { port }] of Object.entries(sites)) {
-      const stop = await keepBusy(port, 2)
-      const times = await answerTimes(port, { everyMs: 50, seconds: SECONDS })
+      const stop = await keepBusy({ port, path: '/' }, { count: 2, busyPath: '/busy?ms=1000' })
+      const times = await answerTimes({ port, path: '/' }, { everyMs: 50, seconds: SECONDS })
       await stop()
-      console.log(`two of ${WORKERS} workers busy, ${way}: first answer p50 ${quantile(times, 0.5)} ms, p99 ${quantile(times, 0.99)} ms, slowest ${quantile(times, 1)} ms of ${times.length}`)
+      console.log(`two of ${WORKERS} workers busy, ${way}: first answer p50 ${shown(times, 0.5)} ms, p99 ${shown(times, 0.99)} ms, slowest ${shown(times, 1)} ms of ${times.length}`)
     }
   })
 }
@@ -60,10 +61,10 @@ async function stranded () {
       for (const everyMs of [50, 2000]) {
         for (const [way, { deck, port }] of Object.entries(sites)) {
           const end = harm(deck, fault)
-          const times = await answerTimes(port, { everyMs, seconds: SECONDS })
+          const times = await answerTimes({ port, path: '/' }, { everyMs, seconds: SECONDS })
           await end()
           const failed = times.filter((ms) => Number.isNaN(ms)).length
-          console.log(`${fault} every ${FAULT_EVERY_MS} ms, a connection every ${everyMs} ms, ${way}: ${times.length} connections, ${failed} failed, p50 ${quantile(times, 0.5)} ms, p99 ${quantile(times, 0.99)} ms, slowest ${quantile(times, 1)} ms`)
+          console.log(`${fault} every ${FAULT_EVERY_MS} ms, a connection every ${everyMs} ms, ${way}: ${times.length} connections, ${failed} failed, p50 ${shown(times, 0.5)} ms, p99 ${shown(times, 0.99)} ms, slowest ${shown(times, 1)} ms`)
           await deck.until({ ready: WORKERS })
         }
       }
@@ -88,7 +89,7 @@ async function rate () {
       }
     }
     for (const way of Object.keys(rates)) {
-      console.log(`a connection per request, ${way}: ${Math.round(quantileOf(rates[way], 0.5))} a second, ${ratiosTo(rates[way], rates.plain)} × plain, ${spreadOf(switches[way])} context switches each`)
+      console.log(`a connection per request, ${way}: ${Math.round(quantile(rates[way], 0.5))} a second, ${ratiosTo(rates[way], rates.plain)} × plain, ${spreadOf(switches[way])} context switches each`)
     }
   })
 }
@@ -106,78 +107,6 @@ async function withSites (ways, work) {
   }
   await work(sites)
   for (const { deck } of Object.values(sites)) await deck.stop()
-}
-
-/** @param {number} port @param {number} gapMs */
-async function largestShare (port, gapMs) {
-  /** @type {net.Socket[]} */
-  const sockets = []
-  /** @type {Promise<string>[]} */
-  const pids = []
-  for (let n = 0; n < CONNECTIONS; n++) {
-    const socket = net.connect(port, '127.0.0.1')
-    sockets.push(socket)
-    pids.push(ask(socket, '/'))
-    if (gapMs > 0) await wait(gapMs)
-  }
-  const counts = /** @type {Record<string, number>} */ ({})
-  for (const pid of await Promise.all(pids)) counts[pid] = (counts[pid] ?? 0) + 1
-  for (const socket of sockets) socket.destroy()
-  await wait(100)
-  return Math.max(...Object.values(counts)) / (CONNECTIONS / WORKERS)
-}
-
-/** Two kept connections to two workers, each asked again as soon as it has answered. @param {number} port @param {number} count */
-async function keepBusy (port, count) {
-  /** @type {Map<string, net.Socket>} */
-  const sockets = new Map()
-  while (sockets.size < count) {
-    const socket = net.connect(port, '127.0.0.1')
-    const pid = await ask(socket, '/')
-    if (sockets.has(pid)) socket.destroy()
-    else sockets.set(pid, socket)
-  }
-  const over = new AbortController()
-  const loops = [...sockets.values()].map(async (socket) => {
-    while (!over.signal.aborted) await ask(socket, '/busy?ms=1000')
-    socket.destroy()
-  })
-  return async () => {
-    over.abort()
-    await Promise.all(loops)
-  }
-}
-
-/** @param {number} port @param {{ everyMs: number, seconds: number }} pace @returns {Promise<number[]>} from the connect to the answer; NaN: there was none */
-async function answerTimes (port, { everyMs, seconds }) {
-  /** @type {Promise<number>[]} */
-  const times = []
-  for (const endsAt = performance.now() + seconds * 1000; performance.now() < endsAt; await wait(everyMs)) times.push(timeAnswer(port))
-  return await Promise.all(times)
-}
-
-/** @param {number} port */
-async function timeAnswer (port) {
-  const begunAt = performance.now()
-  const socket = net.connect(port, '127.0.0.1')
-  try {
-    await ask(socket, '/')
-    return performance.now() - begunAt
-  } catch {
-    return NaN
-  } finally {
-    socket.destroy()
-  }
-}
-
-/** @param {net.Socket} socket @param {string} path @returns {Promise<string>} the pid that answers */
-function ask (socket, path) {
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
-  return new Promise((resolve, reject) => {
-    socket.once('data', (data) => resolve(String(/\r\n\r\n(\d+)/.exec(String(data))?.[1])))
-    socket.once('error', reject)
-    socket.once('close', () => reject(new Error('closed')))
-  })
 }
 
 /** @param {import('../support/deck.js').Deck} deck @param {'kill' | 'stop' | 'drain'} fault @returns {() => Promise<void>} */
@@ -206,22 +135,6 @@ function switchesOf (pids) {
 }
 
 /** @param {number[]} values @param {number} share */
-function quantileOf (values, share) {
-  const sorted = values.filter((value) => !Number.isNaN(value)).sort((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]
-}
-
-/** @param {number[]} values @param {number} share */
-function quantile (values, share) {
-  return quantileOf(values, share).toFixed(1)
-}
-
-/** @param {number[]} values */
-function spreadOf (values) {
-  return `${quantileOf(values, 0.5).toFixed(2)} (${quantileOf(values, 0).toFixed(2)} to ${quantileOf(values, 1).toFixed(2)})`
-}
-
-/** @param {number[]} ours @param {number[]} theirs of the same rounds */
-function ratiosTo (ours, theirs) {
-  return spreadOf(ours.map((rate, round) => rate / theirs[round]))
+function shown (values, share) {
+  return quantile(values, share).toFixed(1)
 }

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process'
+import http from 'node:http'
+import { createRequire } from 'node:module'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon')
+const PATIENCE_MS = 60_000
+/** Who has no answer by then has hung. */
+export const HUNG_MS = 3000
+const LOOK_AGAIN_MS = 5
+/** Whoever hangs is not waited for. */
+const BURST_MS = 100
+
+/** @typedef {{ perSecond: number, total: number, failed: number, p50Ms: number, p99Ms: number }} Load */
+
+/**
+ * Requests from a process of its own.
+ * @param {number} port @param {{ path?: string, connections: number, seconds: number, isClosing?: boolean }} how `isClosing`: a connection per request
+ * @returns {Promise<Load>}
+ */
+export async function load (port, { path = '/hello', connections, seconds, isClosing = false }) {
+  const headers = isClosing ? ['-H', 'connection=close'] : []
+  const { stdout } = await promisify(execFile)(process.execPath, [AUTOCANNON, '-j', '-n', '-c', String(connections), '-d', String(seconds), ...headers, `http://127.0.0.1:${port}${path}`], { maxBuffer: 1e7 })
+  const { requests, errors, non2xx, latency, duration } = JSON.parse(stdout)
+  return { perSecond: requests.total / duration, total: requests.total, failed: errors + non2xx, p50Ms: latency.p50, p99Ms: latency.p99 }
+}
+
+/** @param {number} port @param {string} [path] @param {number} [patienceMs] @returns {Promise<string>} what answers on a fresh connection */
+export function ask (port, path = '/who', patienceMs = HUNG_MS) {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ port, path, host: '127.0.0.1', agent: false, signal: AbortSignal.timeout(patienceMs) }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part) => { text += part }).on('end', () => resolve(text)).on('error', reject)
+    })
+    request.on('error', reject)
+  })
+}
+
+/**
+ * Asks until that many different workers have answered.
+ * @param {number} port @param {number} count @param {{ others?: string[], onFailure?: (error: Error) => void }} [how] `others`: than these
+ * @returns {Promise<string[]>} who they are
+ */
+export async function untilAnswered (port, count, { others = [], onFailure = () => {} } = {}) {
+  const seen = /** @type {Set<string>} */ (new Set())
+  const look = (/** @type {string} */ who) => { if (!others.includes(who)) seen.add(who) }
+  for (const endsAt = performance.now() + PATIENCE_MS; seen.size < count; await wait(LOOK_AGAIN_MS)) {
+    if (performance.now() > endsAt) throw new Error(`${seen.size} of ${count} workers have answered within ${PATIENCE_MS} ms`)
+    // One at a time would often be the same, where the fastest wins.
+    const all = Promise.all(Array.from({ length: 4 * count }, () => ask(port).then(look, onFailure)))
+    await Promise.race([all, wait(BURST_MS)])
+  }
+  return [...seen]
+}

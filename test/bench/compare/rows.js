@@ -1,0 +1,221 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { freePort } from '../../support/ports.js'
+import { answerTimes, keepBusy, largestShare } from '../connections.js'
+import { median, quantile } from '../figures.js'
+import { ask, HUNG_MS, load, untilAnswered } from './client.js'
+
+/** @typedef {import('./peers.js').Peer} Peer */
+/** @typedef {import('./peers.js').Running} Running */
+/** @typedef {Record<string, number | string>} Cell figures by their name; a text where there is none */
+/** @typedef {{ rounds: number, seconds: number, connections: number[] }} Pace */
+/**
+ * What is measured, of each peer in turn, round by round.
+ * @typedef {object} Row
+ * @property {string} title
+ * @property {string[]} figures  their names, in their order
+ * @property {string[]} [without]  peers to which it means nothing
+ * @property {number} workers
+ * @property {(running: Running, pace: Pace) => Promise<Cell>} [measure]  of one that runs through all rounds
+ * @property {(peer: Peer, pace: Pace) => Promise<Cell>} [measureFrom]  of one that is started for it
+ */
+
+const WORKERS = 2
+const MANY = 8
+const LONG_LIVED = 160
+const SINGLE = ['node']
+const KINDS = Object.freeze({ hello: '/hello', express: '/express', 'fib(30)': '/fib', '5,000,000 turns': '/loop5m', '999,999 turns': '/loop1m', '3 MB': '/payload' })
+
+/** @type {Record<string, Row>} by the name that a flag has */
+export const ROWS = Object.freeze({
+  ...Object.fromEntries(Object.entries(KINDS).map(([kind, path]) => [path.slice(1), {
+    title: `${kind}: requests a second, by connections`,
+    figures: [],
+    without: ['standby'],
+    workers: WORKERS,
+    measure: async (/** @type {Running} */ { port }, /** @type {Pace} */ { connections, seconds }) => {
+      const cell = /** @type {Cell} */ ({})
+      for (const count of connections) {
+        const { perSecond, failed } = await load(port, { path, connections: count, seconds })
+        cell[count] = failed > 0 ? `${failed} failed` : perSecond
+      }
+      return cell
+    }
+  }])),
+
+  closing: {
+    title: 'A connection per request, 32 at a time',
+    figures: ['requests/s', 'p99 ms'],
+    without: ['standby'],
+    workers: WORKERS,
+    async measure ({ port }, { seconds }) {
+      const { perSecond, p99Ms } = await load(port, { connections: 32, seconds, isClosing: true })
+      return { 'requests/s': perSecond, 'p99 ms': p99Ms }
+    }
+  },
+
+  cpu: {
+    title: 'CPU of one worker per request, keep-alive, 8 connections, one worker',
+    figures: ['µs'],
+    without: [...SINGLE, 'standby', 'watt'],
+    workers: 1,
+    async measure ({ port, workers }, { seconds }) {
+      const pids = await workers()
+      const before = cpuMs(pids)
+      const { total } = await load(port, { connections: 8, seconds })
+      return { µs: 1000 * (cpuMs(pids) - before) / total }
+    }
+  },
+
+  spread: {
+    title: `${LONG_LIVED} long-lived connections over ${MANY} workers: the largest share of a worker ÷ the mean`,
+    figures: ['10 ms apart', 'at once'],
+    without: [...SINGLE, 'standby'],
+    workers: MANY,
+    async measure ({ port }) {
+      const share = (/** @type {number} */ gapMs) => largestShare({ port, path: '/who' }, { connections: LONG_LIVED, workers: MANY, gapMs })
+      return { '10 ms apart': await share(10), 'at once': await share(0) }
+    }
+  },
+
+  busy: {
+    title: `A fresh connection every 50 ms while two of ${MANY} workers are in JavaScript for a second at a time: the first answer`,
+    figures: ['p50 ms', 'p99 ms'],
+    without: [...SINGLE, 'standby'],
+    workers: MANY,
+    async measure ({ port }, { seconds }) {
+      const end = await keepBusy({ port, path: '/who' }, { count: 2, busyPath: '/busy' })
+      const times = await answerTimes({ port, path: '/who' }, { everyMs: 50, seconds: 2 * seconds })
+      await end()
+      return { 'p50 ms': quantile(times, 0.5), 'p99 ms': quantile(times, 0.99) }
+    }
+  },
+
+  reload: {
+    title: 'A rolling restart of two workers under 32 keep-alive connections',
+    figures: ['failed', 'of requests', 'seconds', 'p99 during ÷ before', 'requests/s during ÷ before'],
+    without: [...SINGLE, 'shared', 'round-robin', 'standby'],
+    workers: WORKERS,
+    async measure ({ port, reload }, { seconds }) {
+      const before = await load(port, { connections: 32, seconds: 2 * seconds })
+      const loading = load(port, { connections: 32, seconds: 5 })
+      await wait(1000)
+      const begunAt = performance.now()
+      await reload?.()
+      const took = (performance.now() - begunAt) / 1000
+      const during = await loading
+      return {
+        failed: during.failed,
+        'of requests': during.total,
+        seconds: took,
+        'p99 during ÷ before': during.p99Ms / before.p99Ms,
+        'requests/s during ÷ before': during.perSecond / before.perSecond
+      }
+    }
+  },
+
+  'kill-one': killRow('One of two workers is SIGKILLed', 1),
+  'kill-all': killRow('Both workers are SIGKILLed', WORKERS),
+
+  rest: {
+    title: 'At rest, two workers: what manages them',
+    figures: ['processes', 'MB', 'MB of its own', 'CPU ms a minute'],
+    without: [...SINGLE, 'standby'],
+    workers: WORKERS,
+    async measure ({ managers }, { seconds }) {
+      const pids = managers()
+      const before = cpuMs(pids)
+      await wait(5000 * seconds)
+      return {
+        processes: pids.length,
+        MB: sum(pids.map((pid) => field(pid, 'status', 'VmRSS') / 1024)),
+        'MB of its own': sum(pids.map((pid) => field(pid, 'smaps_rollup', 'Pss') / 1024)),
+        'CPU ms a minute': (cpuMs(pids) - before) / (5 * seconds) * 60
+      }
+    }
+  },
+
+  start: {
+    title: 'From the start of the command to the first answer, two workers',
+    figures: ['ms'],
+    without: ['standby'],
+    workers: WORKERS,
+    async measureFrom (peer) {
+      const port = await freePort()
+      const begunAt = performance.now()
+      const answered = untilAnswered(port, 1).then(() => performance.now())
+      const running = await peer.start(WORKERS, port)
+      const ms = await answered - begunAt
+      await running.stop()
+      return { ms }
+    }
+  }
+})
+
+/** @param {string} title @param {number} count @returns {Row} */
+function killRow (title, count) {
+  return {
+    title: `${title}, a fresh connection every 10 ms`,
+    figures: ['failed', 'hung', 'ms to full strength'],
+    without: [...SINGLE, 'watt'],
+    workers: WORKERS,
+    async measure ({ port, workers }) {
+      const before = await untilAnswered(port, WORKERS)
+      const victims = (await workers()).filter((pid) => before.some((who) => who.startsWith(`${pid}.`))).slice(0, count)
+      const over = new AbortController()
+      const failures = /** @type {string[]} */ ([])
+      const onFailure = (/** @type {Error} */ { name }) => { failures.push(name) }
+      const asking = askEvery(port, { over: over.signal, onFailure })
+      await wait(200)
+      const killedAt = performance.now()
+      for (const pid of victims) process.kill(pid, 'SIGKILL')
+      const gone = before.filter((who) => victims.some((pid) => who.startsWith(`${pid}.`)))
+      await untilAnswered(port, WORKERS, { others: gone, onFailure })
+      const took = performance.now() - killedAt
+      await wait(HUNG_MS + 300)
+      over.abort()
+      await asking
+      const hung = failures.filter((name) => name === 'TimeoutError').length
+      return { failed: failures.length - hung, hung, 'ms to full strength': took }
+    }
+  }
+}
+
+/** @param {number} port @param {{ over: AbortSignal, onFailure: (error: Error) => void }} how */
+async function askEvery (port, { over, onFailure }) {
+  const all = []
+  while (!over.aborted) {
+    all.push(ask(port, '/hello').catch(onFailure))
+    await wait(10)
+  }
+  await Promise.all(all)
+}
+
+/** Exact, where the ticks of stat are 10 ms: sched-stats of the kernel. @param {number[]} pids @returns {number} ms of all their threads */
+function cpuMs (pids) {
+  const tasks = pids.flatMap((pid) => readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}/schedstat`))
+  return sum(tasks.map((file) => Number(readFileSync(file, 'utf8').split(' ')[0]) / 1e6))
+}
+
+/** @param {number} pid @param {string} file @param {string} name @returns {number} kB */
+function field (pid, file, name) {
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'))?.[1])
+}
+
+/** @param {number[]} values */
+function sum (values) {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+/**
+ * @param {Cell[]} cells of the rounds @returns {Cell} the medians; of what failed or hung all of it
+ */
+export function combine (cells) {
+  return Object.fromEntries(Object.keys(cells[0]).map((name) => {
+    const values = cells.map((cell) => cell[name])
+    const text = values.find((value) => typeof value === 'string')
+    if (text !== undefined) return [name, text]
+    const numbers = /** @type {number[]} */ (values)
+    return [name, ['failed', 'hung', 'of requests'].includes(name) ? sum(numbers) : median(numbers)]
+  }))
+}
