@@ -229,8 +229,8 @@ function stickyCalls () {
 }
 
 /** @param {import('./config/config.js').Config} config @returns {import('./lifecycle/state.js').LifecycleOptions} its sections of it */
-function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycle, releases }) {
-  return { ready, drain, stop, crash, restart, rollout, recycle, releases }
+function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycle, releases, standby }) {
+  return { ready, drain, stop, crash, restart, rollout, recycle, releases, standby }
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string }>} */

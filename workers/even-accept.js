@@ -71,6 +71,9 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
       }
     },
 
+    /** Loads what it takes, which would keep the first connections waiting. */
+    prepare () { if (calls === undefined) calls = load() },
+
     /** Another worker may have been woken for a connection that it does not take. */
     again
   }

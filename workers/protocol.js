@@ -32,6 +32,7 @@
  *   | { type: 'requests', id: number, requests: import('./request-list.js').OpenRequest[], total: number }
  *   | { type: 'files', files: string[] }
  *   | { type: 'crashing', errorName: string, errorMessage: string }
+ *   | { type: 'slot-read', name: string, place: string | null }
  *   | { type: 'crash-note', note: import('./crash-note.js').CrashNote }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
@@ -44,6 +45,7 @@
  * `requests`: the oldest of those in flight, and how many there are of them.
  * `files`: absolute paths of what it has loaded as code since it last said so.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
+ * `slot-read`: the app on standby has asked for its slot, in the variable `name`, while it loaded.
  * `crash-note`: what it dies of, where it could not leave a file.
  */
 
@@ -82,6 +84,7 @@ export function statusClass (code) {
  *   | { type: 'accept-also', key: string, name: number | 'port' }
  *   | { type: 'accept-no-more', key: string, name: number | 'port' }
  *   | { type: 'serve' }
+ *   | { type: 'promote', slot: number }
  *   | { type: 'drain', idleGraceMs: number }
  *   | { type: 'probe' }
  *   | { type: 'limits', graceMs: number, maxRequests: number }
@@ -92,6 +95,7 @@ export function statusClass (code) {
  *   | { type: 'accept-again' }
  *   | { type: 'terminate' }} ToWorker
  *
+ * `promote`: it was on standby, and has that slot from now on; what it has asked for is answered next.
  * `probe`: the app has said that it is ready, so it can be asked.
  * `limits`: those of the settings below are others now.
  * `terminate`: the SIGTERM that comes is the master's.
@@ -105,9 +109,9 @@ export function statusClass (code) {
 
 /**
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
- * counting where a dead master has left its workers behind. `maxRequests`: after which it is to be recycled, 0: never.
+ * counting where a dead master has left its workers behind. `standsBy`: it has no slot yet. `maxRequests`: after which it is to be recycled, 0: never.
  * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
- * @typedef {{ worker: number, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
+ * @typedef {{ worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
  *
  * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
  * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings

@@ -17,6 +17,7 @@ import { keepOwnListeners } from './own-listeners.js'
 import { createReadiness } from './readiness.js'
 import { answerRequestLists } from './request-list.js'
 import { watchRequests } from './requests.js'
+import { standBy } from './standby.js'
 import { createTermination } from './termination.js'
 import { sendVitals } from './vitals.js'
 
@@ -24,8 +25,9 @@ import { sendVitals } from './vitals.js'
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
+export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
   const channel = openChannel()
+  const standby = standsBy ? standBy(channel) : null
   const requests = watchRequests()
   const drain = createDrain({
     requests,
@@ -41,7 +43,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   let isServing = false
   const deferral = probe && createAcceptDeferral()
   const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
-  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => isReady || (hasListened && !readiness) })
+  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => !standby?.isWaiting() && (isReady || (hasListened && !readiness)) })
 
   outliveFullDisk()
   if (cluster.worker) cluster.worker.id = worker
@@ -88,6 +90,9 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   function onListen (/** @type {import('node:net').Server} */ server) {
     drain.watch(server)
     loadedFiles.begin()
+    if (!standby) return
+    standby.listens()
+    if (dispatch === 'shared') evenAccept.prepare()
   }
 
   function announce (/** @type {import('node:net').Server} */ server, /** @type {string} */ address, /** @type {boolean} */ isFixed) {
@@ -120,6 +125,7 @@ export function startWorker ({ worker, dispatch, readySignal, crashFile, crash, 
   }
 
   function beReady (report = {}) {
+    if (standby?.isWaiting()) return standby.whenPromoted(() => beReady(report))
     if (isReady) return
     isReady = true
     loadedFiles.begin()

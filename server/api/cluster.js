@@ -19,12 +19,27 @@ export const WORKER = z.strictObject({
   readyAt: TIME.nullable(),
   orphan: z.boolean().describe('another master has started it'),
   drifted: z.boolean().describe('the files of its release had changed when it was started'),
+  logSlot: COUNT.describe('whose log has its output: that of its slot, or 0, that of standby workers, for one that was on standby'),
   port: z.int().nullable().describe('a port that only its slot has; null: it has none'),
   restarts: COUNT.describe('of its slot, after workers that died'),
   crashLooping: z.boolean(),
   retryAt: TIME.nullable().describe('when a slot without a worker gets its next one'),
   vitals: SAMPLE.extend({ requestsPerSecond: z.number().nullable() }).meta({ id: 'Vitals' }).nullable()
 }).meta({ id: 'Worker' })
+
+const STANDBY = z.strictObject({
+  wanted: COUNT,
+  ready: COUNT.describe('of those that have loaded the app, and wait where it listens'),
+  problem: z.string().nullable().describe('why none is kept of this release'),
+  workers: z.array(z.strictObject({
+    id: NUMBER,
+    pid: NUMBER.nullable(),
+    state: z.enum(['starting', 'standby', 'draining', 'stopping']),
+    release: RELEASE_NAME,
+    startedAt: TIME,
+    rssBytes: COUNT.nullable()
+  }))
+}).meta({ id: 'Standby' })
 
 const REQUESTS = z.strictObject({
   items: z.array(z.strictObject({
@@ -58,6 +73,7 @@ export const STATUS = z.strictObject({
   rollout: ROLLOUT.nullable().describe('the one that is running'),
   upgrade: UPGRADE.nullable().describe('the change of masters that is under way'),
   workers: z.array(WORKER),
+  standby: STANDBY.describe('workers beside those of the slots'),
   master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT }),
   app: z.strictObject({ entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),

@@ -8,7 +8,7 @@ export function createAutopsy (crashes) {
 
   return {
     /**
-     * @param {{ id: number, slot: number, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any }} exit
+     * @param {{ id: number, slot: number | null, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any }} exit
      * @returns {{ code: number | null, signal: string | null, error: any, isOutOfMemory: boolean }} as the lifecycle wants to hear of it
      */
     examine ({ id, slot, pid }, exit) {

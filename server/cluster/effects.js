@@ -11,14 +11,16 @@
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'judge'>} parts.judge
  * @param {Pick<import('./sockets.js').Keeper, 'send'>} [parts.keeper]
  * @param {(input: any) => void} parts.receive
+ * @param {Pick<import('./standbys.js').Standbys, 'promote'>} parts.standbys
  * @param {(order: Extract<Command, { type: 'fork' }>) => void} parts.forkWorker
  * @param {(order: Extract<Command, { type: 'prepare-release' }>) => void} parts.prepareRelease
  * @param {() => void} parts.onFinished
  * @returns {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }}
  */
-export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished }) {
+export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, onFinished }) {
   return {
     fork: forkWorker,
+    promote: ({ worker, slot }) => standbys.promote(worker, slot),
     drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { BOOT_VARIABLE } from '../../workers/protocol.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
+import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
 import { createWorkerHandle } from './worker-handle.js'
 
@@ -37,7 +38,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
   const inspectPort = () => FIRST_INSPECT_PORT + inspectors++ % INSPECT_PORTS
 
   /**
-   * @param {{ worker: number, slot: number, release: import('../lifecycle/state.js').Release }} order
+   * @param {{ worker: number, slot: number | null, release: import('../lifecycle/state.js').Release }} order
    * @param {Parameters<typeof createWorkerHandle>[1]} hooks
    * @returns {import('./worker-handle.js').WorkerHandle}
    * @throws where the system has no process to give
@@ -45,7 +46,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
   return function fork ({ worker: id, slot, release }, hooks) {
     const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
-    const output = openOutput({ worker: id, slot })
+    const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
     cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], inspectPort, cwd, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
     const name = `${process.pid}-${id}.json`
@@ -54,6 +55,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     /** @type {import('../../workers/protocol.js').BootSettings} */
     const boot = {
       worker: id,
+      standsBy: slot === null,
       dispatch,
       readySignal: ready.signal,
       crashFile,
@@ -66,10 +68,10 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     }
     const worker = forkInto(output, {
       ...environment(release.id),
-      CLUSTERDECK_SLOT: slot,
+      CLUSTERDECK_SLOT: slot ?? undefined,
       CLUSTERDECK_RELEASE: release.id,
       ...NOT_FOR_APPS,
-      NODE_APP_INSTANCE: slot - 1,
+      NODE_APP_INSTANCE: slot === null ? undefined : slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message })

@@ -6,7 +6,7 @@
 export function toMemory ({ release, guard, addresses, slots, nextWorker, nextRollout, upgrade, workers }, { identityOf, sockets }) {
   const saved = Object.values(workers)
     .map(({ forkedAt, ...worker }) => ({ ...worker, identity: identityOf(worker.id) }))
-    // One whose fork is not on record is none to anybody else, and ends with this master.
-    .filter(({ pid, identity }) => pid !== null && identity)
+    // One whose fork is not on record is none to anybody else, and ends with this master, as one on standby does.
+    .filter(({ pid, identity, slot }) => pid !== null && identity && slot !== null)
   return { desiredWorkers: slots.length, release, guard, addresses, nextWorker, nextRollout, firstOfNext: upgrade?.firstWorker ?? null, sockets, workers: saved }
 }

@@ -18,6 +18,7 @@ const MAX_RESOURCES = 50
  * @param {(input: any) => void} parts.receive
  * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
  * @param {import('./slot-ports.js').SlotPorts} parts.slotPorts
+ * @param {import('./standbys.js').Standbys} parts.standbys
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept'>} parts.vitals
  * @param {{ accept: (worker: number, body: any) => void }} parts.judge
@@ -31,13 +32,14 @@ const MAX_RESOURCES = 50
  * @param {Pick<import('./spread.js').Spread, 'heard' | 'passOn'>} parts.spread
  * @param {Pick<ReturnType<typeof import('./nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
  */
-export function createMessages ({ state, handles, receive, sockets, slotPorts, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
+export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
       if (!handles.has(worker)) return
+      if (standbys.has(worker)) return standbys.hold(worker, () => messages.socket(worker, request))
       if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
-      const { handle, ...reply } = sockets.request(worker, { query, data, slot: state().workers[worker]?.slot })
+      const { handle, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
       handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
     },
@@ -55,11 +57,15 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, w
     active: (/** @type {number} */ worker, /** @type {any} */ { resources }) => receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clip) }),
     probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
     ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
+      if (standbys.has(worker)) return
       const handle = handles.get(worker)
       sockets.establish(worker)
       if (handle && 'accept' in handle) handle.accept()
-      slotPorts.open(worker, state().workers[worker]?.slot)
+      slotPorts.open(worker, slotOf(worker))
       receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
+    },
+    'slot-read' (/** @type {number} */ worker, /** @type {any} */ { name, place }) {
+      receive({ type: 'worker-read-slot', worker, name: clip(name), place: typeof place === 'string' ? clip(place) : null })
     },
     diagnosed: onDiagnosed,
     requests: openRequests.answered,
@@ -77,11 +83,17 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, w
     vitals (/** @type {number} */ worker, /** @type {any} */ body) {
       const known = state().workers[worker]
       if (!known) return
+      if (known.slot === null) return standbys.note(worker, body)
       vitals.accept(worker, known.slot, body)
       if (state().rollout) judge.accept(worker, body)
     }
   }
   return hear
+
+  /** @param {number} worker @returns {number | undefined} */
+  function slotOf (worker) {
+    return state().workers[worker]?.slot ?? undefined
+  }
 
   /** @param {number} worker @param {any} body */
   function hear (worker, body) {

@@ -6,7 +6,7 @@ import { DeckError } from '../errors.js'
  */
 
 /** Why a worker gets no message, by its state; in the others it hears them. @type {Readonly<Record<string, string>>} */
-const DEAF = Object.freeze({ starting: 'is still starting', stopping: 'is stopping', unresponsive: 'is unresponsive' })
+const DEAF = Object.freeze({ starting: 'is still starting', standby: 'is on standby', stopping: 'is stopping', unresponsive: 'is unresponsive' })
 
 /**
  * What operators say to the app.

@@ -19,6 +19,7 @@ import { reduceWithDrift } from './reduce-with-drift.js'
 import { createSlotPorts } from './slot-ports.js'
 import { createSockets } from './sockets.js'
 import { createSpread } from './spread.js'
+import { createStandbys } from './standbys.js'
 import { createSticky } from './sticky.js'
 import { createWatchdog } from './watchdog.js'
 
@@ -82,19 +83,21 @@ export function createSupervisor (initialState, {
   const watchdog = createWatchdog({
     ...watch,
     receive,
-    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => its === 'ready' && !orphan && handles.has(id)),
+    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => (its === 'ready' || its === 'standby') && !orphan && handles.has(id)),
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
   const nonsense = createNonsense({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
   const appMessages = createAppMessages({ state: () => state, events })
   const openRequests = createOpenRequests({ state: () => state, handles })
   const spread = createSpread({ handles })
+  const standbys = createStandbys({ state: () => state, tell: tellWorker, receive })
   const hear = createMessages({
     state: () => state,
     handles,
     receive,
     sockets,
     slotPorts,
+    standbys,
     watchdog,
     vitals,
     judge,
@@ -109,7 +112,7 @@ export function createSupervisor (initialState, {
     nonsense
   })
 
-  const effects = createEffects({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, receive, forkWorker, prepareRelease, onFinished: finished.reach })
+  const effects = createEffects({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, onFinished: finished.reach })
 
   return {
     /** Resolves once every slot is served for the first time. */
@@ -124,6 +127,7 @@ export function createSupervisor (initialState, {
       return {
         ...view,
         isEven: spread.isEven(),
+        standby: { ...view.standby, workers: view.standby.workers.map((row) => ({ ...row, rssBytes: standbys.rssBytesOf(row.id) })) },
         workers: view.workers.map((row) => ({ ...row, port: slotPorts.of(row.slot), vitals: row.id === null ? null : vitals.latest(row.id) }))
       }
     },
@@ -288,6 +292,7 @@ export function createSupervisor (initialState, {
   function heardFromApp (worker, message) {
     if (message !== 'ready') return appMessages.hear(worker, message)
     if (ready.signal !== 'message') return
+    if (standbys.has(worker)) return standbys.defer(worker, () => heardFromApp(worker, message))
     if (isAsked(ready)) handles.get(worker)?.tell({ type: 'probe' })
     else receive({ type: 'worker-ready', worker })
   }
@@ -304,6 +309,7 @@ export function createSupervisor (initialState, {
     appMessages.left(worker)
     openRequests.left(worker)
     spread.left(worker)
+    standbys.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
   }
 
@@ -353,7 +359,7 @@ const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 /** @param {import('../lifecycle/state.js').PoolState} state @returns {import('./sticky.js').Serving[]} */
 function servingWorkers ({ workers }) {
-  return Object.values(workers).filter(({ state }) => state === 'ready').map(({ id, slot, orphan }) => ({ worker: id, slot, isOrphan: orphan !== null }))
+  return Object.values(workers).filter(({ state }) => state === 'ready').map(({ id, slot, orphan }) => ({ worker: id, slot: Number(slot), isOrphan: orphan !== null }))
 }
 
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

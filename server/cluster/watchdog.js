@@ -1,3 +1,4 @@
+import { nameOf } from '../lifecycle/worker.js'
 import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 import { captureStack } from '../system/stuck-stack.js'
 
@@ -15,7 +16,7 @@ const SAMPLES_OVER_LIMIT = 5
  * @param {object} parts
  * @param {Limits['watchdog']} parts.watchdog
  * @param {Limits['recycle']} parts.recycle
- * @param {() => { id: number, slot: number, pid: number | null }[]} parts.listReady workers that should answer, and have a channel
+ * @param {() => { id: number, slot: number | null, pid: number | null }[]} parts.listReady workers that should answer, and have a channel
  * @param {(input: any) => void} parts.receive takes inputs of the lifecycle
  * @param {(worker: number) => void} parts.closeInspector
  * @param {() => number} [parts.now] monotonic, ms
@@ -97,10 +98,10 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
     const ready = listReady()
     for (const { id, pid } of ready) if (pid !== null) pids.set(id, pid)
     for (const { worker, silentMs } of heartbeat.tick(now(), ready.map(({ id }) => id))) {
-      const { slot } = /** @type {{ slot: number }} */ (ready.find(({ id }) => id === worker))
+      const { slot } = /** @type {{ slot: number | null }} */ (ready.find(({ id }) => id === worker))
       const what = `the event loop has not answered for ${silentMs} ms (option watchdog.timeoutMs: ${timeoutMs})`
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
-      receive({ type: 'worker-silent', worker, message: `worker ${worker} (slot ${slot}): ${what}` })
+      receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })
     }
   }
 

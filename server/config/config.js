@@ -56,6 +56,7 @@ function toConfig (sources, { cwd, countCpus }) {
   if (values.watch && values.releases.mode === 'snapshot') {
     throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
   }
+  checkStandby(values, given.get('standby')?.source)
   if (values.portPerSlot > 0 && values.dispatch === 'round-robin') {
     throw new DeckError('invalid-config', `${given.get('portPerSlot')?.source}: expected another dispatch than "round-robin", where the workers have no sockets`)
   }
@@ -71,6 +72,13 @@ function toConfig (sources, { cwd, countCpus }) {
   })
   ORIGINS.set(config, new Map([...given].map(([name, { origin }]) => [name, origin])))
   return config
+}
+
+/** @param {Pick<Config, 'standby' | 'dispatch'>} values @param {string} [source] @throws {DeckError} invalid-config */
+function checkStandby ({ standby, dispatch }, source = 'standby') {
+  if (standby > 0 && dispatch === 'round-robin') {
+    throw new DeckError('invalid-config', `${source}: expected 0 with dispatch "round-robin", where a worker cannot be held before it listens, received ${standby}`)
+  }
 }
 
 /**
@@ -110,7 +118,9 @@ export function withValues (config, wanted) {
   for (const name of Object.keys(wanted)) if (!OPTIONS.some((option) => option.name === name)) throw notAnOption(name)
   const known = OPTIONS.map((option) => /** @type {const} */ ([option.name, Object.hasOwn(wanted, option.name) ? wanted[option.name] : valueOf(config, option)]))
   const given = known.filter(([, value]) => value !== undefined).map(([name, value]) => /** @type {const} */ ([name, { value, source: name, folder: config.cwd }]))
-  return /** @type {Config} */ (deepFreeze(validate(new Map(given))))
+  const next = /** @type {Config} */ (deepFreeze(validate(new Map(given))))
+  checkStandby(next)
+  return next
 }
 
 /** @param {Record<string, unknown>} flags @param {string} folder @returns {[string, Given][]} */

@@ -7,7 +7,7 @@ export const MAX_WORKERS = 256
 /** A path and perhaps a query, as the first line of a request has them. */
 const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 /** Options, and groups of them, that an operator can change while the cluster runs. */
-const LIVE = Object.freeze(['ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift', 'logs.maxBytes', 'logs.maxFiles', 'notify'])
+const LIVE = Object.freeze(['standby', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift', 'logs.maxBytes', 'logs.maxFiles', 'notify'])
 /** What may hold a secret is shown to nobody. */
 const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify'])
 
@@ -46,6 +46,7 @@ export const SCHEMA = z.strictObject({
   workers: z.union([z.literal('max'), z.int().min(1).max(MAX_WORKERS)]).default('max').meta({
     kind: 'integer', hint: 'n|max', expected: `an integer from 1 to ${MAX_WORKERS} or "max"`, description: 'workers to run; max: one for each CPU that this process may use'
   }),
+  standby: integer(0, MAX_WORKERS, 'further workers that have loaded the app and wait where it listens: one takes over the slot of a worker that dies within milliseconds').default(0),
   dispatch: choice(['shared', 'sticky', 'round-robin'], 'how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, sticky: the kernel keeps all connections of one client address with one slot, round-robin: the master hands them out in turn'),
   sticky: group({
     failoverMs: milliseconds('how long a slot may be without a worker that is ready before its clients go to the other slots').default(2000)

@@ -17,7 +17,7 @@ const MAX_WAITING = 100
  * Writes a record of every worker that ended without being asked to, in the turn in which that becomes known, and sorts
  * it into its group. It never throws: a database that fails must not stop supervision.
  * @param {object} [parts]
- * @param {{ tail: (what: { slot: number, stream: 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
+ * @param {{ tail: (what: { slot: number | null, stream: 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
  * @param {{ lastMinute: (worker: number) => unknown[] }} [parts.vitals]
  * @param {ReturnType<typeof createOutOfMemory>} [parts.lackedMemory]
  * @param {() => number} [parts.now]
@@ -44,7 +44,7 @@ export function createCrashRecorder ({
 
     /**
      * What the process itself cannot tell of its end.
-     * @param {{ slot: number, worker: number, pid: number | null, code: number | null, signal: string | null }} exit
+     * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null }} exit
      * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[] }}
      */
     examine ({ slot, worker, pid, code, signal }) {
@@ -104,7 +104,7 @@ export function createCrashRecorder ({
     return stored
   }
 
-  /** @param {number} slot @param {number} worker */
+  /** @param {number | null} slot @param {number} worker */
   function tail (slot, worker) {
     return attempt(() => logs.tail({ slot, stream: 'stderr', lines: STDERR_LINES + OUR_LINES, worker }).filter((line) => !OURS.test(line)).slice(-STDERR_LINES), [])
   }

@@ -15,6 +15,7 @@ const SENTENCES = Object.freeze({
   'worker.listening': (event) => `${who(event)} listens${event.message ? ` on ${event.message}` : ''}`,
   'worker.ready': (event) => `${who(event)} is ready${after(event.uptimeMs)}${because(event.message)}`,
   'worker.warm-up-failed': (event) => `${who(event)} is ready, but ${event.message}`,
+  'worker.standby': (event) => `${who(event)} is loaded${after(event.uptimeMs)}`,
   'worker.draining': (event) => `${who(event)} is draining${because(event.message)}`,
   'worker.exited': (event) => event.message ?? `${who(event)} ${manner(event)}${after(event.uptimeMs)}`,
   'worker.killed': (event) => `${who(event)} killed by an operator`,
@@ -59,7 +60,7 @@ export function sentenceOf (event) {
 }
 
 function who (/** @type {DeckEvent} */ { worker, slot }) {
-  return `Worker ${worker ?? '?'}${slot === null ? '' : ` (slot ${slot})`}`
+  return slot === null ? `Standby worker ${worker ?? '?'}` : `Worker ${worker ?? '?'} (slot ${slot})`
 }
 
 function manner (/** @type {DeckEvent} */ { signal, code }) {

@@ -35,7 +35,7 @@ export function removeAddress (worker, url) {
 export function missingAddresses ({ state }, worker) {
   if (state.options.ready.addresses === 'any') return []
   const has = new Set(worker.addresses.map(({ url }) => placeOf(url)))
-  return (state.addresses[worker.slot] ?? []).filter(({ url, isFixed }) => isFixed && !has.has(placeOf(url))).map(({ url }) => url)
+  return (state.addresses[slotOf(worker)] ?? []).filter(({ url, isFixed }) => isFixed && !has.has(placeOf(url))).map(({ url }) => url)
 }
 
 /** @param {Turn} turn @param {Worker} worker @param {NonNullable<Worker['report']>} report what it has said of itself */
@@ -46,7 +46,7 @@ export function awaitAddresses (turn, worker, report) {
 
 /** @param {Turn} turn @param {Worker} worker it is ready: this is where its successors have to listen */
 export function keepAddresses ({ state }, worker) {
-  state.addresses[worker.slot] = [...worker.addresses]
+  state.addresses[slotOf(worker)] = [...worker.addresses]
 }
 
 /**
@@ -68,8 +68,9 @@ export function releaseAddresses (turn, worker) {
   const missing = missingAddresses(turn, worker).map(placeOf)
   const { workers, addresses } = turn.state
   if (Object.values(workers).some(({ id, addresses: its }) => id !== worker.id && its.some(({ url }) => missing.includes(placeOf(url))))) return
-  if (addresses[worker.slot].some(({ isVacant }) => isVacant)) delete addresses[worker.slot]
-  else addresses[worker.slot] = addresses[worker.slot].map((address) => ({ ...address, isVacant: true }))
+  const slot = slotOf(worker)
+  if (addresses[slot].some(({ isVacant }) => isVacant)) delete addresses[slot]
+  else addresses[slot] = addresses[slot].map((address) => ({ ...address, isVacant: true }))
   turn.order({ type: 'close-unused-sockets' })
 }
 
@@ -78,6 +79,11 @@ export function listAddresses ({ workers, addresses }) {
   const living = Object.values(workers)
   const all = living.length > 0 ? living.map((worker) => worker.addresses) : Object.values(addresses)
   return [...new Set(all.flat().map(({ url }) => url))]
+}
+
+/** Only one that has a slot comes so far as to be ready. @param {Pick<Worker, 'slot'>} worker */
+export function slotOf ({ slot }) {
+  return Number(slot)
 }
 
 /** With TLS or without, it is the same address. @param {string} url */

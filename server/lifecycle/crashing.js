@@ -1,4 +1,4 @@
-import { drain } from './worker.js'
+import { drain, nameOf } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -13,9 +13,9 @@ const PATIENCE_MS = 2000
  * @returns {{ cause: string, reason: string } | null} why its slot has lost it, null: nothing has changed
  */
 export function beginCrash (turn, worker, { errorName, errorMessage }) {
-  if (worker.state !== 'starting' && worker.state !== 'ready') return null
+  if (!['starting', 'standby', 'ready'].includes(worker.state)) return null
   const cause = worker.state === 'starting' ? 'boot-failure' : 'crash'
-  const reason = `worker ${worker.id} (slot ${worker.slot}) is ending: ${errorName}: ${errorMessage}`
+  const reason = `${nameOf(worker)} is ending: ${errorName}: ${errorMessage}`
   drain(turn, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs: turn.state.options.crash.graceMs + PATIENCE_MS })
   return { cause, reason }
 }

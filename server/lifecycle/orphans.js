@@ -1,4 +1,4 @@
-import { recordEnd, drain } from './worker.js'
+import { recordEnd, drain, nameOf } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -26,7 +26,7 @@ export function adoptOrphan (turn, { exit, intent, state, orphan, addresses = []
     return
   }
   if (worker.intent) return goOnDraining(turn, worker)
-  turn.tellOf('worker.orphaned', worker, { cause: orphan, message: `worker ${worker.id} (slot ${worker.slot}) ${GOES_ON[orphan]}` })
+  turn.tellOf('worker.orphaned', worker, { cause: orphan, message: `${nameOf(worker)} ${GOES_ON[orphan]}` })
 }
 
 const GOES_ON = Object.freeze({ 'master-lost': 'runs without its master', upgrade: 'serves until the next master replaces it' })

@@ -5,19 +5,22 @@ import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from '
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
+import { listStandbys } from './promotion.js'
 import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
 import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
+import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { phaseOf } from './rollout/stages.js'
 import { refuseSteering, STEERING } from './rollout/steering.js'
 import { askJudge, judged } from './rollout/trial.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
-import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, resetBackoff, forkServing, killLate, leaveSlot, replace, terminate } from './worker.js'
+import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replace, terminate } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').PoolState} PoolState */
 /** @typedef {import('./state.js').Worker} Worker */
+/** @typedef {'serving' | 'candidate' | 'standby' | null} Role */
 
 /**
  * What should happen: pure, so that every schedule of events can be tried in a test.
@@ -82,7 +85,7 @@ const HANDLERS = {
 
   'restart-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string, client?: import('./state.js').Client | null }} */ { worker, actor, client }) {
     callOff(turn, { cause: 'restart', actor })
-    startRollout(turn, { kind: 'restart', slots: [turn.state.workers[worker].slot], actor, client })
+    startRollout(turn, { kind: 'restart', slots: [Number(turn.state.workers[worker].slot)], actor, client })
   },
 
   // At once and whatever else is going on: it is for a worker that nothing else helps against.
@@ -95,7 +98,7 @@ const HANDLERS = {
     turn.tellOf('worker.killed', worker, { cause: 'operator', actor })
     turn.order({ type: 'kill', worker: id })
     clearDeadlines(turn, id)
-    lose(turn, worker, role, 'operator', `worker ${id} (slot ${worker.slot}) was killed by an operator`)
+    lose(turn, worker, role, 'operator', `${nameOf(worker)} was killed by an operator`)
   },
 
   ...UPGRADE_HANDLERS,
@@ -120,6 +123,7 @@ const HANDLERS = {
     cancelUpgrade(turn, 'the master was told to stop')
     turn.order({ type: 'close-sockets' })
     for (const slot of state.slots) cancelRetry(turn, slot)
+    endStandbys(turn, { cause, actor, rollout: null })
     for (const worker of Object.values(state.workers)) drain(turn, worker, { cause, actor, rollout: null })
   },
 
@@ -145,6 +149,10 @@ const HANDLERS = {
     turn.tellOf('worker.online', worker)
   }),
 
+  'worker-held': ofWorker(becomeStandby),
+
+  'worker-read-slot': ofWorker(readSlot),
+
   'worker-listening': ofWorker((turn, worker, address) => {
     addAddress(turn, worker, address)
     if (worker.report && missingAddresses(turn, worker).length === 0) takeUp(turn, worker, worker.report)
@@ -158,7 +166,7 @@ const HANDLERS = {
 
   'worker-ready': ofWorker((turn, worker, report) => {
     // One that is on its way out may still become ready.
-    if (worker.state !== 'starting') return
+    if (worker.state !== 'starting' || worker.slot === null) return
     if (missingAddresses(turn, worker).length > 0) awaitAddresses(turn, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
     else takeUp(turn, worker, report)
   }),
@@ -169,9 +177,10 @@ const HANDLERS = {
 
   'worker-silent': ofWorker((turn, worker, { message }) => {
     // One that is on its way in or out has a deadline of its own.
-    if (worker.state !== 'ready' || turn.state.phase === 'stopping') return
+    if (!['standby', 'ready'].includes(worker.state) || turn.state.phase === 'stopping') return
     const role = roleOf(turn, worker)
-    becomeUnresponsive(turn, worker, message)
+    if (role === 'standby') killHungStandby(turn, worker, message)
+    else becomeUnresponsive(turn, worker, message)
     leaveSlot(turn, worker)
     lose(turn, worker, role, 'hung', message)
   }),
@@ -180,7 +189,11 @@ const HANDLERS = {
 
   'stack-captured': ofWorker(killStuck),
 
-  'worker-due': ofWorker(becomeDue),
+  'worker-due': ofWorker((turn, worker, reason) => {
+    if (roleOf(turn, worker) !== 'standby') return becomeDue(turn, worker, reason)
+    endStandby(turn, worker, { cause: reason.cause, actor: 'system', rollout: null, message: reason.message })
+    loseStandby(turn, worker, reason.cause)
+  }),
 
   'worker-crashing': ofWorker((turn, worker, error) => {
     const role = roleOf(turn, worker)
@@ -201,6 +214,7 @@ const HANDLERS = {
     if (deadline === 'retry') return retry(turn, id)
     if (deadline === 'upgrade') return upgradeTooSlow(turn)
     if (deadline === 'recycle') return endRecycling(turn)
+    if (deadline === 'standby') return retryStandby(turn)
     if (deadline === 'progress') return noProgress(turn)
     if (deadline === 'guard') return turn.state.guard?.isTripped ? undefined : liftGuard(turn)
     if (deadline === 'canary' || deadline === 'judge') return askJudge(turn, deadline)
@@ -210,10 +224,11 @@ const HANDLERS = {
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker) => void>} */
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker) => void>} */
 const DEADLINES = {
   ready (turn, worker) {
     if (worker.state !== 'starting') return
+    if (worker.slot === null) return neverHeld(turn, worker)
     if (worker.report) return DEADLINES.addresses(turn, worker)
     if (!isNoServer(turn, worker)) return failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
     tellNoServer(turn, worker)
@@ -239,7 +254,7 @@ const DEADLINES = {
   soak: soaked,
   age (turn, worker) {
     const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (turn.state.options.recycle)
-    becomeDue(turn, worker, { cause: 'max-age', message: `worker ${worker.id} (slot ${worker.slot}) reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
+    becomeDue(turn, worker, { cause: 'max-age', message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
   }
 }
 
@@ -314,15 +329,17 @@ function failBoot (turn, worker, message) {
   lose(turn, worker, role, 'boot-failure', message)
 }
 
-/** @param {Turn} turn @param {Worker} worker @returns {'serving' | 'candidate' | null} what its slot has it for */
+/** @param {Turn} turn @param {Worker} worker @returns {Role} what its slot has it for, or that it stands by */
 function roleOf (turn, worker) {
+  if (worker.slot === null) return listStandbys(turn.state).includes(worker) ? 'standby' : null
   const slot = turn.slot(worker.slot)
   if (slot?.serving === worker.id) return 'serving'
   return slot?.candidate === worker.id ? 'candidate' : null
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {'serving' | 'candidate' | null} role @param {string} cause @param {string} reason */
+/** @param {Turn} turn @param {Worker} worker @param {Role} role @param {string} cause @param {string} reason */
 function lose (turn, worker, role, cause, reason) {
+  if (role === 'standby') return loseStandby(turn, worker, cause)
   const slot = turn.slot(worker.slot)
   if (!slot || role === null || turn.state.phase === 'stopping') return
   if (role === 'candidate') return turn.state.recycling ? recyclingFailed(turn, reason) : candidateLost(turn, worker, cause, reason)
@@ -349,6 +366,7 @@ function settle (turn) {
   drainReplaced(turn)
   rollBackGuarded(turn)
   recycleNext(turn)
+  keepStandbys(turn)
   if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
     state.phase = 'stopped'
     turn.order({ type: 'finish' })

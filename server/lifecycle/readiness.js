@@ -1,3 +1,5 @@
+import { slotOf } from './addresses.js'
+
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
 
@@ -32,13 +34,13 @@ const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap
  *   listened before, or is to be asked over HTTP, is not ready without that
  */
 export function isNoServer ({ state: { options: { ready }, addresses } }, { slot, resources = [], addresses: own, report }) {
-  if (ready.signal !== 'listening' || isAsked(ready) || report || own.length > 0 || (addresses[slot] ?? []).length > 0) return false
+  if (ready.signal !== 'listening' || isAsked(ready) || report || own.length > 0 || (addresses[slotOf({ slot })] ?? []).length > 0) return false
   return resources.some((each) => ACTIVITY.includes(each))
 }
 
 /** @param {Turn} turn @param {Worker} worker said once, of the first one of an app */
 export function tellNoServer (turn, worker) {
-  if (turn.state.addresses[worker.slot] || Object.values(turn.state.addresses).length > 0) return
+  if (turn.state.addresses[slotOf(worker)] || Object.values(turn.state.addresses).length > 0) return
   turn.tellOf('worker.no-server', worker, {
     actor: 'system',
     message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${worker.readyTimeoutMs} ms and counts as ready; for an app without a server, ready.signal: online (--ready-signal online) avoids this wait`

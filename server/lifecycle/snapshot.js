@@ -6,7 +6,7 @@ import { shownRelease } from './state.js'
  * @param {import('./state.js').PoolState} state
  */
 export function snapshot (state) {
-  const workers = Object.values(state.workers).map((worker) => workerRow(worker, state.slots.find(({ number }) => number === worker.slot)))
+  const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, state.slots.find(({ number }) => number === worker.slot))])
   const backoffs = state.slots.filter(({ retryAt }) => retryAt !== null).map(waitingRow)
   return {
     state: PHASES[state.phase],
@@ -15,6 +15,7 @@ export function snapshot (state) {
     release: shownRelease(state.release),
     rollout: state.rollout && describe(state.rollout),
     upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },
+    standby: standbyOf(state),
     workers: [...workers, ...backoffs].sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
   }
 }
@@ -30,11 +31,25 @@ function isServed (state, { number, candidate }) {
   return Object.values(state.workers).some(({ id, slot, state: its }) => its === 'ready' && slot === number && id !== candidate)
 }
 
+/** Whose output a worker writes that was forked without a slot. */
+export const STANDBY_LOG = 0
+
 /** @type {Record<import('./state.js').PoolState['phase'], 'starting' | 'running' | 'stopping'>} */
 const PHASES = { idle: 'starting', starting: 'starting', running: 'running', stopping: 'stopping', stopped: 'stopping' }
 
-/** @param {import('./state.js').Worker} worker @param {import('./state.js').Slot} [slot] */
-function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt, orphan, isDrifted = false }, slot) {
+/** @param {import('./state.js').PoolState} state what is kept beside the slots */
+function standbyOf ({ options, standby, release, workers }) {
+  const own = Object.values(workers).filter(({ slot }) => slot === null)
+  return {
+    wanted: options.standby ?? 0,
+    ready: own.filter(({ state }) => state === 'standby').length,
+    problem: standby.useless?.release === release.id ? standby.useless.reason : null,
+    workers: own.map(({ id, pid, state, release, startedAt }) => ({ id, pid, state, release, startedAt }))
+  }
+}
+
+/** @param {import('./state.js').Worker} worker @param {number} number @param {import('./state.js').Slot} [slot] */
+function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, isDrifted = false }, number, slot) {
   return {
     /** @type {number | null} */ id,
     slot: number,
@@ -45,6 +60,7 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt,
     readyAt,
     orphan: orphan !== null,
     drifted: isDrifted,
+    logSlot: hasStoodBy ? STANDBY_LOG : number,
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
     /** @type {string | null} */ retryAt: null
@@ -53,5 +69,5 @@ function workerRow ({ id, slot: number, pid, state, release, startedAt, readyAt,
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
 function waitingRow ({ number, release, restarts, record, retryAt, blocked }) {
-  return { id: null, slot: number, pid: null, state: blocked ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, restarts, crashLooping: record.crashLooping, retryAt }
+  return { id: null, slot: number, pid: null, state: blocked ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, logSlot: number, restarts, crashLooping: record.crashLooping, retryAt }
 }

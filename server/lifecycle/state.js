@@ -1,3 +1,4 @@
+import { createStandby } from './promotion.js'
 import { blankRecord } from './restart-policy.js'
 
 /**
@@ -10,6 +11,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ maxAgeMs: number, maxRssBytes?: number, maxRequests?: number }} [recycle]  0: never
  * @property {import('./rollout/strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
  * @property {{ onDrift: 'mark' | 'hold' }} [releases]
+ * @property {number} [standby]  how many workers are kept beside those of the slots
  */
 
 /**
@@ -45,16 +47,17 @@ import { blankRecord } from './restart-policy.js'
 /**
  * @typedef {object} Worker
  * @property {number} id  that of node:cluster, never used again
- * @property {number} slot
+ * @property {number | null} slot  null: it is on standby, and has none yet
  * @property {import('./worker-state.js').WorkerState} state
  * @property {string} release
  * @property {number | null} pid
- * @property {number} forkedAt  monotonic ms
+ * @property {number} forkedAt  monotonic ms; of one that was on standby, when it got its slot
  * @property {string} startedAt  wall time, ISO 8601
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
  * @property {number} readyTimeoutMs
  * @property {{ cause: string, message: string, isBlocked?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isBlocked`: it has been told that it is not, see drift.js
+ * @property {boolean} [hasStoodBy]  it was on standby before it got its slot
  * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
  * @property {import('./addresses.js').Address[]} addresses  where it listens
  * @property {{ probe?: string, warmupFailed?: string | null }} [report]  it is ready, but does not listen yet where it has to
@@ -73,7 +76,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * What another master has left behind of a worker. `exit`: it is known to have ended, and how as far as that is known.
- * @typedef {Pick<Worker, 'id' | 'slot' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { addresses?: import('./addresses.js').Address[], orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
+ * @typedef {Pick<Worker, 'id' | 'slot' | 'hasStoodBy' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { addresses?: import('./addresses.js').Address[], orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
  */
 
 /**
@@ -162,6 +165,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Upgrade | null} upgrade
  * @property {import('./recycling.js').Recycling | null} recycling
  * @property {import('./rollout/guard.js').Guard | null} guard
+ * @property {import('./standby.js').Standby} standby
  * @property {Record<number, import('./addresses.js').Address[]>} addresses  where the last worker of a slot that was ready has listened
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
@@ -196,6 +200,8 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'address-blocked' }
  *   | { type: 'worker-forked', worker: number, pid: number | null }
  *   | { type: 'worker-online', worker: number }
+ *   | { type: 'worker-held', worker: number }
+ *   | { type: 'worker-read-slot', worker: number, name: string, place: string | null }
  *   | { type: 'worker-listening', worker: number, url: string, isFixed: boolean }
  *   | { type: 'worker-closed', worker: number, url: string }
  *   | { type: 'worker-active', worker: number, resources: string[] }
@@ -211,11 +217,12 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
- * @typedef {'ready' | 'addresses' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
+ * @typedef {'ready' | 'addresses' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
  */
 
 /**
- * @typedef {{ type: 'fork', worker: number, slot: number, release: Release }
+ * @typedef {{ type: 'fork', worker: number, slot: number | null, release: Release }
+ *   | { type: 'promote', worker: number, slot: number }
  *   | { type: 'drain', worker: number, idleGraceMs: number }
  *   | { type: 'terminate', worker: number }
  *   | { type: 'kill', worker: number }
@@ -256,6 +263,7 @@ export function createState ({ options, release, lastRollout = 0, nextWorker = 1
     upgrade: null,
     recycling: null,
     guard: null,
+    standby: createStandby(),
     addresses,
     release,
     releases: { [release.id]: release },

@@ -36,7 +36,7 @@ export function openTurn (state, stamp) {
       events.push({ type, worker: id, slot, pid, release, rollout: draft.rollout?.id ?? null, ...fields })
     },
 
-    /** @param {number} number @returns {import('./state.js').Slot | undefined} */
+    /** @param {number | null} number null: of one on standby @returns {import('./state.js').Slot | undefined} */
     slot: (number) => draft.slots.find((slot) => slot.number === number),
 
     /** @param {number | null} id as a slot names it, null: none @returns {import('./state.js').Worker | undefined} */

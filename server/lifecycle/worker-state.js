@@ -1,8 +1,9 @@
-/** @typedef {'starting' | 'ready' | 'unresponsive' | 'draining' | 'stopping' | 'exited'} WorkerState */
+/** @typedef {'starting' | 'standby' | 'ready' | 'unresponsive' | 'draining' | 'stopping' | 'exited'} WorkerState */
 
 /** Every move that a worker can make. */
 const MOVES = Object.freeze({
-  starting: ['ready', 'draining', 'exited'],
+  starting: ['standby', 'ready', 'draining', 'exited'],
+  standby: ['starting', 'draining', 'stopping', 'exited'],
   ready: ['draining', 'unresponsive', 'exited'],
   unresponsive: ['ready', 'stopping', 'exited'],
   draining: ['stopping', 'exited'],

@@ -1,4 +1,5 @@
 import { block, isBlocked, tellDrift, unblock } from './drift.js'
+import { takeStandby } from './promotion.js'
 import { tripGuard } from './rollout/guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
 import { canMove, causeOfExit } from './worker-state.js'
@@ -13,12 +14,22 @@ import { canMove, causeOfExit } from './worker-state.js'
  * @param {{ readyTimeoutMs?: number }} [how]
  * @returns {number} the worker's id
  */
-export function fork (turn, slot, release, { readyTimeoutMs = turn.state.options.ready.timeoutMs } = {}) {
+export function fork (turn, slot, release, how) {
+  return forkFor(turn, slot.number, release, how)
+}
+
+/** @param {Turn} turn @param {string} release of a worker without a slot */
+export function forkStandby (turn, release) {
+  forkFor(turn, null, release)
+}
+
+/** @param {Turn} turn @param {number | null} slot @param {string} release @param {{ readyTimeoutMs?: number }} [how] */
+function forkFor (turn, slot, release, { readyTimeoutMs = turn.state.options.ready.timeoutMs } = {}) {
   const id = turn.state.nextWorker++
   turn.state.workers[id] = {
-    id, slot: slot.number, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, readyTimeoutMs, isDrifted: release in turn.drift, orphan: null, addresses: []
+    id, slot, state: 'starting', release, pid: null, forkedAt: turn.at, startedAt: turn.isoTime(), readyAt: null, intent: null, readyTimeoutMs, isDrifted: release in turn.drift, orphan: null, addresses: []
   }
-  turn.order({ type: 'fork', worker: id, slot: slot.number, release: turn.state.releases[release] })
+  turn.order({ type: 'fork', worker: id, slot, release: turn.state.releases[release] })
   turn.order({ type: 'set-deadline', deadline: 'ready', id, ms: readyTimeoutMs })
   tellDrift(turn, turn.state.workers[id])
   return id
@@ -26,10 +37,12 @@ export function fork (turn, slot, release, { readyTimeoutMs = turn.state.options
 
 /** @param {Turn} turn @param {Slot} slot fills it with a worker of its own release, unless that has to wait */
 export function forkServing (turn, slot) {
-  if (isBlocked(turn, slot.release)) return block(turn, slot)
-  unblock(turn, slot)
+  const standby = takeStandby(turn, slot)
+  if (standby === null && isBlocked(turn, slot.release)) return block(turn, slot)
+  if (standby === null) unblock(turn, slot)
+  slot.blocked = null
   slot.retryAt = null
-  slot.serving = fork(turn, slot, slot.release)
+  slot.serving = standby ?? fork(turn, slot, slot.release)
 }
 
 /** @param {Turn} turn @param {Worker} worker @param {string} [probe] what its app was found to answer */
@@ -150,8 +163,8 @@ export function cancelRetry (turn, slot) {
   turn.order({ type: 'clear-deadline', deadline: 'retry', id: slot.number })
 }
 
-/** @param {Turn} turn @param {Worker} worker @returns {number} ms since its fork */
-function uptime (turn, worker) {
+/** @param {Turn} turn @param {Worker} worker @returns {number} ms since its fork, or since it has its slot */
+export function uptime (turn, worker) {
   return Math.round(turn.at - worker.forkedAt)
 }
 
@@ -162,6 +175,11 @@ export function leaveSlot (turn, worker) {
   if (slot?.candidate === worker.id) slot.candidate = null
 }
 
+/** @param {Pick<Worker, 'id' | 'slot'>} worker */
+export function nameOf ({ id, slot }) {
+  return slot === null ? `standby worker ${id}` : `worker ${id} (slot ${slot})`
+}
+
 /** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit */
 function exitMessage (worker, { code, signal, error }) {
   const how = signal === 'SIGKILL' && worker.killedFor ? `was killed, as ${worker.killedFor}` : signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known'
@@ -169,5 +187,5 @@ function exitMessage (worker, { code, signal, error }) {
   const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
   // What an exception is about to do is told once.
   const intent = worker.intent?.message && !error ? ` (${worker.intent.message})` : ''
-  return `worker ${worker.id} (slot ${worker.slot}) ${how}${when}${why}${intent}`
+  return `${nameOf(worker)} ${how}${when}${why}${intent}`
 }

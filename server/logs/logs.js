@@ -39,7 +39,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   return {
     /**
      * For the worker that is about to be forked.
-     * @param {{ worker: number, slot: number }} worker
+     * @param {{ worker: number, slot: number }} worker `slot`: whose log it writes for as long as it lives
      * @returns {{ stdout: number, stderr: number, close: () => void }} descriptors, to be closed after the fork
      * @throws where a file cannot be opened
      */
@@ -95,11 +95,13 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     /**
      * The last lines, read at once and from the last 64 KiB alone. Where two workers of a slot have run at the same
      * time, as in a restart, lines of both may be among them.
-     * @param {{ slot: number, stream: Stream, lines: number, worker?: number }} which `worker`: only what was written in its time
+     * @param {{ slot: number | null, stream: Stream, lines: number, worker?: number }} which `worker`: only what was written in its time, also where its log is another slot's
      * @returns {string[]} oldest first; none where they cannot be read
      */
-    tail ({ slot, stream, lines, worker }) {
+    tail ({ slot: own, stream, lines, worker }) {
       const mark = worker === undefined ? undefined : marks.get(worker)
+      const slot = mark?.slot ?? own
+      if (slot === null) return []
       const to = mark?.to?.[stream] ?? endOf(slot)[stream]
       try {
         return tailSync(folder, { slot, stream }, { lines, from: mark?.from[stream] ?? 0, to, maxBytes: MAX_TAIL_BYTES })

@@ -21,7 +21,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   let nextRelease = 2
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
-  /** @type {Map<number, { id: number, slot: number, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean }>} */
+  /** @type {Map<number, { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean }>} */
   const processes = new Map()
   /** @type {any[]} */
   const events = []
@@ -44,6 +44,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
       known.add(worker)
       addProcess(worker, slot, release.id)
     },
+    promote: ({ worker, slot }) => { find(worker).slot = slot },
     drain: ({ worker }) => { find(worker).isDraining = true },
     terminate: ({ worker }) => { find(worker).isTerminated = true },
     kill: ({ worker }) => { find(worker).isKilled = true },
@@ -123,7 +124,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
           else if (process.isDraining) simulation.feed({ type: 'worker-drained', worker: process.id })
           // It drains without having been told: an exception is ending it.
           else if (worker.state === 'draining') simulation.exit(process.id, { code: 1 })
-          else if (worker.state === 'starting' && isHealthy(process)) simulation.feed({ type: 'worker-ready', worker: process.id })
+          else if (worker.state === 'starting' && isHealthy(process)) simulation.feed({ type: worker.slot === null ? 'worker-held' : 'worker-ready', worker: process.id })
           else if (worker.state === 'starting') simulation.exit(process.id, { code: 1 })
           else continue
           moved = true
@@ -144,7 +145,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   simulation.feed({ type: 'start', workers, orphans, guard, actor: 'system' })
   return simulation
 
-  function addProcess (/** @type {number} */ id, /** @type {number} */ slot, /** @type {string} */ release) {
+  function addProcess (/** @type {number} */ id, /** @type {number | null} */ slot, /** @type {string} */ release) {
     processes.set(id, { id, slot, release, isDraining: false, isTerminated: false, isKilled: false, isStuck: false })
   }
 

@@ -1,3 +1,4 @@
+import { renewStandbys } from '../standby.js'
 import { guardDeploy, liftGuard } from './guard.js'
 import { move, phaseOf, shownStage } from './stages.js'
 
@@ -102,6 +103,7 @@ export function finish (turn, how) {
   if (how === 'succeed') {
     turn.state.release = turn.state.releases[mustFind(rollout.to)]
     guardDeploy(turn, rollout)
+    renewStandbys(turn, rollout)
   } else if (rollout.actor === 'guard') {
     // It tries once.
     liftGuard(turn)

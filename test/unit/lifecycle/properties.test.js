@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { listStandbys } from '../../../server/lifecycle/promotion.js'
 import { snapshot } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, orphan, simulate, verdict } from '../../support/simulation.js'
 
@@ -12,6 +13,8 @@ const pick = (list, n) => list[n % list.length]
 /** Anything that may happen to a cluster at any time; `n` chooses to whom. */
 const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} */ ({
   ready: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-ready', worker })),
+  held: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-held', worker })),
+  readSlot: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-read-slot', worker, name: 'NODE_APP_INSTANCE', place: null })),
   drained: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-drained', worker })),
   crashing: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'boom' })),
   crash: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 1 })),
@@ -40,6 +43,7 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   judged: (pool, n) => pool.feed({ type: 'judged', rollout: pool.state.rollout?.id ?? 1, verdict: verdict([true, false, null][n % 3], n % 2 === 0) }),
   scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' }),
   configure: (pool, n) => pool.feed({ type: 'configure', options: { ...pool.state.options, recycle: { maxAgeMs: n % 2 * n } } }),
+  standby: (pool, n) => pool.feed({ type: 'configure', options: { ...pool.state.options, standby: n % 3 } }),
   edit (pool, n) { pool.drift = { [pick(Object.keys(pool.state.releases), n)]: { count: 1, files: ['/srv/app.js'] } } },
   restore (pool) { pool.drift = {} }
 })
@@ -50,7 +54,7 @@ function steer (pool, type) {
 }
 
 const options = fc.constantFrom(OPTIONS, /** @type {any} */ ({
-  ...OPTIONS, rollout: { guardMs: 300_000, progressDeadlineMs: 20_000, minReadyMs: 500, limits: { crashes: 1 } }, releases: { onDrift: 'hold' }
+  ...OPTIONS, standby: 2, rollout: { guardMs: 300_000, progressDeadlineMs: 20_000, minReadyMs: 500, limits: { crashes: 1 } }, releases: { onDrift: 'hold' }
 }))
 const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS), 'ready', 'ready', 'deadline'), fc.nat(1000)), { maxLength: 120, size: 'max' })
 const size = fc.integer({ min: 1, max: 5 })
@@ -91,10 +95,14 @@ function assertConsistent (/** @type {Pool} */ pool) {
   assert.ok(!recycling || !rollout, 'nothing is recycled during a rollout')
   if (recycling) assert.ok(workers[recycling.worker], 'what is being recycled lives')
   for (const worker of Object.values(workers)) {
+    if (worker.state === 'standby') continue
     const watch = { starting: 'ready', unresponsive: 'stack', ready: 'steady', draining: 'drain', stopping: 'term' }[/** @type {string} */ (worker.state)]
     const isWatched = pool.deadlines.has(`${watch}:${worker.id}`) || pool.processes.get(worker.id)?.isKilled || worker.state === 'ready'
     assert.ok(isWatched, `worker ${worker.id} (${worker.state}) ends ready, exited or timed out`)
   }
+  const standing = listStandbys(pool.state)
+  assert.ok(standing.length <= (pool.state.options.standby ?? 0), `${standing.length} workers stand by`)
+  assert.equal(pool.state.standby.retryAt !== null, pool.deadlines.has('standby:0'), 'standby workers wait exactly when a try is due')
   // One that has answered again serves until its replacement is ready.
   const isHeld = (/** @type {any} */ { id, slot }) => slots.some(({ number, serving, candidate }) => number === slot && (serving === id || candidate === id))
   const holding = Object.values(workers).filter((worker) => ['starting', 'ready'].includes(worker.state) && isHeld(worker)).length
@@ -121,7 +129,7 @@ function assertOrphansServeUntilReplaced (/** @type {Pool} */ pool) {
   const isReplaced = (/** @type {number} */ number) => slots.some(({ number: own, serving }) => own === number && serving !== null && workers[serving].state === 'ready')
   for (const { id, slot, orphan, state, readyAt } of Object.values(workers)) {
     if (!orphan || readyAt === null) continue
-    if (state === 'ready') assert.ok(!isReplaced(slot), `orphan ${id} goes on although slot ${slot} has a ready worker`)
+    if (state === 'ready') assert.ok(!isReplaced(Number(slot)), `orphan ${id} goes on although slot ${slot} has a ready worker`)
     if (state === 'ready') assert.notEqual(phase, 'running', `orphan ${id} goes on although the cluster is whole`)
   }
 }
@@ -138,7 +146,7 @@ function becomeHealthy (/** @type {Pool} */ pool) {
   pool.drift = {}
   for (let round = 0; round < 1000; round++) {
     pool.settle()
-    const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length
+    const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length + wantedStandbys(pool)
     if (isQuiet) return
     if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
     if (pool.rollout?.state === 'paused') steer(pool, 'resume')
@@ -147,6 +155,11 @@ function becomeHealthy (/** @type {Pool} */ pool) {
     pool.passNextDeadline()
   }
   assert.fail(`not healthy after 1000 rounds: ${JSON.stringify(pool.state)}`)
+}
+
+/** @param {Pool} pool */
+function wantedStandbys ({ state: { options, standby, release } }) {
+  return standby.useless?.release === release.id ? 0 : options.standby ?? 0
 }
 
 test('whatever happens, every slot is held or waits for its next worker, every worker is watched, and no more live than allowed', () => {

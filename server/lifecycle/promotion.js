@@ -1,0 +1,39 @@
+import { blankRecord } from './restart-policy.js'
+
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').Worker} Worker */
+
+/** @returns {import('./standby.js').Standby} */
+export function createStandby () {
+  return { retryAt: null, record: blankRecord(), useless: null }
+}
+
+/** @param {Pick<import('./state.js').PoolState, 'workers'>} state @returns {Worker[]} those that are loaded, or still load, oldest first */
+export function listStandbys ({ workers }) {
+  return Object.values(workers).filter(({ slot, state }) => slot === null && (state === 'starting' || state === 'standby'))
+}
+
+/**
+ * Puts a worker that stands by into a slot: it has run the app's code, and goes on where it listens.
+ * @param {Turn} turn @param {import('./state.js').Slot} slot
+ * @returns {number | null} the worker's id; null: none has loaded what the slot is to run
+ */
+export function takeStandby (turn, slot) {
+  const { state } = turn
+  const worker = listStandbys(state).find((each) => each.state === 'standby' && each.release === slot.release && !isOutdated(turn, each))
+  if (!worker) return null
+  worker.slot = slot.number
+  worker.state = 'starting'
+  worker.hasStoodBy = true
+  worker.forkedAt = turn.at
+  worker.readyTimeoutMs = state.options.ready.timeoutMs
+  turn.order({ type: 'promote', worker: worker.id, slot: slot.number })
+  turn.order({ type: 'set-deadline', deadline: 'ready', id: worker.id, ms: worker.readyTimeoutMs })
+  turn.tellOf('worker.promoted', worker, { message: `standby worker ${worker.id} took over slot ${slot.number}` })
+  return worker.id
+}
+
+/** A rollout to its release, as every restart is one, means what is on the disk by then. @param {Turn} turn @param {Worker} worker */
+function isOutdated ({ state: { rollout } }, { release }) {
+  return rollout?.to === release
+}

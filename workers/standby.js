@@ -1,0 +1,71 @@
+import { setTimeout } from 'node:timers'
+
+/** What tells an app its slot. */
+const SLOT_VARIABLES = Object.freeze(['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE'])
+/** How long an app that has begun to listen still counts as loading: it may do the rest of its work beside that. */
+const LOADING_MS = 1000
+
+/**
+ * A worker without a slot: its app loads, and waits where it listens. It gets the variables of its slot when it gets the
+ * slot; an app that asks for them before would take itself for another one than it will be, so the master is told.
+ * @param {Pick<import('./channel.js').Channel, 'send' | 'on'>} channel
+ */
+export function standBy (channel) {
+  const { env } = process
+  /** @type {(() => void)[]} */
+  const waiting = []
+  let isWaiting = true
+  let isWatching = true
+  process.env = watched(env, (name) => {
+    if (!isWatching) return
+    isWatching = false
+    channel.send({ type: 'slot-read', name, place: placeOf(new Error()) })
+  })
+  channel.on('promote', ({ slot }) => {
+    endWatch()
+    env.CLUSTERDECK_SLOT = String(slot)
+    env.NODE_APP_INSTANCE = String(slot - 1)
+    isWaiting = false
+    for (const then of waiting) then()
+  })
+
+  return {
+    isWaiting: () => isWaiting,
+
+    /** @param {() => void} then  what is for a worker that has a slot */
+    whenPromoted (then) { waiting.push(then) },
+
+    /** The app begins to listen. */
+    listens () { setTimeout(endWatch, LOADING_MS).unref() }
+  }
+
+  function endWatch () {
+    isWatching = false
+    process.env = env
+  }
+}
+
+/** @param {NodeJS.ProcessEnv} env @param {(name: string) => void} onRead @returns {NodeJS.ProcessEnv} */
+function watched (env, onRead) {
+  const look = (/** @type {string | symbol} */ name) => {
+    if (SLOT_VARIABLES.includes(String(name))) onRead(String(name))
+  }
+  return new Proxy(env, {
+    get (_, name) {
+      look(name)
+      return Reflect.get(env, name)
+    },
+    has (_, name) {
+      look(name)
+      return Reflect.has(env, name)
+    },
+    // With a receiver of its own Node would refuse it.
+    set: (_, name, value) => Reflect.set(env, name, value)
+  })
+}
+
+/** @param {Error} error @returns {string | null} the line of the app, or of a package of it */
+function placeOf ({ stack = '' }) {
+  const line = stack.split('\n').slice(1).find((each) => !each.includes(import.meta.url) && !/\bnode:|\bReflect\.|Object\.(get|has)\b/.test(each))
+  return line?.trim().replace(/^at /, '').slice(0, 500) ?? null
+}
