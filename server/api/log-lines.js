@@ -28,7 +28,8 @@ export const PLACES = /^\d{1,3}[oe]\d{1,15}(-\d{1,3}[oe]\d{1,15}){0,511}$/
 
 /** Which logs are meant, as a query says it. */
 export const SELECTION = {
-  slot: integerParam(1, 256),
+  /** 0: the log of workers that are, or were, on standby. */
+  slot: integerParam(0, 256),
   stream: z.enum(STREAMS).optional().describe('"stdout" or "stderr"')
 }
 
@@ -61,7 +62,7 @@ export function presentSlots ({ logs, snapshot }) {
 
 /** @param {Logs} logs @param {Selection} selection @returns {Log[]} */
 export function selectedLogs (logs, { slot, stream }) {
-  return logsOf(slot ? [slot] : logs.slots(), stream)
+  return logsOf(slot === undefined ? logs.slots() : [slot], stream)
 }
 
 /** @type {Promise<unknown>} */
@@ -86,7 +87,7 @@ async function readPages (deck, query) {
   const { logs } = deck
   checkSlot(logs, query)
   const all = selectedLogs(logs, query)
-  const present = query.slot ? [query.slot] : presentSlots(deck)
+  const present = query.slot === undefined ? presentSlots(deck) : [query.slot]
   const maxBytes = Math.max(MIN_PAGE_BYTES, Math.min(MAX_PAGE_BYTES, Math.floor(MAX_ANSWER_BYTES / all.length)))
   const pages = []
   for (const log of all) {
@@ -109,7 +110,7 @@ export async function findLines (deck, { slot, stream, lines = DEFAULT_LINES, cu
   const others = Object.entries({ ...filters, cursor }).filter(([name, value]) => name !== 'around' && value !== undefined)
   if (filters.around !== undefined && others.length > 0) throw new DeckError('invalid-query', `around: expected without ${others[0][0]}, received both`)
   const before = cursor === undefined ? undefined : parsePlaces(cursor, 'cursor')
-  const { items, next } = await deck.logs.find({ logs: logsOf(slot ? [slot] : presentSlots(deck), stream), lines, ...filters, before })
+  const { items, next } = await deck.logs.find({ logs: logsOf(slot === undefined ? presentSlots(deck) : [slot], stream), lines, ...filters, before })
   return { items: items.map((line) => ({ ...line, arrivedAt: toTime(line.arrivedAt) })), next: next && formatPlaces(next) }
 }
 
@@ -158,7 +159,7 @@ function logsOf (slots, stream) {
 
 /** @param {Logs} logs @param {Selection} selection @throws {DeckError} `not-found` */
 function checkSlot (logs, { slot }) {
-  if (slot && !logs.slots().includes(slot)) throw new DeckError('not-found', `Slot ${slot} has no logs`)
+  if (slot !== undefined && !logs.slots().includes(slot)) throw new DeckError('not-found', `Slot ${slot} has no logs`)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
-import { NUMBER, pageOf, TIME } from './fields.js'
+import { COUNT, pageOf, TIME } from './fields.js'
 import { integerParam, textParam } from './input.js'
 import { MAX_LINES, PLACES, SELECTION, STREAMS, findLines, formatPlaces, isSearch, lastLines, lineFilters, mergeByTime, olderThan, parsePlaces, selectedLogs, toTime } from './log-lines.js'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent } from './server-sent-events.js'
@@ -15,7 +15,7 @@ import { nextTurn } from './turn.js'
 
 /** One line of a worker's output. */
 const LINE = z.strictObject({
-  slot: NUMBER,
+  slot: COUNT.describe('0: of workers that are, or were, on standby'),
   stream: z.enum(STREAMS),
   text: z.string(),
   arrivedAt: TIME.nullable().describe('when it was written, as exactly as the master has seen it; null where it has not')

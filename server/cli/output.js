@@ -83,11 +83,18 @@ function factsText (status, now) {
     ...app.addresses.map((/** @type {string} */ address) => ['', address]),
     ['release', status.release?.id ?? '-'],
     ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready`],
+    ...(status.standby?.wanted > 0 ? [['standby', standbyText(status.standby)]] : []),
     ['dispatch', formatDispatch(status)],
     ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : []),
     ...(status.history?.problem ? [['history', `cannot be written: ${status.history.problem}`]] : [])
   ]
   return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+}
+
+/** @param {any} standby */
+function standbyText ({ ready, wanted, problem, workers }) {
+  const rows = workers.map((/** @type {any} */ { id, pid, state, rssBytes }) => `worker ${id} (${[`pid ${pid ?? '-'}`, state !== 'standby' && state, rssBytes !== null && formatBytes(rssBytes)].filter(Boolean).join(', ')})`)
+  return [`${ready} of ${wanted} ready`, ...(rows.length > 0 ? [rows.join(', ')] : []), ...(problem ? [problem] : [])].join(': ')
 }
 
 /** @param {any} notice */

@@ -76,6 +76,7 @@ export function overviewModel ({ deck, history, now }) {
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
+    standby: { ...snapshot.standby, workers: snapshot.standby.workers.map((worker) => ({ ...worker, label: worker.state === 'standby' ? 'stands by' : worker.state })) },
     rollout: rollout && toRollout(rollout, { history }),
     wayBack: rollout && wayBackOf(rollout, { deck, snapshot }),
     recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }

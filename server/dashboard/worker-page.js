@@ -32,7 +32,7 @@ const LOOK_STATES = Object.freeze({ running: { label: 'Running', tone: 'info' },
  */
 export async function workerPageModel (asked) {
   const model = followWorkerModel(asked)()
-  return { ...model, log: model.isLive ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(model.worker.slot) }), now: asked.now }) : null }
+  return { ...model, log: 'logSlot' in model.worker ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(model.worker.logSlot) }), now: asked.now }) : null }
 }
 
 /**

@@ -72,6 +72,7 @@
  * @property {Release} release  the one that was deployed last with success
  * @property {Rollout | null} rollout  that runs
  * @property {WorkerStatus[]} workers
+ * @property {StandbyStatus} standby  workers beside those of the slots
  * @property {{ problem: string | null }} history  why it cannot be written at the moment
  * @property {number} lastEventId
  * @property {Health} health
@@ -106,6 +107,7 @@
  * @property {number} slot
  * @property {number | null} pid
  * @property {number | null} port  that only its slot has
+ * @property {number} logSlot  whose log has its output; 0: that of standby workers
  * @property {string} state  `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff` or `held`
  * @property {string} release
  * @property {string | null} startedAt
@@ -116,6 +118,15 @@
  * @property {boolean} drifted
  * @property {boolean} orphan  left behind by another master
  * @property {Record<string, any> & { at: string, rssBytes: number, cpuPercent: number } | null} vitals  of its last second
+ */
+
+/**
+ * Workers that have loaded the app, and wait where it listens.
+ * @typedef {object} StandbyStatus
+ * @property {number} wanted
+ * @property {number} ready
+ * @property {string | null} problem  why none is kept of this release
+ * @property {{ id: number, pid: number | null, state: string, release: string, startedAt: string, rssBytes: number | null }[]} workers
  */
 
 /**

@@ -150,5 +150,5 @@ export function createMirror ({ folder, streams, cursor, slots }) {
 /** @param {number} slot @param {Stream} stream @param {string} line */
 function decorate (slot, stream, line) {
   const bar = stream === 'stderr' ? styleText('red', '┃') : '│'
-  return `${styleText(COLOURS[(slot - 1) % COLOURS.length], String(slot))} ${bar} ${oneLine(line.replaceAll('\t', '  '))}`
+  return `${styleText(COLOURS[(slot + COLOURS.length - 1) % COLOURS.length], String(slot))} ${bar} ${oneLine(line.replaceAll('\t', '  '))}`
 }
