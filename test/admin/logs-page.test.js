@@ -88,8 +88,9 @@ describe('the page of the logs', () => {
   })
 
   for (const [query, status, message] of /** @type {[string, number, string][]} */ ([
-    ['slot=abc', 400, 'slot: expected an integer from 1 to 256, received &quot;abc&quot;'],
-    ['slot=0', 400, 'slot: expected an integer from 1 to 256, received &quot;0&quot;'],
+    ['slot=abc', 400, 'slot: expected an integer from 0 to 256, received &quot;abc&quot;'],
+    ['slot=-1', 400, 'slot: expected an integer from 0 to 256, received &quot;-1&quot;'],
+    ['slot=0', 404, 'Slot 0 has no logs'],
     ['slot=1&slot=2', 400, 'slot: expected to be given once'],
     ['stream=%3Cscript%3Ealert(1)', 400, 'received &quot;&lt;script&gt;alert(1)&quot;'],
     ['slot=9', 404, 'Slot 9 has no logs']

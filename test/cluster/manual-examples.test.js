@@ -28,6 +28,7 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck (kill|diagnose) \d/, async ({ deck }, line) => line.replace(/\d+/, await aWorker(deck))],
   [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) => line.replace('5', await aWorker(deck))],
   [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
+  [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => { await standby(deck); return line }],
   [/ --q payment /, (_scene, line) => line.replace('payment', 'out')],
   [/^clusterdeck scale 8$/, (_scene, line) => line.replace('8', '3')],
   [/ --duration 10s /, (_scene, line) => line.replace('10s', '100ms')],
@@ -208,6 +209,13 @@ async function failedDelivery ({ deck, statuses }) {
 async function steer (deck, action, state) {
   const { rollout } = await deck.untilStatus(({ rollout }) => rollout?.state === state, `a rollout that is ${state}`)
   await post(deck, `/rollouts/${rollout.id}/${action}`)
+}
+
+/** @param {Deck} deck it has a worker on standby from now on */
+async function standby (deck) {
+  const tag = String((await deck.api('/config')).headers.get('etag'))
+  await deck.api('/config', { method: 'PATCH', headers: { 'If-Match': tag }, body: JSON.stringify({ standby: 1 }) })
+  await deck.untilStatus((status) => status.standby.ready === 1, 'a worker on standby')
 }
 
 /** @param {Deck} deck @param {string} where @param {object} [body] @returns {Promise<any>} */

@@ -236,6 +236,7 @@ function fakeSnapshot (/** @type {any} */ release) {
   const worker = (/** @type {number} */ slot) => ({
     id: slot,
     slot,
+    logSlot: slot,
     pid: 4000 + slot,
     state: 'ready',
     release: 'r1',
@@ -258,6 +259,7 @@ function fakeSnapshot (/** @type {any} */ release) {
     rollout: /** @type {any} */ (null),
     upgrade: /** @type {any} */ (null),
     lastEventId: 0,
-    workers: [worker(1), worker(2)]
+    workers: [worker(1), worker(2)],
+    standby: { wanted: 0, ready: 0, problem: null, workers: [] }
   }
 }

@@ -41,6 +41,7 @@ const aSnapshot = (fields) => ({
   release: { id: 'r1', createdAt: '2026-01-01T00:00:00.000Z' },
   rollout: null,
   workers: [aWorker(), aWorker({ id: 2, slot: 2 })],
+  standby: { wanted: 0, ready: 0, problem: null, workers: [] },
   ...fields
 })
 
@@ -124,6 +125,17 @@ test('what a worker has reported some seconds ago says nothing of now', () => {
     return [model.totals.cpuPercent, /91\.5%/.test(views.render('partials/workers', model))]
   })
   assert.deepEqual(shown, [[91.5, true], [null, false]])
+})
+
+test('what stands by is said below the slots, where any is wanted', () => {
+  const say = (/** @type {any} */ standby) => {
+    const html = views.render('partials/workers', overviewModel({ deck: aDeck(() => aSnapshot({ standby })), history: aHistory(), now: NOW }))
+    return /Standby:[^]*?<\/p>/.exec(html)?.[0].replace(/<[^>]+>/g, '').trim()
+  }
+  const workers = [{ id: 9, pid: 99, state: 'standby', release: 'r1', startedAt: '2026-01-02T03:04:00.000Z', rssBytes: 50 * 1024 * 1024 }, { id: 10, pid: 100, state: 'starting', release: 'r1', startedAt: '2026-01-02T03:04:00.000Z', rssBytes: null }]
+  assert.equal(say({ wanted: 2, ready: 1, problem: null, workers }), 'Standby: 1 of 2 ready, #9 stands by (pid 99, r1, 50.0 MB), #10 starting (pid 100, r1, –)')
+  assert.equal(say({ wanted: 1, ready: 0, problem: 'it does not listen', workers: [] }), 'Standby: 0 of 1 ready: it does not listen')
+  assert.equal(say({ wanted: 0, ready: 0, problem: null, workers: [] }), undefined)
 })
 
 test('a message can be sent from the row of a worker that hears it', () => {
@@ -230,7 +242,7 @@ test('no text from outside becomes markup', () => {
     const event = anEvent({ type, [field]: hostile, detail: { errorName: hostile, stack: hostile, [hostile]: hostile, ...aRollout({ to: hostile }) } })
     const rollout = aRollout({ note: hostile, reason: hostile, actor: hostile, to: hostile, state: 'failed', kind: 'deploy', finishedAt: '2026-01-02T03:04:01.000Z', steps: [{ slot: 1, state: hostile, oldWorker: hostile, newWorker: hostile }] })
     const history = aHistory([event], [rollout])
-    const snapshot = aSnapshot({ app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] }, dispatch: hostile, release: { id: hostile, createdAt: hostile }, workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })] })
+    const snapshot = aSnapshot({ app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] }, dispatch: hostile, release: { id: hostile, createdAt: hostile }, workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })], standby: { wanted: 1, ready: hostile, problem: hostile, workers: [{ id: hostile, pid: hostile, state: hostile, release: hostile, startedAt: hostile, rssBytes: null }] } })
     const pages = [
       views.render('pages/overview', { ...overviewModel({ deck: aDeck(() => snapshot), history, now: NOW }), can: OPERATOR }),
       views.render('pages/overview', overviewModel({ deck: aDeck(() => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } })), history, now: NOW })),
