@@ -74,7 +74,7 @@ describe('a worker on standby', () => {
   })
 
   test('ends with its master, and the next one has its own', async (t) => {
-    const deck = await startDeck(t, APP, { workers: 1, flags: STANDBY })
+    const deck = await startDeck(t, APP, { workers: 1, flags: STANDBY, env: { ALONE: 'on' } })
     const { standby: { workers: [first] } } = await standing(deck)
     await deck.loseMaster()
     const { standby: { workers: [second] } } = await standing(deck)

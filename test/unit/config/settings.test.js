@@ -33,6 +33,13 @@ function find (settings, name) {
 }
 
 describe('settings', () => {
+  test('take standby workers while the cluster runs, but not where none can be held', async () => {
+    const { settings } = await configure()
+    assert.deepEqual(change(settings, { standby: 2 }), [{ name: 'standby', from: 0, to: 2 }])
+    const { settings: inTurn } = await configure({ dispatch: 'round-robin' })
+    assert.throws(() => inTurn.plan({ standby: 1 }), { code: 'invalid-config', message: 'standby: expected 0 with dispatch "round-robin", where a worker cannot be held before it listens, received 1' })
+  })
+
   test('say of every option where its value comes from', async () => {
     const { cwd, settings } = await configure({ drain: { deadlineMs: 1 }, ready: { path: '/health' } }, { stopTermGraceMs: '2' }, { CLUSTERDECK_CRASH_GRACE_MS: '3', CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '4' })
     const origins = settings.list().filter(({ source }) => source !== 'default').map(({ name, value, source, from }) => [name, value, source, from])
