@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { endianness } from 'node:os'
-import { clearImmediate, setImmediate, setInterval } from 'node:timers'
+import { clearImmediate, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers'
 
 // linux/eventpoll.h
 const EPOLL_CTL_ADD = 1
@@ -11,6 +11,8 @@ const EPOLLEXCLUSIVE = 1 << 28
 
 /** libuv begins to wait for a socket in the first turn of its loop after listen(), or a little later. */
 const MAX_TURNS = 100
+/** What it takes is loaded once the worker serves: that takes longer than most requests. */
+const LOAD_AFTER_MS = 50
 /** Connections that come closer to each other than that are a burst. */
 const BURST_MS = 2
 /** With the slack of the kernel's timers it is some 50 µs, long enough for another worker to be scheduled. */
@@ -46,14 +48,18 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
       const { listen, close } = handle
       /** @type {NodeJS.Immediate | undefined} */
       let looking
+      /** @type {NodeJS.Timeout | undefined} */
+      let loading
       handle.listen = function () {
         handle.listen = listen
         const errno = listen.apply(handle, arguments)
-        if (!errno) look(MAX_TURNS)
+        if (!errno && calls === undefined) loading = setTimeout(look, LOAD_AFTER_MS, MAX_TURNS).unref()
+        else if (!errno) look(MAX_TURNS)
         return errno
       }
       handle.close = function () {
         handle.close = close
+        clearTimeout(loading)
         clearImmediate(looking)
         waits.delete(handle)
         return close.apply(handle, arguments)

@@ -34,7 +34,7 @@ export async function keepBusy ({ port, path }, { count, busyPath }) {
   /** @type {Map<string, net.Socket>} */
   const sockets = new Map()
   while (sockets.size < count) {
-    const socket = net.connect(port, '127.0.0.1')
+    const socket = net.connect(port, '127.0.0.1').setMaxListeners(0)
     const who = await ask(socket, path)
     if (sockets.has(who)) socket.destroy()
     else sockets.set(who, socket)

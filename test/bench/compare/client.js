@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import http from 'node:http'
 import { createRequire } from 'node:module'
+import net from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
@@ -8,7 +9,8 @@ const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon')
 const PATIENCE_MS = 60_000
 /** Who has no answer by then has hung. */
 export const HUNG_MS = 3000
-const LOOK_AGAIN_MS = 5
+const LOOK_AGAIN_MS = 10
+const LISTENS_AGAIN_MS = 3
 /** Whoever hangs is not waited for. */
 const BURST_MS = 100
 
@@ -37,6 +39,19 @@ export function ask (port, path = '/who', patienceMs = HUNG_MS) {
   })
 }
 
+/** @param {number} port @returns {Promise<void>} resolves with the first answer there; looking costs next to nothing */
+export async function untilAnswer (port) {
+  while (!await isAnswered(port)) await wait(LISTENS_AGAIN_MS)
+}
+
+/** @param {number} port @returns {Promise<boolean>} */
+function isAnswered (port) {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1', () => socket.write('GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n'))
+    socket.on('data', () => resolve(true)).on('error', () => resolve(false)).on('data', () => socket.destroy())
+  })
+}
+
 /**
  * Asks until that many different workers have answered.
  * @param {number} port @param {number} count @param {{ others?: string[], onFailure?: (error: Error) => void }} [how] `others`: than these
@@ -47,8 +62,8 @@ export async function untilAnswered (port, count, { others = [], onFailure = () 
   const look = (/** @type {string} */ who) => { if (!others.includes(who)) seen.add(who) }
   for (const endsAt = performance.now() + PATIENCE_MS; seen.size < count; await wait(LOOK_AGAIN_MS)) {
     if (performance.now() > endsAt) throw new Error(`${seen.size} of ${count} workers have answered within ${PATIENCE_MS} ms`)
-    // One at a time would often be the same, where the fastest wins.
-    const all = Promise.all(Array.from({ length: 4 * count }, () => ask(port).then(look, onFailure)))
+    // One at a time would often be the same, where the fastest wins. But who asks takes from those who are starting.
+    const all = Promise.all(Array.from({ length: 2 * count - 1 }, () => ask(port).then(look, onFailure)))
     await Promise.race([all, wait(BURST_MS)])
   }
   return [...seen]

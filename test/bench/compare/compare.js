@@ -6,7 +6,7 @@ import os from 'node:os'
 import { parseArgs } from 'node:util'
 import { freePort } from '../../support/ports.js'
 import { installPeers } from './install.js'
-import { ALL } from './peers.js'
+import { ALL, VARIANTS } from './peers.js'
 import { report, shortTable, tableOf } from './results.js'
 import { combine, ROWS } from './rows.js'
 
@@ -59,20 +59,21 @@ if (values.write) {
 
 /** @param {import('./rows.js').Row} row @returns {Promise<import('./results.js').Result>} */
 async function measureRow (row) {
-  const names = wanted.filter((name) => !row.without?.includes(name))
+  const known = { ...ALL, ...VARIANTS }
+  const names = [...wanted.filter((name) => !row.without?.includes(name)), ...wanted.includes('clusterdeck') ? row.also ?? [] : []]
   /** @type {Map<string, import('./peers.js').Running>} */
   const running = new Map()
   /** @type {Map<string, import('./rows.js').Cell[]>} */
   const cells = new Map()
   /** @type {Map<string, string>} */
   const problems = new Map()
-  for (const name of names) if (row.measure) await attempt(name, async () => { running.set(name, await ALL[name].start(row.workers, await freePort())) })
+  for (const name of names) if (row.measure) await attempt(name, async () => { running.set(name, await known[name].start(row.workers, await freePort())) })
   for (let round = 0; round < pace.rounds; round++) {
     for (const name of names) {
       const one = running.get(name)
       if (problems.has(name)) continue
       await attempt(name, async () => {
-        const cell = one ? await row.measure?.(one, pace) : await row.measureFrom?.(ALL[name], pace)
+        const cell = one ? await row.measure?.(one, pace) : await row.measureFrom?.(known[name], pace)
         if (cell) cells.set(name, [...cells.get(name) ?? [], cell])
       })
     }
@@ -80,7 +81,7 @@ async function measureRow (row) {
   for (const one of running.values()) await one.stop()
   const peers = Object.fromEntries(names.map((name) => {
     const measured = cells.get(name)
-    return [ALL[name].name, measured ? combine(measured) : { problem: problems.get(name) ?? 'not measured' }]
+    return [known[name].name, measured ? combine(measured) : { problem: problems.get(name) ?? 'not measured' }]
   }))
   return { title: row.title, figures: row.figures.length > 0 ? row.figures : pace.connections.map(String), peers }
 

@@ -28,10 +28,15 @@ export const ALL = Object.freeze({
   node: { name: 'one process', start: (_workers, port) => startProcess([APP], 1, port) },
   shared: { name: 'node:cluster, shared', start: (workers, port) => startProcess([CLUSTER], workers, port, { POLICY: 'shared' }) },
   'round-robin': { name: 'node:cluster, round-robin', start: (workers, port) => startProcess([CLUSTER], workers, port, { POLICY: 'round-robin' }) },
-  clusterdeck: { name: 'clusterdeck', start: startClusterdeck },
-  standby: { name: 'clusterdeck, one standby', start: (workers, port) => startClusterdeck(workers, port, ['--standby', '1']) },
+  clusterdeck: { name: 'clusterdeck', start: (workers, port) => startClusterdeck(workers, port) },
   pm2: { name: 'PM2', start: startPm2 },
   watt: { name: 'Watt', start: startWatt }
+})
+
+/** What only some rows are about. @type {Record<string, Peer>} */
+export const VARIANTS = Object.freeze({
+  restart: { name: 'clusterdeck, restart', start: (workers, port) => startClusterdeck(workers, port, { kind: 'restart' }) },
+  standby: { name: 'clusterdeck, one standby', start: (workers, port) => startClusterdeck(workers, port, { flags: ['--standby', '1'] }) }
 })
 
 /** @param {string[]} args of node @param {number} workers @param {number} port @param {Record<string, string>} [env] @returns {Promise<Running>} */
@@ -48,15 +53,15 @@ async function startProcess (args, workers, port, env = {}) {
   }
 }
 
-/** @param {number} workers @param {number} port @param {string[]} [flags] @returns {Promise<Running>} */
-async function startClusterdeck (workers, port, flags = []) {
+/** @param {number} workers @param {number} port @param {{ flags?: string[], kind?: 'deploy' | 'restart' }} [how] @returns {Promise<Running>} */
+async function startClusterdeck (workers, port, { flags = [], kind = 'deploy' } = {}) {
   const deck = await startDeck({ after () {} }, APP, { workers, flags, env: { PORT: String(port) } })
   await deck.until({ ready: workers })
   return {
     port,
     managers: () => [Number(deck.child.pid), deck.masterPid],
     workers: async () => (await deck.status()).workers.map((/** @type {any} */ { pid }) => pid),
-    async reload () { await deck.rollout('deploy') },
+    async reload () { await deck.rollout(kind) },
     async stop () { await deck.stop() }
   }
 }

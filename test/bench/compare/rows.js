@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { freePort } from '../../support/ports.js'
 import { answerTimes, keepBusy, largestShare } from '../connections.js'
 import { median, quantile } from '../figures.js'
-import { ask, HUNG_MS, load, untilAnswered } from './client.js'
+import { ask, HUNG_MS, load, untilAnswer, untilAnswered } from './client.js'
 
 /** @typedef {import('./peers.js').Peer} Peer */
 /** @typedef {import('./peers.js').Running} Running */
@@ -15,6 +15,7 @@ import { ask, HUNG_MS, load, untilAnswered } from './client.js'
  * @property {string} title
  * @property {string[]} figures  their names, in their order
  * @property {string[]} [without]  peers to which it means nothing
+ * @property {string[]} [also]  variants that it is about
  * @property {number} workers
  * @property {(running: Running, pace: Pace) => Promise<Cell>} [measure]  of one that runs through all rounds
  * @property {(peer: Peer, pace: Pace) => Promise<Cell>} [measureFrom]  of one that is started for it
@@ -31,7 +32,6 @@ export const ROWS = Object.freeze({
   ...Object.fromEntries(Object.entries(KINDS).map(([kind, path]) => [path.slice(1), {
     title: `${kind}: requests a second, by connections`,
     figures: [],
-    without: ['standby'],
     workers: WORKERS,
     measure: async (/** @type {Running} */ { port }, /** @type {Pace} */ { connections, seconds }) => {
       const cell = /** @type {Cell} */ ({})
@@ -46,7 +46,6 @@ export const ROWS = Object.freeze({
   closing: {
     title: 'A connection per request, 32 at a time',
     figures: ['requests/s', 'p99 ms'],
-    without: ['standby'],
     workers: WORKERS,
     async measure ({ port }, { seconds }) {
       const { perSecond, p99Ms } = await load(port, { connections: 32, seconds, isClosing: true })
@@ -57,7 +56,7 @@ export const ROWS = Object.freeze({
   cpu: {
     title: 'CPU of one worker per request, keep-alive, 8 connections, one worker',
     figures: ['µs'],
-    without: [...SINGLE, 'standby', 'watt'],
+    without: [...SINGLE, 'watt'],
     workers: 1,
     async measure ({ port, workers }, { seconds }) {
       const pids = await workers()
@@ -70,7 +69,7 @@ export const ROWS = Object.freeze({
   spread: {
     title: `${LONG_LIVED} long-lived connections over ${MANY} workers: the largest share of a worker ÷ the mean`,
     figures: ['10 ms apart', 'at once'],
-    without: [...SINGLE, 'standby'],
+    without: SINGLE,
     workers: MANY,
     async measure ({ port }) {
       const share = (/** @type {number} */ gapMs) => largestShare({ port, path: '/who' }, { connections: LONG_LIVED, workers: MANY, gapMs })
@@ -81,7 +80,7 @@ export const ROWS = Object.freeze({
   busy: {
     title: `A fresh connection every 50 ms while two of ${MANY} workers are in JavaScript for a second at a time: the first answer`,
     figures: ['p50 ms', 'p99 ms'],
-    without: [...SINGLE, 'standby'],
+    without: SINGLE,
     workers: MANY,
     async measure ({ port }, { seconds }) {
       const end = await keepBusy({ port, path: '/who' }, { count: 2, busyPath: '/busy' })
@@ -94,7 +93,8 @@ export const ROWS = Object.freeze({
   reload: {
     title: 'A rolling restart of two workers under 32 keep-alive connections',
     figures: ['failed', 'of requests', 'seconds', 'p99 during ÷ before', 'requests/s during ÷ before'],
-    without: [...SINGLE, 'shared', 'round-robin', 'standby'],
+    without: [...SINGLE, 'shared', 'round-robin'],
+    also: ['restart'],
     workers: WORKERS,
     async measure ({ port, reload }, { seconds }) {
       const before = await load(port, { connections: 32, seconds: 2 * seconds })
@@ -120,7 +120,7 @@ export const ROWS = Object.freeze({
   rest: {
     title: 'At rest, two workers: what manages them',
     figures: ['processes', 'MB', 'MB of its own', 'CPU ms a minute'],
-    without: [...SINGLE, 'standby'],
+    without: SINGLE,
     workers: WORKERS,
     async measure ({ managers }, { seconds }) {
       const pids = managers()
@@ -138,12 +138,11 @@ export const ROWS = Object.freeze({
   start: {
     title: 'From the start of the command to the first answer, two workers',
     figures: ['ms'],
-    without: ['standby'],
     workers: WORKERS,
     async measureFrom (peer) {
       const port = await freePort()
       const begunAt = performance.now()
-      const answered = untilAnswered(port, 1).then(() => performance.now())
+      const answered = untilAnswer(port).then(() => performance.now())
       const running = await peer.start(WORKERS, port)
       const ms = await answered - begunAt
       await running.stop()
@@ -158,26 +157,36 @@ function killRow (title, count) {
     title: `${title}, a fresh connection every 10 ms`,
     figures: ['failed', 'hung', 'ms to full strength'],
     without: [...SINGLE, 'watt'],
+    also: ['standby'],
     workers: WORKERS,
-    async measure ({ port, workers }) {
-      const before = await untilAnswered(port, WORKERS)
-      const victims = (await workers()).filter((pid) => before.some((who) => who.startsWith(`${pid}.`))).slice(0, count)
-      const over = new AbortController()
-      const failures = /** @type {string[]} */ ([])
-      const onFailure = (/** @type {Error} */ { name }) => { failures.push(name) }
-      const asking = askEvery(port, { over: over.signal, onFailure })
-      await wait(200)
-      const killedAt = performance.now()
-      for (const pid of victims) process.kill(pid, 'SIGKILL')
-      const gone = before.filter((who) => victims.some((pid) => who.startsWith(`${pid}.`)))
-      await untilAnswered(port, WORKERS, { others: gone, onFailure })
-      const took = performance.now() - killedAt
-      await wait(HUNG_MS + 300)
-      over.abort()
-      await asking
-      const hung = failures.filter((name) => name === 'TimeoutError').length
-      return { failed: failures.length - hung, hung, 'ms to full strength': took }
+    // Anew for each round: who has died before may come back later.
+    async measureFrom (peer) {
+      const running = await peer.start(WORKERS, await freePort())
+      const cell = await killSome(running)
+      await running.stop()
+      return cell
     }
+  }
+
+  /** @param {Running} running @returns {Promise<Cell>} */
+  async function killSome ({ port, workers }) {
+    const before = await untilAnswered(port, WORKERS)
+    const victims = (await workers()).filter((pid) => before.some((who) => who.startsWith(`${pid}.`))).slice(0, count)
+    const over = new AbortController()
+    const failures = /** @type {string[]} */ ([])
+    const onFailure = (/** @type {Error} */ { name }) => { failures.push(name) }
+    const asking = askEvery(port, { over: over.signal, onFailure })
+    await wait(200)
+    const killedAt = performance.now()
+    for (const pid of victims) process.kill(pid, 'SIGKILL')
+    const gone = before.filter((who) => victims.some((pid) => who.startsWith(`${pid}.`)))
+    await untilAnswered(port, WORKERS, { others: gone, onFailure })
+    const took = performance.now() - killedAt
+    await wait(HUNG_MS + 300)
+    over.abort()
+    await asking
+    const hung = failures.filter((name) => name === 'TimeoutError').length
+    return { failed: failures.length - hung, hung, 'ms to full strength': took }
   }
 }
 

@@ -6,6 +6,7 @@ import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createEvenAccept } from '../../../workers/even-accept.js'
+import { until } from '../../support/until.js'
 
 const THIEF = fileURLToPath(new URL('../../fixtures/takes-a-wake-up.cjs', import.meta.url))
 const EXCLUSIVE = /events: 100000/
@@ -16,7 +17,7 @@ describe('accepting in turn', { skip: process.platform !== 'linux' && 'epoll is 
     const { evenAccept, known } = setUp()
     const [one, two] = [await listen(t, evenAccept), await listen(t, evenAccept)]
     assert.deepEqual(await known, [true])
-    for (const { fd } of [one, two]) assert.match(registration(fd), EXCLUSIVE)
+    for (const { fd } of [one, two]) await until(() => EXCLUSIVE.test(registration(fd)), 'it to wait alone')
 
     const accepted = once(one.server, 'connection')
     await connect(t, one.server)
