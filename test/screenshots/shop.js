@@ -60,6 +60,8 @@ function workerOf (slot) {
     readyAt: ago(2 * HOUR_MS - slot * 3000 - 800),
     restarts: slot === 3 ? 1 : 0,
     crashLooping: false,
+    port: null,
+    logSlot: slot,
     retryAt: null,
     vitals: null
   }

@@ -16,8 +16,8 @@ const SHORT = [
   ['busy', 'p99 ms', 'the same with two workers busy: p99 of the first answer, ms'],
   ['reload', 'failed', 'a rolling restart under load: failed requests'],
   ['reload', 'seconds', 'the same, seconds'],
-  ['kill-one', 'hung', 'a worker is SIGKILLed: clients that hang'],
-  ['kill-one', 'ms to full strength', 'the same, ms to full strength'],
+  ['kill-one', 'ms to full strength', 'one of two workers is SIGKILLed: ms to full strength'],
+  ['kill-all', 'failed', 'both are SIGKILLed: failed connections'],
   ['start', 'ms', 'start of the command to the first answer, ms']
 ]
 const SHORT_PEERS = ['clusterdeck', 'node:cluster, round-robin', 'PM2', 'Watt']
