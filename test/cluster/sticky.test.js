@@ -95,7 +95,7 @@ describe('an app with Socket.IO over polling', { skip }, () => {
   let deck
   const owner = /** @type {{ after: (end: () => unknown) => void, ends: (() => unknown)[] }} */ ({ ends: [], after (end) { this.ends.push(end) } })
   before(async () => {
-    deck = await startDeckHere(owner, 'socket-io-app.cjs', { workers: WORKERS, flags: STICKY })
+    deck = await startDeckHere(owner, 'socket-io-app.cjs', { workers: WORKERS, flags: [...STICKY, '--drain-deadline-ms', '500'] })
     await deck.until({ ready: WORKERS })
   })
   after(async () => { for (const end of owner.ends) await end() })
