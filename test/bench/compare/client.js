@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon')
+const run = promisify(execFile)
 const PATIENCE_MS = 60_000
 /** Who has no answer by then has hung. */
 export const HUNG_MS = 3000
@@ -23,9 +24,29 @@ const BURST_MS = 100
  */
 export async function load (port, { path = '/hello', connections, seconds, isClosing = false }) {
   const headers = isClosing ? ['-H', 'connection=close'] : []
-  const { stdout } = await promisify(execFile)(process.execPath, [AUTOCANNON, '-j', '-n', '-c', String(connections), '-d', String(seconds), ...headers, `http://127.0.0.1:${port}${path}`], { maxBuffer: 1e7 })
+  const { stdout } = await run(process.execPath, [AUTOCANNON, '-j', '-n', '-c', String(connections), '-d', String(seconds), ...headers, `http://127.0.0.1:${port}${path}`], { maxBuffer: 1e7 })
   const { requests, errors, non2xx, latency, duration } = JSON.parse(stdout)
   return { perSecond: requests.total / duration, total: requests.total, failed: errors + non2xx, p50Ms: latency.p50, p99Ms: latency.p99 }
+}
+
+/**
+ * Requests of a client on a core of its own that is faster than any server here: wrk, or else autocannon.
+ * @param {number} port @param {{ connections: number, seconds: number }} how
+ * @returns {Promise<number>} how many were answered
+ */
+export async function saturate (port, { connections, seconds }) {
+  try {
+    const { stdout } = await run('taskset', ['-c', '0', 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, `http://127.0.0.1:${port}/hello`])
+    return Number(/(\d+) requests in/.exec(stdout)?.[1])
+  } catch {
+    // ENOENT: one of them is not installed.
+    return (await load(port, { connections, seconds })).total
+  }
+}
+
+/** Gives processes a core of their own, where there is a program that can. @param {number[]} pids */
+export async function pin (pids) {
+  for (const pid of pids) await run('taskset', ['-acp', '1', String(pid)]).catch(() => {})
 }
 
 /** @param {number} port @param {string} [path] @param {number} [patienceMs] @returns {Promise<string>} what answers on a fresh connection */

@@ -8,7 +8,7 @@ import { freePort } from '../../support/ports.js'
 import { installPeers } from './install.js'
 import { ALL, VARIANTS } from './peers.js'
 import { report, shortTable, tableOf } from './results.js'
-import { combine, ROWS } from './rows.js'
+import { combine, ratiosOf, ROWS } from './rows.js'
 
 const README = new URL('../../../README.md', import.meta.url)
 const RESULTS = new URL('../RESULTS.md', import.meta.url)
@@ -67,26 +67,31 @@ async function measureRow (row) {
   const cells = new Map()
   /** @type {Map<string, string>} */
   const problems = new Map()
-  for (const name of names) if (row.measure) await attempt(name, async () => { running.set(name, await known[name].start(row.workers, await freePort())) })
-  for (let round = 0; round < pace.rounds; round++) {
-    for (const name of names) {
-      const one = running.get(name)
-      if (problems.has(name)) continue
-      await attempt(name, async () => {
-        const cell = one ? await row.measure?.(one, pace) : await row.measureFrom?.(known[name], pace)
-        if (cell) cells.set(name, [...cells.get(name) ?? [], cell])
-      })
+  const { starts, turns } = row.often ? { ...row.often, ...values.quick && { starts: 2 } } : { starts: 1, turns: pace.rounds }
+  for (let n = 0; n < starts; n++) {
+    for (const name of names) if (row.measure) await attempt(name, async () => { running.set(name, await known[name].start(row.workers, await freePort())) })
+    for (let turn = 0; turn < turns; turn++) {
+      for (const name of turn % 2 ? names.toReversed() : names) await attempt(name, () => measure(name, running.get(name)))
     }
+    for (const one of running.values()) await one.stop()
+    running.clear()
   }
-  for (const one of running.values()) await one.stop()
+  const more = row.ratio && ratiosOf(cells, row.ratio)
   const peers = Object.fromEntries(names.map((name) => {
     const measured = cells.get(name)
-    return [known[name].name, measured ? combine(measured) : { problem: problems.get(name) ?? 'not measured' }]
+    return [known[name].name, measured ? { ...combine(measured), ...more?.get(name) } : { problem: problems.get(name) ?? 'not measured' }]
   }))
   return { title: row.title, figures: row.figures.length > 0 ? row.figures : pace.connections.map(String), peers }
 
+  /** @param {string} name @param {import('./peers.js').Running} [one] */
+  async function measure (name, one) {
+    const cell = one ? await row.measure?.(one, pace) : await row.measureFrom?.(known[name], pace)
+    if (cell) cells.set(name, [...cells.get(name) ?? [], cell])
+  }
+
   /** @param {string} name @param {() => Promise<void>} act */
   async function attempt (name, act) {
+    if (problems.has(name)) return
     try {
       await act()
     } catch (/** @type {any} */ error) {

@@ -35,6 +35,7 @@ export const ALL = Object.freeze({
 
 /** What only some rows are about. @type {Record<string, Peer>} */
 export const VARIANTS = Object.freeze({
+  again: { name: 'node:cluster, shared, once more', start: (workers, port) => ALL.shared.start(workers, port) },
   restart: { name: 'clusterdeck, restart', start: (workers, port) => startClusterdeck(workers, port, { kind: 'restart' }) },
   standby: { name: 'clusterdeck, one standby', start: (workers, port) => startClusterdeck(workers, port, { flags: ['--standby', '1'] }) }
 })

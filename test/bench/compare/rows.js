@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { freePort } from '../../support/ports.js'
 import { answerTimes, keepBusy, largestShare } from '../connections.js'
 import { median, quantile } from '../figures.js'
-import { ask, HUNG_MS, load, untilAnswer, untilAnswered } from './client.js'
+import { ask, HUNG_MS, load, pin, saturate, untilAnswer, untilAnswered } from './client.js'
 
 /** @typedef {import('./peers.js').Peer} Peer */
 /** @typedef {import('./peers.js').Running} Running */
@@ -17,6 +17,8 @@ import { ask, HUNG_MS, load, untilAnswer, untilAnswered } from './client.js'
  * @property {string[]} [without]  peers to which it means nothing
  * @property {string[]} [also]  variants that it is about
  * @property {number} workers
+ * @property {{ starts: number, turns: number }} [often]  measured in many short turns instead of the rounds, with new processes at each start
+ * @property {{ figure: string, peer: string, as: [median: string, half: string] }} [ratio]  of the same turns: its median, and between which values half of them are
  * @property {(running: Running, pace: Pace) => Promise<Cell>} [measure]  of one that runs through all rounds
  * @property {(peer: Peer, pace: Pace) => Promise<Cell>} [measureFrom]  of one that is started for it
  */
@@ -54,14 +56,18 @@ export const ROWS = Object.freeze({
   },
 
   cpu: {
-    title: 'CPU of one worker per request, keep-alive, 8 connections, one worker',
-    figures: ['µs'],
+    title: 'CPU of one worker per request, keep-alive, 8 connections, one worker on a core of its own',
+    figures: ['µs', '÷ shared', 'half of the turns'],
     without: [...SINGLE, 'watt'],
+    also: ['again'],
     workers: 1,
-    async measure ({ port, workers }, { seconds }) {
+    often: { starts: 5, turns: 12 },
+    ratio: { figure: 'µs', peer: 'shared', as: ['÷ shared', 'half of the turns'] },
+    async measure ({ port, workers }) {
       const pids = await workers()
+      await pin(pids)
       const before = cpuMs(pids)
-      const { total } = await load(port, { connections: 8, seconds })
+      const total = await saturate(port, { connections: 8, seconds: 1 })
       return { µs: 1000 * (cpuMs(pids) - before) / total }
     }
   },
@@ -226,5 +232,18 @@ export function combine (cells) {
     if (text !== undefined) return [name, text]
     const numbers = /** @type {number[]} */ (values)
     return [name, ['failed', 'hung', 'of requests'].includes(name) ? sum(numbers) : median(numbers)]
+  }))
+}
+
+/**
+ * @param {Map<string, Cell[]>} cells of the turns, by peer @param {NonNullable<Row['ratio']>} ratio
+ * @returns {Map<string, Cell>} what is added to each peer's figures
+ */
+export function ratiosOf (cells, { figure, peer, as: [middle, half] }) {
+  const own = cells.get(peer) ?? []
+  return new Map([...cells].map(([name, turns]) => {
+    const ratios = turns.map((cell, turn) => Number(cell[figure]) / Number(own[turn]?.[figure]))
+    const [low, high] = [0.25, 0.75].map((share) => quantile(ratios, share)?.toFixed(2))
+    return [name, { [middle]: median(ratios), [half]: `${low} to ${high}` }]
   }))
 }
