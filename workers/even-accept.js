@@ -13,14 +13,23 @@ const EPOLLEXCLUSIVE = 1 << 28
 const MAX_TURNS = 100
 /** What it takes is loaded once the worker serves: that takes longer than most requests. */
 const LOAD_AFTER_MS = 50
+// netinet/in.h, linux/tcp.h: struct tcp_info, where a listening socket has how many wait in its queue, and may.
+const IPPROTO_TCP = 6
+const TCP_INFO = 11
+const [WAITING_AT, MAY_WAIT_AT, INFO_BYTES] = [24, 28, 32]
+
 /** Connections that come closer to each other than that are a burst. */
-const BURST_MS = 2
-/** With the slack of the kernel's timers it is some 50 µs, long enough for another worker to be scheduled. */
-const TURN_US = 1
+const BURST_MS = 20
+/** After each of its first connections in a burst a worker waits long enough for each other one to be scheduled, and no longer. */
+const TURNS = 32
+const TURN_MS = 0.4
+const MAX_PAUSE_MS = 5
+/** Whom a full queue turns away comes back after a second. */
+const LONG_QUEUE = 1 / 2
 /** No connection waits longer where nobody can tell that a wake-up was lost. */
 const AGAIN_EVERY_MS = 1000
 
-/** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, sleep: (us: number) => number }} Calls */
+/** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, option: (fd: number, level: number, name: number, value: Buffer, bytes: Buffer) => number }} Calls */
 /** @typedef {ReturnType<typeof createEvenAccept>} EvenAccept */
 
 /**
@@ -41,6 +50,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
   /** @type {Calls | null | undefined} */
   let calls
   let isKnown = false
+  let others = 0
 
   return {
     /** @param {any} server @param {any} handle a listening socket's, before Node listens on it */
@@ -80,11 +90,15 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     /** Loads what it takes, which would keep the first connections waiting. */
     prepare () { if (calls === undefined) calls = load() },
 
-    /** Another worker may have been woken for a connection that it does not take. */
     again
   }
 
-  function again () {
+  /**
+   * Another worker may have been woken for a connection that it does not take.
+   * @param {{ others?: number }} [now] how many other workers wait in turn
+   */
+  function again (now = {}) {
+    others = now.others ?? others
     for (const wait of waits.values()) wait()
   }
 
@@ -92,17 +106,18 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     if (isKnown) return
     isKnown = true
     onKnown(isEven)
-    if (isEven) setInterval(again, AGAIN_EVERY_MS).unref()
+    if (isEven) setInterval(() => again(), AGAIN_EVERY_MS).unref()
   }
 
   /** @param {any} server @param {any} handle @param {number} epoll @param {Calls} calls */
-  function begin (server, handle, epoll, { control, sleep }) {
+  function begin (server, handle, epoll, { control, option }) {
     const { fd, onconnection } = handle
     const shared = eventOf(fd, EPOLLIN)
     const alone = eventOf(fd, EPOLLIN | EPOLLEXCLUSIVE)
     let lastAt = 0
     /** Of connections that were open at once in this burst. */
     let most = 0
+    let taken = 0
     if (!wait()) return know(false)
 
     /** @returns {boolean} */
@@ -116,9 +131,10 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
 
     handle.onconnection = function (/** @type {any} */ error, /** @type {any} */ client) {
       control(epoll, EPOLL_CTL_DEL, fd, alone)
+      const pauseMs = isOneOfMany() ? Math.min(MAX_PAUSE_MS, Math.ceil(others * TURN_MS)) : 0
+      if (pauseMs > 0) setTimeout(waitAtTheEnd, pauseMs).unref()
       // libuv reads from the new connection in the next turn at the soonest, and that may keep this worker busy.
-      setImmediate(setImmediate, waitAtTheEnd)
-      letOthersIn()
+      else setImmediate(setImmediate, waitAtTheEnd)
       return onconnection.call(this, error, client)
     }
     waits.set(handle, wait)
@@ -129,18 +145,28 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     }
 
     /**
-     * In a burst, others have been woken for what is in the queue too, and this one would find it first. It matters
-     * where connections stay: where they go as fast as they come there are soon no more at once than there were.
+     * In a burst, others have been woken for what is in the queue too, and who is scheduled more often would find more of
+     * it. It matters where connections stay: where they go as fast as they come there are soon no more at once than there were.
      */
-    function letOthersIn () {
+    function isOneOfMany () {
       const at = performance.now()
       const isBurst = at - lastAt < BURST_MS
       lastAt = at
-      if (isBurst && server._connections <= most) return
+      if (!isBurst) taken = 0
+      if (isBurst && server._connections <= most) return false
       most = server._connections
-      if (isBurst) sleep(TURN_US)
+      return isBurst && taken++ < TURNS && isQueueShort(fd, option)
     }
   }
+}
+
+/** @param {number} fd @param {Calls['option']} option @returns {boolean} false: it is long, or cannot be known, as that of a Unix socket */
+function isQueueShort (fd, option) {
+  const info = Buffer.alloc(INFO_BYTES)
+  const bytes = Buffer.from(Uint32Array.of(INFO_BYTES).buffer)
+  if (option(fd, IPPROTO_TCP, TCP_INFO, info, bytes) !== 0) return false
+  const [waiting, most] = [WAITING_AT, MAY_WAIT_AT].map((at) => endianness() === 'LE' ? info.readUInt32LE(at) : info.readUInt32BE(at))
+  return waiting < most * LONG_QUEUE
 }
 
 /** @param {number} fd @param {number} events @returns {Buffer} a struct epoll_event with libuv's data, packed on x86-64 alone */
@@ -177,7 +203,10 @@ function loadCalls () {
   if (process.platform !== 'linux') return null
   try {
     const libc = createRequire(import.meta.url)('koffi').load(null)
-    return { control: libc.func('int epoll_ctl(int epoll, int operation, int fd, void *event)'), sleep: libc.func('int usleep(unsigned int us)') }
+    return {
+      control: libc.func('int epoll_ctl(int epoll, int operation, int fd, void *event)'),
+      option: libc.func('int getsockopt(int fd, int level, int name, void *value, void *bytes)')
+    }
   } catch {
     // No binary for this machine, or an app that may load none (--permission).
     return null

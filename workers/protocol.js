@@ -92,14 +92,14 @@ export function statusClass (code) {
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
- *   | { type: 'accept-again' }
+ *   | { type: 'accept-again', others: number }
  *   | { type: 'terminate' }} ToWorker
  *
  * `promote`: it was on standby, and has that slot from now on; what it has asked for is answered next.
  * `probe`: the app has said that it is ready, so it can be asked.
  * `limits`: those of the settings below are others now.
  * `terminate`: the SIGTERM that comes is the master's.
- * `accept-again`: a connection may wait that another worker was woken for, and will not take.
+ * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `isOwn`: no other slot has that socket; `serve`: it listens, so connections may be accepted that the probe has held back.
  * `accept-also`: connections of another socket are for the server that has `key` too: those of slot `name`, or those of a port of its own.

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
+import { until } from '../support/until.js'
 import { answerTimes, keepBusy, largestShare } from './connections.js'
 import { quantile, ratiosTo, spreadOf } from './figures.js'
 
@@ -102,7 +103,7 @@ async function withSites (ways, work) {
   for (const way of ways) {
     const deck = await startDeck(owner, 'hangs.js', { workers: WORKERS, flags: [...HASTY, ...WAYS[/** @type {keyof typeof WAYS} */ (way)]] })
     await deck.until({ ready: WORKERS })
-    await deck.untilStatus((/** @type {any} */ { isEven }) => isEven === (way !== 'plain'), 'the workers to tell how they wait')
+    await until(async () => (await deck.status()).isEven === (way !== 'plain'), 'the workers to tell how they wait')
     sites[way] = { deck, port: Number(new URL(await deck.appUrl()).port) }
   }
   await work(sites)

@@ -4,6 +4,7 @@ import net from 'node:net'
 import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { until } from '../support/until.js'
 
 const skip = process.platform !== 'linux' && 'the kernel has no such queue'
 const [WORKERS, EACH] = [4, 10]
@@ -41,9 +42,9 @@ test('serves, and says that it is uneven, where workers may load nothing native'
   assert.equal((await connectInTurn(t, new URL(await deck.appUrl()).port, 10)).length, 10)
 })
 
-/** @param {import('../support/deck-here.js').DeckHere} deck @param {boolean} isEven */
+/** A worker says so some time after it is ready, and no event tells of it. @param {import('../support/deck-here.js').DeckHere} deck @param {boolean} isEven */
 async function untilSpread (deck, isEven) {
-  await deck.untilStatus((/** @type {any} */ status) => status.isEven === isEven, `isEven: ${isEven}`)
+  await until(async () => (await deck.status()).isEven === isEven, `isEven: ${isEven}`)
 }
 
 /** @param {string[]} pids who answered @param {number} workers */

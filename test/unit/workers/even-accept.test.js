@@ -50,8 +50,22 @@ describe('accepting in turn', { skip: process.platform !== 'linux' && 'epoll is 
     assert.equal(await accepted, 'accepted')
   })
 
+  test('leaves each other worker the time to take one of many that come at once', async (t) => {
+    const { evenAccept, known } = setUp()
+    const { server } = await listen(t, evenAccept)
+    await known
+    evenAccept.again({ others: 63 })
+    /** @type {number[]} */
+    const times = []
+    server.on('connection', () => times.push(performance.now()))
+    await Promise.all(Array.from({ length: 12 }, () => connect(t, server)))
+    await until(() => times.length === 12, 'all to be accepted')
+    // The first of them began no burst, and a timer of 5 ms may end in the fifth.
+    assert.ok(times[11] - times[0] >= 10 * 4, `within ${times[11] - times[0]} ms`)
+  })
+
   test('leaves sockets as they are where it cannot be done', async (t) => {
-    for (const load of [() => null, () => ({ control: (/** @type {number} */ _epoll, /** @type {number} */ operation) => operation === 2 ? 0 : -1, sleep: () => 0 })]) {
+    for (const load of [() => null, () => ({ control: (/** @type {number} */ _epoll, /** @type {number} */ operation) => operation === 2 ? 0 : -1, option: () => -1 })]) {
       const { evenAccept, known } = setUp(load)
       const { server, fd } = await listen(t, evenAccept)
       assert.deepEqual(await known, [false])
