@@ -27,11 +27,15 @@ export const isGit = (pid) => running.has(pid)
  */
 export async function readGit (folder, options) {
   const ask = within(folder, options)
-  const head = await ask(['rev-parse', 'HEAD', '--abbrev-ref', 'HEAD'])
+  const [head, newest, changes] = await Promise.all([
+    ask(['rev-parse', 'HEAD', '--abbrev-ref', 'HEAD']),
+    log(ask, ['--max-count=1']),
+    ask(['status', '--porcelain', '--untracked-files=no'], { isOneByteEnough: true })
+  ])
   const [commit = '', branch = ''] = head.code === 0 ? head.text.split('\n') : []
   if (!COMMIT.test(commit)) return null
-  const [about] = await log(ask, ['--max-count=1', commit]) ?? []
-  const changes = await ask(['status', '--porcelain', '--untracked-files=no'], { isOneByteEnough: true })
+  // Another one may have been checked out in between.
+  const [about] = (newest?.[0]?.commit === commit ? newest : await log(ask, ['--max-count=1', commit])) ?? []
   const isDirty = changes.text !== '' ? true : changes.code === 0 ? false : null
   return { commit, branch: branch === 'HEAD' || branch === '' ? null : branch.slice(0, MAX_FIELD_CHARS), isDirty, author: about?.author ?? null, subject: about?.subject ?? null }
 }
