@@ -177,6 +177,7 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
     lastRollout: Math.max(history.lastRolloutId(), memory.lastRollout),
     nextWorker: memory.nextWorker,
     addresses: memory.addresses,
+    hasListened: hasListened(history),
     events,
     outlives: () => true
   })
@@ -199,6 +200,16 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
     logs.configure(changed.logs)
     webhooks.configure(changed.notify)
     keeper.send({ type: 'watch', hang: hangOptions(changed) })
+  }
+}
+
+/** @param {Past['history']} history @returns {boolean} whether an app of this data folder has listened, so that its next start is waited for */
+function hasListened (history) {
+  try {
+    return history.page({ type: ['worker.listening'], limit: 1 }).items.length > 0
+  } catch {
+    // No start depends on the history.
+    return false
   }
 }
 

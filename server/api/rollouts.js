@@ -25,7 +25,7 @@ const VERDICT = z.strictObject({
 
 const STEP = z.strictObject({
   slot: NUMBER,
-  state: z.enum(['pending', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
+  state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
   oldWorker: NUMBER.nullable(),
   newWorker: NUMBER.nullable(),
   from: RELEASE_NAME.describe('to which this slot goes back'),

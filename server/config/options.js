@@ -67,7 +67,7 @@ export const SCHEMA = z.strictObject({
     plainHttp: onOrOff('with an admin.host that others reach: also without TLS, where the token can be read on the way').default(false)
   }),
   ready: group({
-    signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
+    signal: choice(['auto', 'listening', 'message', 'online'], 'what says that a worker is ready; auto: that it listens, or has run for a while if it is no server, listening: that it listens, message: that it sends "ready", online: that it runs'),
     timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
     addresses: choice(['same', 'any'], 'where a new worker has to listen to be ready; same: wherever the worker before it did, so that an app which takes another port when its own is busy cannot leave the old one; any: anywhere'),
     path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first').optional(),

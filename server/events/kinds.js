@@ -28,6 +28,7 @@ const KINDS = Object.freeze({
   'worker.listening': { icon: 'plug', tone: 'idle', label: 'Worker listening', weight: 'routine' },
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
   'worker.no-server': { icon: 'circle-alert', tone: 'warn', label: 'Ready without listening', inTerminal: true },
+  'worker.listens-late': { icon: 'circle-alert', tone: 'warn', label: 'Listens after all', inTerminal: true },
   'worker.warm-up-failed': { icon: 'circle-alert', tone: 'warn', label: 'Warm-up failed' },
   'worker.standby': { icon: 'hourglass', tone: 'idle', label: 'Worker on standby', weight: 'routine' },
   'worker.promoted': { icon: 'arrow-right', tone: 'info', label: 'Standby took over' },

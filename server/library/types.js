@@ -108,7 +108,7 @@
  * @property {number | null} pid
  * @property {number | null} port  that only its slot has
  * @property {number} logSlot  whose log has its output; 0: that of standby workers
- * @property {string} state  `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff` or `held`
+ * @property {string} state  `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff`, `held` or `finished`
  * @property {string} release
  * @property {string | null} startedAt
  * @property {string | null} readyAt
@@ -165,7 +165,7 @@
  * What a rollout does in one slot.
  * @typedef {object} RolloutStep
  * @property {number} slot
- * @property {'pending' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} state
+ * @property {'pending' | 'stopping' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} state
  * @property {number | null} oldWorker
  * @property {number | null} newWorker
  * @property {boolean} isCanary

@@ -6,7 +6,7 @@ import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
-import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
+import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellWarmUp, watchNoServer } from './readiness.js'
 import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
@@ -155,16 +155,28 @@ const HANDLERS = {
 
   'worker-listening': ofWorker((turn, worker, address) => {
     addAddress(turn, worker, address)
+    turn.state.hasListened = true
+    // What starts for its slot meanwhile is to know.
+    if (worker.isNoServer) keepAddresses(turn, worker)
     if (worker.report && missingAddresses(turn, worker).length === 0) takeUp(turn, worker, worker.report)
   }),
 
-  'worker-closed': ofWorker((_turn, worker, { url }) => removeAddress(worker, url)),
+  'worker-closed': ofWorker((turn, worker, { url }) => {
+    removeAddress(worker, url)
+    if (worker.isNoServer) keepAddresses(turn, worker)
+  }),
 
-  'worker-active': ofWorker((_turn, worker, { resources }) => { worker.resources = resources }),
+  'worker-active': ofWorker((turn, worker, { resources, isIdle = false }) => {
+    if (worker.state !== 'starting') return
+    worker.resources = resources
+    if (isIdle && isSurelyNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
+    else watchNoServer(turn, worker)
+  }),
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 
   'worker-ready': ofWorker((turn, worker, report) => {
+    listenLate(turn, worker)
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting' || worker.slot === null) return
     if (missingAddresses(turn, worker).length > 0) awaitAddresses(turn, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
@@ -230,9 +242,11 @@ const DEADLINES = {
     if (worker.state !== 'starting') return
     if (worker.slot === null) return neverHeld(turn, worker)
     if (worker.report) return DEADLINES.addresses(turn, worker)
-    if (!isNoServer(turn, worker)) return failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
-    tellNoServer(turn, worker)
-    takeUp(turn, worker, {})
+    if (isNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
+    else failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
+  },
+  alive (turn, worker) {
+    if (worker.state === 'starting' && isNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
   },
   addresses (turn, worker) {
     if (worker.state !== 'starting') return
@@ -320,6 +334,12 @@ function takeUp (turn, worker, report) {
   if (slot?.candidate !== worker.id) return
   if (isRecycled(turn, slot)) candidateTakesOver(turn, slot)
   else candidateReady(turn, worker)
+}
+
+/** @param {Turn} turn @param {Worker} worker that does not listen, and is not meant to */
+function takeUpNoServer (turn, worker) {
+  beNoServer(turn, worker)
+  takeUp(turn, worker, {})
 }
 
 /** @param {Turn} turn @param {Worker} worker @param {string} message why it is not ready */

@@ -50,7 +50,7 @@ export function becomeReady (turn, worker, probe) {
   worker.state = 'ready'
   for (const name of /** @type {const} */ (['probed', 'report', 'resources'])) delete worker[name]
   worker.readyAt = turn.isoTime()
-  for (const deadline of /** @type {const} */ (['ready', 'addresses'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
+  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   turn.order({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: turn.state.options.restart.resetAfterMs })
   turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker), message: probe ?? null })
 }
@@ -68,7 +68,7 @@ export function drain (turn, worker, intent, { isTold = false, deadlineMs = turn
   worker.intent = intent
   const { idleGraceMs } = turn.state.options.drain
   turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
-  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'steady', 'age'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
+  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive', 'steady', 'age'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   if (!isTold) turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
   turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
 }
@@ -93,7 +93,7 @@ export function clearDeadlines (turn, id) {
   for (const deadline of WORKER_DEADLINES) turn.order({ type: 'clear-deadline', deadline, id })
 }
 
-const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
+const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
 
 /**
  * Takes note of an exit.

@@ -3,7 +3,7 @@ import { snapshot } from '../../server/lifecycle/snapshot.js'
 import { createState } from '../../server/lifecycle/state.js'
 
 export const OPTIONS = Object.freeze({
-  ready: { signal: /** @type {const} */ ('listening'), timeoutMs: 30_000 },
+  ready: { signal: /** @type {const} */ ('auto'), timeoutMs: 30_000 },
   drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
   stop: { termGraceMs: 5000 },
   crash: { graceMs: 1000 },
@@ -14,10 +14,10 @@ export const OPTIONS = Object.freeze({
  * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes in.
  * Every command is checked against what is possible, so a test that only feeds inputs already proves something.
  */
-export function simulate ({ workers = 2, options = /** @type {import('../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/rollout/guard.js').Guard | null} */ (null) } = {}) {
+export function simulate ({ workers = 2, options = /** @type {import('../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/rollout/guard.js').Guard | null} */ (null), start = /** @type {Partial<Parameters<typeof createState>[0]>} */ ({}) } = {}) {
   let at = 1000
   const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
-  let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' }, nextWorker })
+  let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' }, nextWorker, ...start })
   let nextRelease = 2
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
@@ -46,6 +46,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     },
     promote: ({ worker, slot }) => { find(worker).slot = slot },
     drain: ({ worker }) => { find(worker).isDraining = true },
+    'count-as-ready': ({ worker }) => { find(worker) },
     terminate: ({ worker }) => { find(worker).isTerminated = true },
     kill: ({ worker }) => { find(worker).isKilled = true },
     'set-deadline': ({ deadline, id, ms }) => { deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }) },

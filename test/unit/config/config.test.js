@@ -40,7 +40,7 @@ test('without anything set the defaults hold', async (t) => {
     standby: 0,
     dataDir: join(cwd, '.clusterdeck'),
     admin: { host: '127.0.0.1', port: 9777, allowedHosts: [], sessionTtlMs: 12 * 60 * 60 * 1000, tls: {}, plainHttp: false },
-    ready: { signal: 'listening', timeoutMs: 30_000, addresses: 'same', status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
+    ready: { signal: 'auto', timeoutMs: 30_000, addresses: 'same', status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
     drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
     stop: { termGraceMs: 5000, message: 'object' },
     crash: { graceMs: 1000 },
@@ -70,7 +70,7 @@ test('without anything set the defaults hold', async (t) => {
 test('flags come before the environment, that before the file, that before the defaults', async (t) => {
   const { load } = workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ workers: 2, dispatch: 'round-robin', admin: { port: 1111, host: '::1' } }) })
   const config = await load({ workers: '4' }, { CLUSTERDECK_WORKERS: '3', CLUSTERDECK_ADMIN_PORT: '2222' })
-  assert.deepEqual([config.workers, config.admin.port, config.admin.host, config.dispatch, config.ready.signal], [4, 2222, '::1', 'round-robin', 'listening'])
+  assert.deepEqual([config.workers, config.admin.port, config.admin.host, config.dispatch, config.ready.signal], [4, 2222, '::1', 'round-robin', 'auto'])
 })
 
 test('what a program says comes before the config file that it names; no other file counts', async (t) => {
