@@ -188,7 +188,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], actor: string }
+ * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], finished?: Record<number, Finished>, actor: string }
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'configure', options: LifecycleOptions }
  *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null }

@@ -43,7 +43,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     const { worker } = await deck.untilEvent(({ type }) => type === 'worker.listens-late', 'its server')
     const { state, reason } = await deck.rollout('restart')
     assert.deepEqual([state, reason], ['failed', 'worker 2 (slot 1) was not ready within 1000 ms (option ready.timeoutMs)'])
-    assert.deepEqual((await deck.until({ ready: 1 })).workers.map(({ id }) => id), [worker])
+    assert.deepEqual((await deck.until({ ready: 1 })).workers.map((/** @type {any} */ { id }) => id), [worker])
     assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
   })
 

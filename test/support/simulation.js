@@ -113,6 +113,14 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
       return simulation.feed({ type: 'worker-exited', worker, code, signal })
     },
 
+    /** It listens where the one before it did. @param {number} worker */
+    becomeReady (worker) {
+      const { slot } = state.workers[worker]
+      if (slot === null) return simulation.feed({ type: 'worker-held', worker })
+      for (const { url, isFixed } of state.addresses[slot] ?? []) simulation.feed({ type: 'worker-listening', worker, url, isFixed })
+      simulation.feed({ type: 'worker-ready', worker })
+    },
+
     /** What healthy processes do: boot, become ready, drain and exit when told, until nothing is left to do. */
     settle ({ isHealthy = healthy } = {}) {
       for (let moved = true; moved;) {
@@ -125,7 +133,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
           else if (process.isDraining) simulation.feed({ type: 'worker-drained', worker: process.id })
           // It drains without having been told: an exception is ending it.
           else if (worker.state === 'draining') simulation.exit(process.id, { code: 1 })
-          else if (worker.state === 'starting' && isHealthy(process)) simulation.feed({ type: worker.slot === null ? 'worker-held' : 'worker-ready', worker: process.id })
+          else if (worker.state === 'starting' && isHealthy(process)) simulation.becomeReady(process.id)
           else if (worker.state === 'starting') simulation.exit(process.id, { code: 1 })
           else continue
           moved = true
