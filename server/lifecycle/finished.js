@@ -17,10 +17,11 @@ export function endsSlot ({ state: { options } }, cause) {
 /** @param {Turn} turn @param {Slot} slot @param {Worker} worker that has ended, or is about to @param {{ cause: string, code: number | null }} how */
 export function finishSlot (turn, slot, worker, { cause, code }) {
   cancelRetry(turn, slot)
-  slot.finished = { at: turn.isoTime(), worker: worker.id, release: worker.release, cause, code }
+  slot.finished = { at: turn.isoTime(), worker: worker.id, release: worker.release, cause, code, succeeded: cause === 'finished' && code === 0 }
   turn.tellOf('slot.finished', worker, {
     cause,
     code,
+    detail: slot.finished,
     message: `slot ${slot.number} is finished: worker ${worker.id} ${howEnded(cause, code)} (option restart.policy: ${turn.state.options.restart.policy}); a restart or a deploy starts it again`
   })
 }

@@ -5,6 +5,7 @@ import { endsSlot, finishSlot, isFinished } from './finished.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.js'
+import { endsByItself } from './restart-policy.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
 import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellWarmUp, watchNoServer } from './readiness.js'
@@ -333,7 +334,7 @@ function resize (turn, size, { actor, finished = {} }) {
     const slot = createSlot(state.slots.length + 1, (isGoingTo && rollout.to) || state.release.id)
     state.slots.push(slot)
     added.push(slot.number)
-    if (finished[slot.number]) slot.finished = finished[slot.number]
+    if (finished[slot.number] && endsByItself(state.options.restart)) slot.finished = finished[slot.number]
     else forkServing(turn, slot)
   }
   resized(turn, { added, removed: removed.map(({ number }) => number) })

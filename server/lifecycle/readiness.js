@@ -1,4 +1,5 @@
-import { keepAddresses, slotOf } from './addresses.js'
+import { keepAddresses } from './addresses.js'
+import { endsByItself } from './restart-policy.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -89,11 +90,6 @@ export function listenLate (turn, worker) {
     actor: 'system',
     message: `worker ${worker.id} (slot ${worker.slot}) listens after ${Math.round(turn.at - worker.forkedAt)} ms, and had counted as ready before; from now on its slot waits for that; at a first start ready.signal: listening does`
   })
-}
-
-/** @param {{ policy?: import('./restart-policy.js').RestartPolicy['policy'] }} restart */
-function endsByItself ({ policy = 'always' }) {
-  return policy !== 'always'
 }
 
 /**

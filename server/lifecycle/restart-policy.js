@@ -19,6 +19,11 @@ export function blankRecord () {
   return { attempt: 0, exitTimes: [], crashLooping: false }
 }
 
+/** @param {{ policy?: RestartPolicy['policy'] }} restart @returns {boolean} whether a program may come to its end */
+export function endsByItself ({ policy = 'always' }) {
+  return policy !== 'always'
+}
+
 /**
  * Counts one death. A slot in a crash loop is never given up: its delays go on doubling to the longest.
  * @param {RestartRecord} record

@@ -13,7 +13,7 @@ export function snapshot (state) {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,
     readyWorkers: state.slots.filter((slot) => isServed(state, slot)).length,
-    finishedWorkers: state.slots.filter(isFinished).length,
+    finishedWorkers: state.slots.filter((slot) => isFinished(slot) && slot.finished?.succeeded).length,
     release: shownRelease(state.release),
     rollout: state.rollout && describe(state.rollout),
     upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },

@@ -82,7 +82,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * The program of a slot has come to its end, and is not started again by itself (restart.policy).
- * @typedef {{ at: string, worker: number, release: string, cause: string, code: number | null }} Finished  `at`: wall time, ISO 8601; `code`: null where it has none, or none yet
+ * @typedef {{ at: string, worker: number, release: string, cause: string, code: number | null, succeeded: boolean }} Finished  `at`: wall time, ISO 8601; `code`: null where it has none, or none yet; `succeeded`: it has done its work, by its exit code
  */
 
 /**

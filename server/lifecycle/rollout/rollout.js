@@ -100,7 +100,10 @@ function startAfterStop (turn) {
   for (const step of rollout?.steps ?? []) {
     if (!rollout || !replaceGone(turn, rollout, step)) continue
     if (step.state === 'stopping' && isBlocked(turn, mustFind(rollout.to))) endStep(turn, step, 'failed')
-    if (step.state === 'failed') return void giveUpIfBlocked(turn, rollout)
+    if (step.state === 'failed') {
+      giveUpIfBlocked(turn, rollout)
+      return
+    }
     if (step.state === 'reverting' && isBlocked(turn, step.from)) leaveStep(turn, rollout, step)
     else startCandidate(turn, rollout, step, step.state === 'reverting' ? step.from : mustFind(rollout.to))
   }

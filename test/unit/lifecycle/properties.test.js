@@ -169,7 +169,7 @@ function becomeHealthy (/** @type {Pool} */ pool) {
   pool.drift = {}
   for (let round = 0; round < 1000; round++) {
     pool.settle()
-    const living = pool.state.slots.length - snapshot(pool.state).finishedWorkers
+    const living = pool.state.slots.length - snapshot(pool.state).workers.filter(({ state }) => state === 'finished').length
     const isQuiet = !pool.state.rollout && pool.ready() === living && pool.processes.size === living + wantedStandbys(pool)
     if (isQuiet) return
     if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
