@@ -188,7 +188,7 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
   const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), historyProblem: () => dataDir.away ?? recorder.degraded })
   const cron = closers.add(createCronRestarts({
-    expression: () => settings.current.restart.cron,
+    expression: () => settings.current.restart.cron ?? '',
     nextRun,
     restart: () => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }),
     events

@@ -97,7 +97,7 @@ export const SCHEMA = z.strictObject({
   }),
   restart: group({
     policy: choice(['always', 'on-failure', 'never'], 'which ends of a worker bring another one; on-failure: all but exit code 0, never: none, as for a job'),
-    cron: z.string().refine((value) => value === '' || isCron(value)).default('').meta({
+    cron: z.string().refine((value) => value === '' || isCron(value)).optional().meta({
       kind: 'text', hint: 'expression', expected: 'a cron expression of 5 fields, or 6 with seconds first, such as "0 4 * * *", or ""', description: 'when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never'
     }),
     minDelayMs: milliseconds('the first delay before a worker that keeps dying is started again').default(100),

@@ -53,7 +53,7 @@
  * @property {number} [keeper.hungAfterMs]  how long the master may be silent before the keeper ends it and starts the next one; 0: no limit; default: `10000`
  * @property {object} [restart]
  * @property {'always' | 'on-failure' | 'never'} [restart.policy]  which ends of a worker bring another one; on-failure: all but exit code 0, never: none, as for a job; default: `always`
- * @property {string} [restart.cron]  when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never; default: ``
+ * @property {string} [restart.cron]  when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never
  * @property {number} [restart.minDelayMs]  the first delay before a worker that keeps dying is started again; default: `100`
  * @property {number} [restart.maxDelayMs]  the longest such delay; default: `30000`
  * @property {number} [restart.resetAfterMs]  how long a worker has to stay up for the delay to start anew; default: `60000`

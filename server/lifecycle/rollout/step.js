@@ -23,7 +23,7 @@ export function beginStep (turn, rollout, step, release, state) {
   step.state = state
   step.startedAt ??= turn.isoTime()
   step.finishedAt = null
-  if (state === 'starting') step.readyAt = null
+  if (state === 'starting') Object.assign(step, { readyAt: null, drainedAt: null })
   step.oldWorker = slot.serving
   if (rollout.strategy.order === 'stop-first') {
     cancelRetry(turn, slot)

@@ -47,7 +47,7 @@ test('without anything set the defaults hold', async (t) => {
     releases: { mode: 'auto', keep: 10, onDrift: 'mark' },
     orphanMs: 60_000,
     keeper: { giveUpAfter: 0, hungAfterMs: 10_000 },
-    restart: { policy: 'always', cron: '', minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
+    restart: { policy: 'always', minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
     rollout: {
       order: 'start-first',
       surge: 1,
