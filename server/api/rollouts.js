@@ -39,6 +39,7 @@ const STEP = z.strictObject({
 })
 
 const USED_STRATEGY = z.strictObject({
+  order: z.enum(['start-first', 'stop-first']).optional(),
   surge: NUMBER,
   minReadyMs: COUNT,
   canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
