@@ -44,10 +44,11 @@ const MAX_RELEASES = 100
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {import('./events/notices.js').Notices} parts.notices
+ * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, isKept, historyProblem = () => null }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -76,6 +77,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         ...supervisor.snapshot(),
         master: { ...master, rssBytes: process.memoryUsage.rss() },
         app: { entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
+        nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         // In turn, by the master.
         ...(config.dispatch === 'round-robin' && { isEven: true }),

@@ -10,10 +10,10 @@ import { crashReasons } from './crash-reasons.js'
  */
 
 /** Asked in this order; the first answer stands. */
-const SENTENCES = [whileStopping, ofTroubles, ofNoneServing, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofHistory, ofDrift]
+const SENTENCES = [whileStopping, ofTroubles, ofFinished, ofNoneServing, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofHistory, ofDrift]
 
 /** What is wrong with slots, beside who serves. */
-const TROUBLES = [ofBlocked, ofCrashLoops, ofUnresponsive]
+const TROUBLES = [ofBlocked, ofCrashLoops, ofUnresponsive, ofEnded]
 
 /**
  * @param {Snapshot} snapshot
@@ -58,11 +58,11 @@ function verdictOf (snapshot) {
 }
 
 /** @param {Snapshot} snapshot @param {{ openCrashes: number | null, notices: number }} more @returns {Verdict} */
-function ofAllWell ({ desiredWorkers: total, workers }, { openCrashes, notices }) {
+function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { openCrashes, notices }) {
   const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
   return {
     tone: notices > 0 ? 'warn' : 'ok',
-    text: total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
+    text: finishedWorkers > 0 ? `${portion(total - finishedWorkers, total)} ready, ${finishedWorkers} finished` : total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
     hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : hintOfCrashes(openCrashes)
   }
 }
@@ -85,7 +85,7 @@ function ofTroubles (snapshot) {
   const troubles = TROUBLES.map((trouble) => trouble(snapshot)).filter((each) => each !== null)
   if (troubles.length === 0) return null
   const hints = troubles.map(({ hint }) => hint)
-  if (snapshot.readyWorkers === 0) hints.unshift(NONE_SERVES_HINT)
+  if (snapshot.readyWorkers === 0 && snapshot.workers.some(({ finished }) => !finished)) hints.unshift(NONE_SERVES_HINT)
   return {
     tone: snapshot.readyWorkers < snapshot.desiredWorkers || troubles.some(({ tone }) => tone === 'bad') ? 'bad' : 'warn',
     text: `${whoServes(snapshot)}; ${troubles.map(({ text }) => text).join(', ')}`,
@@ -119,10 +119,23 @@ function ofUnresponsive ({ workers, desiredWorkers }) {
   return { tone: 'bad', text: `${nameSlots(slots, desiredWorkers)} ${slots.length === 1 ? 'is' : 'are'} unresponsive`, hint: `${slots.length === 1 ? 'Its event loop is' : 'Their event loops are'} blocked.`, slots: [] }
 }
 
+/** @param {Snapshot} snapshot @returns {Trouble | null} */
+function ofEnded ({ workers, desiredWorkers }) {
+  const slots = slotsOf(workers, ({ finished }) => finished?.succeeded === false)
+  if (slots.length === 0) return null
+  return { tone: 'bad', text: `${nameSlots(slots, desiredWorkers)} ended with an error`, hint: 'Not started again by itself (restart.policy). Restart or deploy.', slots }
+}
+
+/** @param {Snapshot} snapshot @returns {Verdict | null} */
+function ofFinished ({ desiredWorkers: total, finishedWorkers = 0, rollout, upgrade }) {
+  if (finishedWorkers === 0 || finishedWorkers < total || rollout || upgrade) return null
+  return { tone: 'ok', text: total === 1 ? 'The worker has finished' : `All ${total} workers have finished`, hint: 'A restart or a deploy starts them again.' }
+}
+
 /** @param {Snapshot} snapshot @returns {Verdict | null} */
 function ofNoneServing (snapshot) {
-  const { state, readyWorkers, workers } = snapshot
-  if (state === 'starting' || readyWorkers > 0) return null
+  const { state, readyWorkers, workers, rollout } = snapshot
+  if (state === 'starting' || readyWorkers > 0 || (rollout && snapshot.finishedWorkers > 0)) return null
   const slots = slotsOf(workers, isRestarting)
   const what = slots.length === 0 ? '' : `; ${nameSlots(slots, snapshot.desiredWorkers)} ${slots.length === 1 ? 'restarts' : 'restart'}`
   return { tone: 'bad', text: `${whoServes(snapshot)}${what}`, hint: NONE_SERVES_HINT, slots }
@@ -149,9 +162,9 @@ function ofHistory ({ history }) {
 }
 
 /** @param {Snapshot} snapshot @returns {Verdict | null} */
-function ofBackoff ({ workers, desiredWorkers, readyWorkers }) {
+function ofBackoff ({ workers, desiredWorkers, readyWorkers, finishedWorkers = 0 }) {
   const slots = slotsOf(workers, isRestarting)
-  if (slots.length === 0 || readyWorkers >= desiredWorkers) return null
+  if (slots.length === 0 || readyWorkers + finishedWorkers >= desiredWorkers) return null
   return { tone: 'warn', text: `${portion(slots.length, desiredWorkers)} restarting`, hint: `${count(readyWorkers, 'worker')} ready.`, slots }
 }
 
@@ -161,10 +174,10 @@ function isRestarting ({ state, restarts }) {
 }
 
 /** @param {Snapshot} snapshot @returns {Verdict | null} */
-function ofStarting ({ state, desiredWorkers, readyWorkers }) {
+function ofStarting ({ state, desiredWorkers, readyWorkers, finishedWorkers = 0 }) {
   // A master that has just begun wants no worker yet.
   if (desiredWorkers === 0) return { tone: 'info', text: 'Starting', hint: '' }
-  if (readyWorkers >= desiredWorkers) return null
+  if (readyWorkers + finishedWorkers >= desiredWorkers) return null
   if (state === 'starting') return { tone: 'info', text: `Starting ${count(desiredWorkers, 'worker')}`, hint: `${readyWorkers} ready.` }
   return { tone: 'info', text: `${readyWorkers} of ${count(desiredWorkers, 'worker')} ready`, hint: 'The others are starting.' }
 }

@@ -4,9 +4,11 @@ import { openHistory } from '../db/history.js'
 import { createCertificate } from './admin/certificate.js'
 import { roomWithin } from './admin/connections.js'
 import { createAdmin, loadSite } from './admin/listener.js'
+import { createCronRestarts } from './cluster/cron-restarts.js'
 import { createForker } from './cluster/forker.js'
 import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
+import { nextRun } from './config/cron.js'
 import { checkExposure } from './config/exposure.js'
 import { createSettings } from './config/settings.js'
 import { createCrashRecorder } from './crashes/recorder.js'
@@ -177,13 +179,20 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
     lastRollout: Math.max(history.lastRolloutId(), memory.lastRollout),
     nextWorker: memory.nextWorker,
     addresses: memory.addresses,
+    hasListened: hasListened(history),
     events,
     outlives: () => true
   })
   const startedAt = new Date().toISOString()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, isKept: () => keeper.isKept, historyProblem: () => dataDir.away ?? recorder.degraded })
+  const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), historyProblem: () => dataDir.away ?? recorder.degraded })
+  const cron = closers.add(createCronRestarts({
+    expression: () => settings.current.restart.cron ?? '',
+    nextRun,
+    restart: () => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }),
+    events
+  }), ({ close }) => close())
   // Only a developer's master needs what watches files.
   if (config.watch) {
     const { watchFor } = await import('./releases/watch.js')
@@ -198,7 +207,18 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
     supervisor.configure(lifecycleOptions(changed), changed)
     logs.configure(changed.logs)
     webhooks.configure(changed.notify)
+    cron.plan()
     keeper.send({ type: 'watch', hang: hangOptions(changed) })
+  }
+}
+
+/** @param {Past['history']} history @returns {boolean} whether an app of this data folder has listened, so that its next start is waited for */
+function hasListened (history) {
+  try {
+    return history.page({ type: ['worker.listening'], limit: 1 }).items.length > 0
+  } catch {
+    // No start depends on the history.
+    return false
   }
 }
 

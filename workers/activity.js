@@ -2,23 +2,45 @@ import { clearTimeout, setTimeout } from 'node:timers'
 
 const FIRST_LOOK_MS = 250
 const LOOK_EVERY_MS = 1000
+/** A process that has only waited for this long does not load anything any more. */
+const IDLE_MS = 5000
+/** Of the time between two looks; above it, it works. */
+const IDLE_UTILIZATION = 0.3
+/** What is waited for while a program starts: files, names, connections that are not there yet, a child such as a migration. */
+const STARTS = /^(FS|GetAddrInfo|GetNameInfo|Query|Connect|TCPConnect|PipeConnect|Process|Zlib|Random|Scrypt|PBKDF2|Worker$)/
+/** Node's own modules that only a server and its clients need; nothing of clusterdeck loads them before the app does. */
+const SERVERS = ['NativeModule _http_server', 'NativeModule internal/http2/core']
 
 /**
  * Tells what keeps this process running for as long as it does not listen: an app that is no server, a bot say, has
- * timers, connections or children all the same.
+ * timers, connections or children all the same. `isIdle`: it has done nothing but wait for a while, and holds no code of
+ * an HTTP server, so it is not one that is slow to start.
  * @param {import('./channel.js').Channel} channel
  */
 export function tellActivity (channel) {
   let told = ''
+  let before = performance.eventLoopUtilization()
+  let idleSince = performance.now()
   let timer = setTimeout(look, FIRST_LOOK_MS).unref()
 
   return { stop () { clearTimeout(timer) } }
 
   function look () {
+    const now = performance.eventLoopUtilization()
     // Those that Node would wait for; each kind once.
     const resources = [...new Set(process.getActiveResourcesInfo())].sort()
-    if (String(resources) !== told) channel.send({ type: 'active', resources })
-    told = String(resources)
+    const { utilization } = performance.eventLoopUtilization(now, before)
+    if (utilization > IDLE_UTILIZATION || resources.some((each) => STARTS.test(each)) || holdsServer()) idleSince = performance.now()
+    const isIdle = performance.now() - idleSince >= IDLE_MS
+    const text = `${resources} ${isIdle}`
+    if (text !== told) channel.send({ type: 'active', resources, isIdle })
+    told = text
+    before = now
     timer = setTimeout(look, LOOK_EVERY_MS).unref()
   }
+}
+
+function holdsServer () {
+  const { moduleLoadList } = /** @type {{ moduleLoadList?: string[] }} */ (/** @type {unknown} */ (process))
+  return moduleLoadList === undefined || SERVERS.some((name) => moduleLoadList.includes(name))
 }

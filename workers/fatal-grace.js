@@ -1,5 +1,4 @@
 import { writeSync } from 'node:fs'
-import { ServerResponse } from 'node:http'
 import { setInterval, setTimeout } from 'node:timers'
 import { types } from 'node:util'
 import { fatalText } from './fatal-text.js'
@@ -109,7 +108,8 @@ function laterText (error, origin) {
 function answer500 (response) {
   try {
     const { socket } = response
-    if (!(response instanceof ServerResponse) || !socket || socket.destroyed) return
+    // A real one; node:http itself is left to the app to load, see activity.js.
+    if (typeof response.assignSocket !== 'function' || !socket || socket.destroyed) return
     if (response.headersSent) return socket.resetAndDestroy()
     response.req.resume()
     socket.end('HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')

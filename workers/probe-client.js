@@ -1,9 +1,10 @@
-import http from 'node:http'
+import { createRequire } from 'node:module'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { connectInMemory } from './memory-socket.js'
 import { PROBE_CERTIFICATE } from './probe-certificate.js'
 import { UNCOUNTED } from './requests.js'
 
+const require = createRequire(import.meta.url)
 const USER_AGENT = 'clusterdeck-probe'
 const EXCERPT_CHARS = 200
 
@@ -40,6 +41,8 @@ export function createProbeClient (server, { address, timeoutMs }) {
 
 /** @param {Line} line @returns {ProbeClient} */
 function overHttp1 ({ connect, host, timeoutMs }) {
+  // Not before the app has loaded it, see activity.js.
+  const http = /** @type {typeof import('node:http')} */ (require('node:http'))
   // As most clients would: one connection for all, as long as the app lets it be.
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   Object.assign(agent, { createConnection: () => connect('http/1.1') })

@@ -20,7 +20,7 @@
  *   | { type: 'bind-failed', seq: number, errno: number, query: SocketQuery }
  *   | { type: 'listening', address: string, isFixed: boolean }
  *   | { type: 'closed', address: string }
- *   | { type: 'active', resources: string[] }
+ *   | { type: 'active', resources: string[], isIdle: boolean }
  *   | { type: 'probed', text: string }
  *   | { type: 'ready', probe?: string, warmupFailed?: string | null }
  *   | { type: 'spread', isEven: boolean }
@@ -39,7 +39,7 @@
  * `probed`: why the probe does not find it ready yet; `probe`: what it found in the end.
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it; it waits for another answer.
- * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it.
+ * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it, and whether it has only waited for a while.
  * `spread`: whether it waits for its turn, and accepts only then; `draining`: it accepts nothing any more.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `requests`: the oldest of those in flight, and how many there are of them.
@@ -92,6 +92,7 @@ export function statusClass (code) {
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
+ *   | { type: 'count-as-ready' }
  *   | { type: 'accept-again', others: number }
  *   | { type: 'terminate' }} ToWorker
  *
@@ -100,6 +101,7 @@ export function statusClass (code) {
  * `limits`: those of the settings below are others now.
  * `terminate`: the SIGTERM that comes is the master's.
  * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
+ * `count-as-ready`: it does not listen, and is of use without that.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `isOwn`: no other slot has that socket; `serve`: it listens, so connections may be accepted that the probe has held back.
  * `accept-also`: connections of another socket are for the server that has `key` too: those of slot `name`, or those of a port of its own.
@@ -111,7 +113,7 @@ export function statusClass (code) {
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind. `standsBy`: it has no slot yet. `maxRequests`: after which it is to be recycled, 0: never.
  * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
- * @typedef {{ worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
+ * @typedef {{ worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'auto' | 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
  *
  * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
  * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings

@@ -21,6 +21,8 @@ import { standBy } from './standby.js'
 import { createTermination } from './termination.js'
 import { sendVitals } from './vitals.js'
 
+const WAITS_FOR_LISTEN = ['auto', 'listening']
+
 /**
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
@@ -41,9 +43,10 @@ export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFil
   let isReady = false
   let hasListened = false
   let isServing = false
+  let countsAsReady = false
   const deferral = probe && createAcceptDeferral()
   const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
-  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => !standby?.isWaiting() && (isReady || (hasListened && !readiness)) })
+  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => !standby?.isWaiting() && (isReady || countsAsReady || (hasListened && !readiness)) })
 
   outliveFullDisk()
   if (cluster.worker) cluster.worker.id = worker
@@ -65,6 +68,10 @@ export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFil
   })
   channel.on('probe', () => readiness?.begin())
   channel.on('outlive', orphan.outlive)
+  channel.on('count-as-ready', () => {
+    countsAsReady = true
+    activity.stop()
+  })
   channel.on('accept-again', evenAccept.again)
   channel.on('serve', () => isReady && deferral?.end())
   channel.send({ type: 'hello' })
@@ -108,7 +115,7 @@ export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFil
 
   // An app that listens on several addresses at once is to have all of them.
   function beReadyIfServing () {
-    if (isServing && readySignal === 'listening' && !readiness && !servers.isOpening()) beReady()
+    if (isServing && WAITS_FOR_LISTEN.includes(readySignal) && !readiness && !servers.isOpening()) beReady()
   }
 
   function sayDrained () {

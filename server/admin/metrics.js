@@ -16,6 +16,7 @@ const METRICS = Object.freeze(/** @type {Metric[]} */ ([
   ['info', 'gauge', 'Always 1; the version of clusterdeck and of Node.', ({ status }) => [{ labels: { version: status.master.version, node_version: status.master.nodeVersion }, value: 1 }]],
   ['workers_desired', 'gauge', 'Workers that should run.', ({ status }) => [{ value: status.desiredWorkers }]],
   ['workers_ready', 'gauge', 'Slots with a worker that is ready.', ({ status }) => [{ value: status.readyWorkers }]],
+  ['workers_finished', 'gauge', 'Slots whose program has ended with exit code 0, and is not started again by itself.', ({ status }) => [{ value: status.finishedWorkers }]],
   ['worker_up', 'gauge', 'Whether the slot has a worker that is ready (1) or not (0).', ({ status }) => slotsOf(status).map((slot) => ({ labels: { slot }, value: Number(hasReady(status, slot)) }))],
   ['rollout_running', 'gauge', 'Whether a rollout is running (1) or not (0).', ({ status }) => [{ value: Number(status.rollout !== null && !status.rollout.done) }]],
   ['rollouts_total', 'counter', 'Rollouts that have ended.', ({ vitals }) => vitals.rollouts.map(({ result, value }) => ({ labels: { result }, value }))],

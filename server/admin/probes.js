@@ -25,14 +25,14 @@ export function probeResources ({ deck }) {
     '/readyz': {
       GET: operation({
         name: 'isReady',
-        summary: 'Whether every wanted worker is ready',
+        summary: 'Whether every wanted worker is ready, or has done its work',
         role: null,
         produces: [],
         answer: { [TEXT]: z.literal('ready\n') },
         others: { 503: { [TEXT]: z.literal('not ready\n') } },
         handle ({ res }) {
-          const { state, readyWorkers, desiredWorkers } = deck.snapshot()
-          const isReady = state === 'running' && readyWorkers >= desiredWorkers
+          const { state, readyWorkers, finishedWorkers, desiredWorkers } = deck.snapshot()
+          const isReady = state === 'running' && readyWorkers + finishedWorkers >= desiredWorkers
           if (!isReady) res.set('Retry-After', String(RETRY_AFTER_S))
           res.status(isReady ? 200 : 503).type(TEXT).send(isReady ? 'ready\n' : 'not ready\n')
         }

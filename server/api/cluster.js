@@ -13,7 +13,7 @@ export const WORKER = z.strictObject({
   id: NUMBER.nullable().describe('that of node:cluster, never used again; null: the slot waits for its next worker'),
   slot: NUMBER,
   pid: NUMBER.nullable(),
-  state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'backoff', 'held']),
+  state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'backoff', 'held', 'finished']),
   release: RELEASE_NAME,
   startedAt: TIME.nullable(),
   readyAt: TIME.nullable(),
@@ -24,6 +24,9 @@ export const WORKER = z.strictObject({
   restarts: COUNT.describe('of its slot, after workers that died'),
   crashLooping: z.boolean(),
   retryAt: TIME.nullable().describe('when a slot without a worker gets its next one'),
+  finished: z.strictObject({
+    at: TIME, worker: NUMBER, release: RELEASE_NAME, cause: z.string(), code: z.int().nullable(), succeeded: z.boolean().describe('it has done its work, by its exit code')
+  }).nullable().describe('how the program of a slot has ended that is not started again by itself'),
   vitals: SAMPLE.extend({ requestsPerSecond: z.number().nullable() }).meta({ id: 'Vitals' }).nullable()
 }).meta({ id: 'Worker' })
 
@@ -69,6 +72,8 @@ export const STATUS = z.strictObject({
   state: z.enum(['starting', 'running', 'stopping']),
   desiredWorkers: COUNT,
   readyWorkers: COUNT.describe('slots with a worker that is ready'),
+  finishedWorkers: COUNT.describe('slots whose program has ended with exit code 0, and is not started again by itself (restart.policy)'),
+  nextRestartAt: TIME.nullable().describe('by restart.cron'),
   release: RELEASE,
   rollout: ROLLOUT.nullable().describe('the one that is running'),
   upgrade: UPGRADE.nullable().describe('the change of masters that is under way'),

@@ -25,7 +25,7 @@ const VERDICT = z.strictObject({
 
 const STEP = z.strictObject({
   slot: NUMBER,
-  state: z.enum(['pending', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
+  state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
   oldWorker: NUMBER.nullable(),
   newWorker: NUMBER.nullable(),
   from: RELEASE_NAME.describe('to which this slot goes back'),
@@ -39,6 +39,7 @@ const STEP = z.strictObject({
 })
 
 const USED_STRATEGY = z.strictObject({
+  order: z.enum(['start-first', 'stop-first']).optional(),
   surge: NUMBER,
   minReadyMs: COUNT,
   canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),

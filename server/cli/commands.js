@@ -83,11 +83,11 @@ export async function scale ({ api, options, print, tell, timeoutMs }, count) {
   if (options.wait) {
     let told = ''
     await until(async () => {
-      const { readyWorkers, workers: rows } = await api.get('/status')
+      const { readyWorkers, finishedWorkers = 0, workers: rows } = await api.get('/status')
       const progress = `${Number(readyWorkers)} of ${workers} workers ready, ${rows.filter((/** @type {any} */ { pid }) => pid !== null).length} alive`
       if (progress !== told) tell(progress)
       told = progress
-      return readyWorkers === workers && rows.length === workers
+      return readyWorkers + finishedWorkers === workers && rows.length === workers
     }, api.signal, timeoutMs)
   }
   const counted = desiredWorkers === 1 ? '1 worker' : `${desiredWorkers} workers`

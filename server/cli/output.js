@@ -25,7 +25,7 @@ const COLUMNS = Object.freeze({
   WORKER: [true, ({ id }) => id],
   PID: [true, ({ pid }) => pid],
   PORT: [true, ({ port }) => port],
-  STATE: [false, ({ state, crashLooping, drifted }) => [state, crashLooping && '(crash-looping)', drifted && '(drifted)'].filter(Boolean).join(' ')],
+  STATE: [false, ({ state, finished, crashLooping, drifted }) => [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)', drifted && '(drifted)'].filter(Boolean).join(' ')],
   RELEASE: [false, ({ release }) => release],
   UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
   RESTARTS: [true, ({ restarts }) => restarts],
@@ -82,13 +82,19 @@ function factsText (status, now) {
     ['app', app.entry],
     ...app.addresses.map((/** @type {string} */ address) => ['', address]),
     ['release', status.release?.id ?? '-'],
-    ['workers', `${status.readyWorkers} of ${status.desiredWorkers} ready`],
+    ['workers', [`${status.readyWorkers} of ${status.desiredWorkers} ready`, status.finishedWorkers > 0 && `${status.finishedWorkers} finished`].filter(Boolean).join(', ')],
+    ...(status.nextRestartAt ? [['restart', `${status.nextRestartAt} (restart.cron)`]] : []),
     ...(status.standby?.wanted > 0 ? [['standby', standbyText(status.standby)]] : []),
     ['dispatch', formatDispatch(status)],
     ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : []),
     ...(status.history?.problem ? [['history', `cannot be written: ${status.history.problem}`]] : [])
   ]
   return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+}
+
+/** @param {{ cause: string, code: number | null }} finished how a slot's program ended */
+function finishedText ({ cause, code }) {
+  return [cause !== 'finished' && cause, code !== null && `code ${code}`].filter(Boolean).join(', ')
 }
 
 /** @param {any} standby */

@@ -22,6 +22,7 @@ export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdo
     fork: forkWorker,
     promote: ({ worker, slot }) => standbys.promote(worker, slot),
     drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
+    'count-as-ready': ({ worker }) => handles.get(worker)?.tell({ type: 'count-as-ready' }),
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),
     'capture-stack': ({ worker }) => { watchdog.capture(worker) },

@@ -165,12 +165,13 @@ export function createSupervisor (initialState, {
      * @param {object} how
      * @param {number} how.workers how many
      * @param {SavedWorker[]} [how.left] the workers of a master that has died, as its memory had them
+     * @param {Record<number, import('../lifecycle/state.js').Finished>} [how.finished] slots whose program had come to its end by then
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {import('../lifecycle/rollout/guard.js').Guard | null} [how.guard] of that master
      */
-    start ({ workers, left = [], sockets: before = [], guard = null }) {
+    start ({ workers, left = [], finished = {}, sockets: before = [], guard = null }) {
       socketsBefore = new Set(before)
-      receive({ type: 'start', workers, guard, orphans: left.map(adopt), actor: 'system' })
+      receive({ type: 'start', workers, guard, finished, orphans: left.map(adopt), actor: 'system' })
     },
 
     /**

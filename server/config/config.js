@@ -56,7 +56,7 @@ function toConfig (sources, { cwd, countCpus }) {
   if (values.watch && values.releases.mode === 'snapshot') {
     throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
   }
-  checkStandby(values, given.get('standby')?.source)
+  checkTogether(values, (name) => given.get(name)?.source ?? name)
   if (values.portPerSlot > 0 && values.dispatch === 'round-robin') {
     throw new DeckError('invalid-config', `${given.get('portPerSlot')?.source}: expected another dispatch than "round-robin", where the workers have no sockets`)
   }
@@ -74,10 +74,20 @@ function toConfig (sources, { cwd, countCpus }) {
   return config
 }
 
-/** @param {Pick<Config, 'standby' | 'dispatch'>} values @param {string} [source] @throws {DeckError} invalid-config */
-function checkStandby ({ standby, dispatch }, source = 'standby') {
-  if (standby > 0 && dispatch === 'round-robin') {
-    throw new DeckError('invalid-config', `${source}: expected 0 with dispatch "round-robin", where a worker cannot be held before it listens, received ${standby}`)
+/**
+ * What one option has against another.
+ * @param {Pick<Config, 'standby' | 'dispatch' | 'rollout' | 'restart'>} values @param {(name: string) => string} [sourceOf] @throws {DeckError} invalid-config
+ */
+function checkTogether ({ standby, dispatch, rollout, restart }, sourceOf = (name) => name) {
+  const isStopFirst = rollout.order === 'stop-first'
+  if (standby > 0) {
+    const without = `${sourceOf('standby')}: expected 0 with`
+    if (dispatch === 'round-robin') throw new DeckError('invalid-config', `${without} dispatch "round-robin", where a worker cannot be held before it listens, received ${standby}`)
+    if (isStopFirst) throw new DeckError('invalid-config', `${without} rollout.order "stop-first", as a standby worker runs the app beside those of the slots, received ${standby}`)
+    if (restart.policy !== 'always') throw new DeckError('invalid-config', `${without} restart.policy "${restart.policy}", as a standby worker would do the work of a job before it has a slot, received ${standby}`)
+  }
+  if (isStopFirst && rollout.canary.workers > 0) {
+    throw new DeckError('invalid-config', `${sourceOf('rollout.canary.workers')}: expected 0 with rollout.order "stop-first", as a canary serves beside all old workers, received ${rollout.canary.workers}`)
   }
 }
 
@@ -119,7 +129,7 @@ export function withValues (config, wanted) {
   const known = OPTIONS.map((option) => /** @type {const} */ ([option.name, Object.hasOwn(wanted, option.name) ? wanted[option.name] : valueOf(config, option)]))
   const given = known.filter(([, value]) => value !== undefined).map(([name, value]) => /** @type {const} */ ([name, { value, source: name, folder: config.cwd }]))
   const next = /** @type {Config} */ (deepFreeze(validate(new Map(given))))
-  checkStandby(next)
+  checkTogether(next)
   return next
 }
 

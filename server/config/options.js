@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isCron } from './cron.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
@@ -13,6 +14,7 @@ const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify'])
 
 /** How a deploy goes about its work. `guardMs` is not of one rollout but of what follows it. */
 const ROLLOUT = {
+  order: choice(['start-first', 'stop-first'], 'which goes first where a worker is replaced, in a rollout and otherwise; stop-first: the old one has ended before the new one is started, so that no two of a slot live side by side'),
   surge: z.union([z.int().min(1).max(MAX_WORKERS), z.string().regex(/^(100|[1-9]\d?)%$/)]).default(1).meta({
     kind: 'integer', hint: 'n|n%', expected: `an integer from 1 to ${MAX_WORKERS} or a share such as "25%"`, description: 'how many workers a deploy replaces at the same time'
   }),
@@ -67,7 +69,7 @@ export const SCHEMA = z.strictObject({
     plainHttp: onOrOff('with an admin.host that others reach: also without TLS, where the token can be read on the way').default(false)
   }),
   ready: group({
-    signal: choice(['listening', 'message', 'online'], 'what says that a worker is ready: that it listens, that it sends "ready", or that it runs'),
+    signal: choice(['auto', 'listening', 'message', 'online'], 'what says that a worker is ready; auto: that it listens, or has run for a while if it is no server, listening: that it listens, message: that it sends "ready", online: that it runs'),
     timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
     addresses: choice(['same', 'any'], 'where a new worker has to listen to be ready; same: wherever the worker before it did, so that an app which takes another port when its own is busy cannot leave the old one; any: anywhere'),
     path: urlPath('a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first').optional(),
@@ -94,6 +96,10 @@ export const SCHEMA = z.strictObject({
     hungAfterMs: offOr(2000, MAX_TIMER_MS, 'how long the master may be silent before the keeper ends it and starts the next one; 0: no limit', 'ms').default(10_000)
   }),
   restart: group({
+    policy: choice(['always', 'on-failure', 'never'], 'which ends of a worker bring another one; on-failure: all but exit code 0, never: none, as for a job'),
+    cron: z.string().refine((value) => value === '' || isCron(value)).optional().meta({
+      kind: 'text', hint: 'expression', expected: 'a cron expression of 5 fields, or 6 with seconds first, such as "0 4 * * *", or ""', description: 'when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never'
+    }),
     minDelayMs: milliseconds('the first delay before a worker that keeps dying is started again').default(100),
     maxDelayMs: milliseconds('the longest such delay').default(30_000),
     resetAfterMs: milliseconds('how long a worker has to stay up for the delay to start anew').default(60_000),

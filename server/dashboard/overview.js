@@ -31,12 +31,14 @@ const WORKER_STATES = Object.freeze({
   stopping: { label: 'Stopping', tone: 'idle' },
   unresponsive: { label: 'Unresponsive', tone: 'bad' },
   held: { label: 'Blocked', tone: 'bad' },
+  finished: { label: 'Finished', tone: 'ok' },
   backoff: { label: 'Backoff', tone: 'warn' }
 })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const STEP_STATES = Object.freeze({
   pending: { label: 'Pending', tone: 'idle', icon: 'circle-dashed' },
+  stopping: { label: 'Stopping old', tone: 'drain', icon: 'hourglass' },
   starting: { label: 'Starting', tone: 'info', icon: 'loader-circle' },
   soaking: { label: 'Soaking', tone: 'info', icon: 'hourglass' },
   ready: { label: 'Ready', tone: 'ok', icon: 'circle-check' },
@@ -145,15 +147,21 @@ function worst (values) {
 }
 
 export function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ index, /** @type {WorkerRow[]} */ all) {
-  const state = WORKER_STATES[worker.state] ?? { label: worker.state, tone: 'idle' }
   return {
     ...worker,
     key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
     isSecondOfSlot: all[index - 1]?.slot === worker.slot,
-    badge: worker.crashLooping ? { label: 'Crash-looping', tone: 'bad' } : state,
+    badge: badgeOfWorker(worker),
     canHear: worker.id !== null && !worker.orphan && (worker.state === 'ready' || worker.state === 'draining'),
     canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive')
   }
+}
+
+/** @param {WorkerRow} worker @returns {{ label: string, tone: Tone }} */
+function badgeOfWorker ({ state, crashLooping, finished }) {
+  if (finished?.succeeded === false) return { label: 'Ended', tone: 'bad' }
+  if (crashLooping && !finished) return { label: 'Crash-looping', tone: 'bad' }
+  return WORKER_STATES[state] ?? { label: state, tone: 'idle' }
 }
 
 /** @param {RolloutView} rollout @param {{ history?: Pick<History, 'page'> }} [sources] `history`: for one that waits for a person */

@@ -93,8 +93,13 @@ function barOf (kind, { startMs, endMs }, { startMs: originMs, lengthMs }, name)
 function phasesOf (step, axis) {
   const { startedAt, readyAt, promotedAt, drainedAt, revertingAt, finishedAt } = step
   if (!startedAt) return []
+  const isStopFirst = oldGoesFirst(step)
   const marks = /** @type {[string, string, string | null | undefined][]} */ ([
-    ['starting', readyAt === undefined ? 'took' : 'started', startedAt], ['ready', step.isCanary ? 'on trial' : 'ready, waited', readyAt], ['draining', 'old worker drained', promotedAt], ['reverting', 'went back', revertingAt]
+    isStopFirst ? ['draining', 'old worker drained', startedAt] : ['starting', readyAt === undefined ? 'took' : 'started', startedAt],
+    ...isStopFirst ? [['starting', 'started', drainedAt]] : [],
+    ['ready', step.isCanary ? 'on trial' : 'ready, waited', readyAt],
+    ...isStopFirst ? [] : [['draining', 'old worker drained', promotedAt]],
+    ['reverting', 'went back', revertingAt]
   ]).flatMap(([kind, title, at]) => at ? [{ kind, title, startMs: Date.parse(at) }] : [])
   return marks.map(({ kind, title, startMs }, index) => {
     const until = kind === 'draining' ? drainedAt ?? finishedAt : marks[index + 1] ? null : finishedAt
@@ -104,20 +109,27 @@ function phasesOf (step, axis) {
 }
 
 /** @param {Step} step @returns {string[]} its times in words, oldest first */
-function factsOf ({ state, isCanary, startedAt, readyAt, promotedAt, drainedAt, revertingAt, finishedAt }) {
+function factsOf (step) {
+  const { state, isCanary, startedAt, readyAt, promotedAt, drainedAt, revertingAt, finishedAt } = step
   if (!startedAt) return []
   const took = between(startedAt, finishedAt)
   if (readyAt === undefined) return took === null ? [] : [`took ${formatExactDuration(took)}`]
   const waited = between(readyAt, promotedAt)
-  const drained = between(promotedAt, drainedAt)
+  const isStopFirst = oldGoesFirst(step)
+  const drained = between(isStopFirst ? startedAt : promotedAt, drainedAt)
   const back = between(revertingAt, finishedAt)
   return [
-    readyAt && `ready after ${formatExactDuration(between(startedAt, readyAt))}`,
+    readyAt && `ready after ${formatExactDuration(between(isStopFirst ? drainedAt ?? startedAt : startedAt, readyAt))}`,
     waited !== null && waited >= NOTABLE_MS && `${isCanary ? 'on trial' : 'waited'} for ${formatExactDuration(waited)}`,
     drained !== null && `old one left after ${formatExactDuration(drained)}`,
     state === 'failed' && took !== null && !revertingAt && `failed after ${formatExactDuration(took)}`,
     back !== null && `taken back within ${formatExactDuration(back)}`
   ].filter((fact) => typeof fact === 'string')
+}
+
+/** @param {Step} step @returns {boolean} whether its new worker is not started before the old one has left */
+function oldGoesFirst ({ state, promotedAt, drainedAt }) {
+  return state === 'stopping' || Boolean(drainedAt && (!promotedAt || drainedAt < promotedAt))
 }
 
 /** @param {string | null | undefined} from @param {string | null | undefined} to @returns {number | null} ms */

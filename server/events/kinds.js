@@ -28,6 +28,7 @@ const KINDS = Object.freeze({
   'worker.listening': { icon: 'plug', tone: 'idle', label: 'Worker listening', weight: 'routine' },
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
   'worker.no-server': { icon: 'circle-alert', tone: 'warn', label: 'Ready without listening', inTerminal: true },
+  'worker.listens-late': { icon: 'circle-alert', tone: 'warn', label: 'Listens after all', inTerminal: true },
   'worker.warm-up-failed': { icon: 'circle-alert', tone: 'warn', label: 'Warm-up failed' },
   'worker.standby': { icon: 'hourglass', tone: 'idle', label: 'Worker on standby', weight: 'routine' },
   'worker.promoted': { icon: 'arrow-right', tone: 'info', label: 'Standby took over' },
@@ -45,6 +46,7 @@ const KINDS = Object.freeze({
   'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Crash loop ended', inTerminal: true },
   'worker.drifted': { icon: 'triangle-alert', tone: 'warn', label: 'Worker drifted', weight: 'problem', inTerminal: true },
   'standby.useless': { icon: 'circle-alert', tone: 'warn', label: 'No standby', inTerminal: true },
+  'slot.finished': { icon: 'circle-check', tone: 'ok', label: 'Slot finished', inTerminal: true },
   'slot.held': { icon: 'hourglass', tone: 'bad', label: 'Slot blocked', weight: 'alert', inTerminal: true },
   'slot.resumed': { icon: 'circle-check', tone: 'ok', label: 'Slot unblocked', inTerminal: true },
   'crash.group-new': { icon: 'circle-alert', tone: 'bad', label: 'New crash', weight: 'alert', isConsequence: true },
@@ -55,6 +57,7 @@ const KINDS = Object.freeze({
   'crash.group-assigned': { icon: 'info', tone: 'info', label: 'Crash assigned' },
   'crash.note-added': { icon: 'message', tone: 'info', label: 'Crash note added', weight: 'routine' },
   'crash.note-removed': { icon: 'circle-x', tone: 'idle', label: 'Crash note removed', weight: 'routine' },
+  'restart.skipped': { icon: 'circle-alert', tone: 'warn', label: 'Restart skipped', inTerminal: true },
   'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started', inTerminal: true },
   'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step', weight: 'routine', inTerminal: isEndOfStep },
   'rollout.held': { icon: 'hourglass', tone: 'bad', label: 'Rollout awaiting an operator', weight: 'alert', inTerminal: true },
@@ -96,11 +99,13 @@ export const FAULTS = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-me
 /** What is different where a type has this cause, by `type:cause`. @type {Readonly<Record<string, Partial<EventKind>>>} */
 const BY_CAUSE = Object.freeze({
   'master.stopped:master-lost': { tone: 'bad', label: 'Master lost', weight: 'alert' },
+  'worker.exited:finished': { icon: 'circle-check', tone: 'ok', label: 'Worker finished' },
+  ...Object.fromEntries([...FAULTS, 'operator'].map((cause) => [`slot.finished:${cause}`, { icon: 'triangle-alert', tone: 'bad' }])),
   ...Object.fromEntries(FAULTS.map((cause) => [`worker.exited:${cause}`, { tone: 'bad', weight: 'problem' }]))
 })
 
 /** Every cause that an event may have. */
-export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests',
+export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'finished',
   'deploy', 'rollback', 'restart', 'scale-down', 'operator', 'shutdown', 'upgrade', 'master-lost'])
 
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))

@@ -22,6 +22,7 @@ const MEMORY = z.looseObject({
   guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
   sockets: z.array(z.string()),
   addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() }))).default({}),
+  finished: z.record(z.string().regex(/^\d+$/), z.looseObject({ at: z.iso.datetime(), worker: z.int(), release: z.string(), cause: z.string(), code: z.int().nullable(), succeeded: z.boolean() })).default({}),
   since: z.int().positive(),
   changes: z.array(z.looseObject({ name: z.string(), value: z.unknown(), configured: z.unknown() })).default([]),
   workers: z.array(z.looseObject({
@@ -44,6 +45,7 @@ const MEMORY = z.looseObject({
  * @property {import('../lifecycle/state.js').Release | null} release  null: it is to be made of what is configured
  * @property {import('../lifecycle/rollout/guard.js').Guard | null} guard  of that release, where it was deployed a short while ago
  * @property {Record<number, import('../lifecycle/addresses.js').Address[]>} addresses  where its last ready workers have listened, by slot
+ * @property {Record<number, import('../lifecycle/state.js').Finished>} finished  slots whose program has come to its end, by number
  * @property {number} workers  how many are wanted
  * @property {import('../config/settings.js').RememberedChange[]} changes  what an operator has changed of the configuration
  * @property {number} nextWorker
@@ -63,7 +65,7 @@ const MEMORY = z.looseObject({
 export function restoreMemory (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
   const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, changes: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, changes: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -75,6 +77,8 @@ export function restoreMemory (memory, { entry, workers }, predecessor) {
     release: keepsRelease ? release : null,
     guard: data.guard ?? null,
     addresses: data.addresses,
+    // Another program has its work to do.
+    finished: keepsRelease ? data.finished : {},
     workers: configured.workers === workers ? desiredWorkers : workers,
     changes: /** @type {import('../config/settings.js').RememberedChange[]} */ (data.changes),
     nextWorker: data.nextWorker,

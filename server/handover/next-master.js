@@ -24,7 +24,7 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   // What would fail later is to fail now, while there is another master.
   checkDatabase(dataDir.historyFile)
   const known = memory.read()
-  const { release: before, addresses, workers, lastRelease } = restoreMemory(known, config, null)
+  const { release: before, addresses, finished, workers, lastRelease } = restoreMemory(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
@@ -50,7 +50,7 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   }))
   supervisor.startBlocked.then(({ message }) => fail(message))
   releases.follow({ events: outbox, supervisor })
-  supervisor.start({ workers })
+  supervisor.start({ workers, finished })
 
   const { predecessor, reason } = await decided.reached
   keeper.offLost(onLost)

@@ -88,8 +88,8 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
   /** @returns {Status | null} null: not yet. What counts is what is wanted then, as somebody else may scale it too. */
   function scaled () {
     const status = snapshot()
-    const { desiredWorkers, readyWorkers, workers } = status
-    return readyWorkers === desiredWorkers && workers.length === desiredWorkers ? status : null
+    const { desiredWorkers, readyWorkers, finishedWorkers, workers } = status
+    return readyWorkers + finishedWorkers === desiredWorkers && workers.length === desiredWorkers ? status : null
   }
 
   /**

@@ -1,6 +1,6 @@
 // Made from the tables of options and events by `node test/support/manual-tables.js`.
 
-/** @typedef {'master.started' | 'master.waiting' | 'master.stopped' | 'master.upgrading' | 'master.upgraded' | 'master.upgrade-failed' | 'keeper.lost' | 'worker.forked' | 'worker.online' | 'worker.listening' | 'worker.ready' | 'worker.no-server' | 'worker.warm-up-failed' | 'worker.standby' | 'worker.promoted' | 'worker.draining' | 'worker.exited' | 'worker.unresponsive' | 'worker.responsive' | 'worker.killed' | 'worker.recycling' | 'worker.recycle-failed' | 'worker.message' | 'worker.orphaned' | 'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'standby.useless' | 'slot.held' | 'slot.resumed' | 'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened' | 'crash.group-assigned' | 'crash.note-added' | 'crash.note-removed' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' | 'rollout.aborting' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'notify.failed' | 'access.signed-in' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' | 'webhook.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType */
+/** @typedef {'master.started' | 'master.waiting' | 'master.stopped' | 'master.upgrading' | 'master.upgraded' | 'master.upgrade-failed' | 'keeper.lost' | 'worker.forked' | 'worker.online' | 'worker.listening' | 'worker.ready' | 'worker.no-server' | 'worker.listens-late' | 'worker.warm-up-failed' | 'worker.standby' | 'worker.promoted' | 'worker.draining' | 'worker.exited' | 'worker.unresponsive' | 'worker.responsive' | 'worker.killed' | 'worker.recycling' | 'worker.recycle-failed' | 'worker.message' | 'worker.orphaned' | 'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'standby.useless' | 'slot.finished' | 'slot.held' | 'slot.resumed' | 'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened' | 'crash.group-assigned' | 'crash.note-added' | 'crash.note-removed' | 'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' | 'rollout.aborting' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'notify.failed' | 'access.signed-in' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' | 'webhook.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType */
 
 /**
  * What a config file can say.
@@ -30,7 +30,7 @@
  * @property {string} [admin.tls.key]  the private key of that certificate, as PEM
  * @property {boolean} [admin.plainHttp]  with an admin.host that others reach: also without TLS, where the token can be read on the way; default: `false`
  * @property {object} [ready]
- * @property {'listening' | 'message' | 'online'} [ready.signal]  what says that a worker is ready: that it listens, that it sends "ready", or that it runs; default: `listening`
+ * @property {'auto' | 'listening' | 'message' | 'online'} [ready.signal]  what says that a worker is ready; auto: that it listens, or has run for a while if it is no server, listening: that it listens, message: that it sends "ready", online: that it runs; default: `auto`
  * @property {number} [ready.timeoutMs]  how long a worker may take to get ready; default: `30000`
  * @property {'same' | 'any'} [ready.addresses]  where a new worker has to listen to be ready; same: wherever the worker before it did, so that an app which takes another port when its own is busy cannot leave the old one; any: anywhere; default: `same`
  * @property {string} [ready.path]  a path of the app, such as /health: a new worker accepts no connection until its app has answered there; ready.signal says when it is asked first
@@ -52,6 +52,8 @@
  * @property {number} [keeper.giveUpAfter]  the keeper ends once its master has died this often in a row; 0: never; default: `0`
  * @property {number} [keeper.hungAfterMs]  how long the master may be silent before the keeper ends it and starts the next one; 0: no limit; default: `10000`
  * @property {object} [restart]
+ * @property {'always' | 'on-failure' | 'never'} [restart.policy]  which ends of a worker bring another one; on-failure: all but exit code 0, never: none, as for a job; default: `always`
+ * @property {string} [restart.cron]  when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never
  * @property {number} [restart.minDelayMs]  the first delay before a worker that keeps dying is started again; default: `100`
  * @property {number} [restart.maxDelayMs]  the longest such delay; default: `30000`
  * @property {number} [restart.resetAfterMs]  how long a worker has to stay up for the delay to start anew; default: `60000`
@@ -59,6 +61,7 @@
  * @property {number} [restart.intensity.restarts]  a slot with more restarts than this within the window is shown as crash-looping; default: `5`
  * @property {number} [restart.intensity.windowMs]  the window in which restarts are counted; default: `60000`
  * @property {object} [rollout]
+ * @property {'start-first' | 'stop-first'} [rollout.order]  which goes first where a worker is replaced, in a rollout and otherwise; stop-first: the old one has ended before the new one is started, so that no two of a slot live side by side; default: `start-first`
  * @property {number | string} [rollout.surge]  how many workers a deploy replaces at the same time; default: `1`
  * @property {number} [rollout.minReadyMs]  how long a new worker has to be ready, and not crash, before the old one drains; default: `0`
  * @property {object} [rollout.canary]

@@ -69,6 +69,8 @@
  * @property {boolean | null} isEven  whether connections are spread evenly over the workers that are idle; null: none listens yet, or the addresses of the clients decide
  * @property {number} desiredWorkers
  * @property {number} readyWorkers
+ * @property {number} finishedWorkers  slots whose program has ended with exit code 0, and is not started again by itself
+ * @property {string | null} nextRestartAt  by restart.cron
  * @property {Release} release  the one that was deployed last with success
  * @property {Rollout | null} rollout  that runs
  * @property {WorkerStatus[]} workers
@@ -108,11 +110,12 @@
  * @property {number | null} pid
  * @property {number | null} port  that only its slot has
  * @property {number} logSlot  whose log has its output; 0: that of standby workers
- * @property {string} state  `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff` or `held`
+ * @property {string} state  `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff`, `held` or `finished`
  * @property {string} release
  * @property {string | null} startedAt
  * @property {string | null} readyAt
  * @property {string | null} retryAt  when the next try begins, of a slot without a worker
+ * @property {{ at: string, worker: number, release: string, cause: string, code: number | null, succeeded: boolean } | null} finished  how the program of a slot has ended that is not started again by itself
  * @property {number} restarts  of its slot
  * @property {boolean} crashLooping
  * @property {boolean} drifted
@@ -165,7 +168,7 @@
  * What a rollout does in one slot.
  * @typedef {object} RolloutStep
  * @property {number} slot
- * @property {'pending' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} state
+ * @property {'pending' | 'stopping' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} state
  * @property {number | null} oldWorker
  * @property {number | null} newWorker
  * @property {boolean} isCanary

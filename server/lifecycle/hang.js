@@ -1,3 +1,5 @@
+import { isFinished } from './finished.js'
+import { isClaimed, isVacant } from './vacancy.js'
 import { drain } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -40,9 +42,19 @@ export function becomeResponsive (turn, worker) {
   worker.intent = null
   turn.order({ type: 'clear-deadline', deadline: 'stack', id: worker.id })
   const isStopping = turn.state.phase === 'stopping'
-  turn.tellOf('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) is responsive again; ${isStopping ? 'it stops with the others' : 'it drains once its replacement is ready'}` })
+  const isBack = !isStopping && takeSlotBack(turn, worker)
+  turn.tellOf('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) is responsive again; ${isStopping ? 'it stops with the others' : isBack ? 'it has its slot back' : 'it drains once its replacement is ready'}` })
   // The stop has passed it by while it could not hear.
   if (isStopping && intent) drain(turn, worker, intent)
+}
+
+/** @param {Turn} turn @param {Worker} worker @returns {boolean} whether nobody else is to have its slot, as its end was waited for first, or would have been the last */
+function takeSlotBack (turn, worker) {
+  const slot = turn.slot(worker.slot)
+  if (!slot || slot.release !== worker.release || isClaimed(turn.state, slot) || !(isVacant(slot) || isFinished(slot))) return false
+  slot.serving = worker.id
+  slot.finished = null
+  return true
 }
 
 /** @param {Turn} turn those that have answered again and are not needed any more */

@@ -1,20 +1,24 @@
 import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, releaseAddresses, removeAddress } from './addresses.js'
 import { beginCrash } from './crashing.js'
 import { driftRefusal } from './drift.js'
+import { endsSlot, finishSlot, isFinished } from './finished.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.js'
+import { endsByItself } from './restart-policy.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
-import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
-import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
+import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellWarmUp, watchNoServer } from './readiness.js'
+import { advance, candidateFinished, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { phaseOf } from './rollout/stages.js'
 import { refuseSteering, STEERING } from './rollout/steering.js'
+import { contradicts } from './rollout/strategy.js'
 import { askJudge, judged } from './rollout/trial.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
+import { isClaimed, isOccupied, isVacant, stopsFirst } from './vacancy.js'
 import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replace, terminate } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -45,19 +49,19 @@ export function reduce (state, input) {
 }
 
 const HANDLERS = {
-  start (/** @type {Turn} */ turn, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], actor: string }} */ { workers, guard, orphans = [], actor }) {
+  start (/** @type {Turn} */ turn, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], finished?: Record<number, import('./state.js').Finished>, actor: string }} */ { workers, guard, orphans = [], finished, actor }) {
     const { state } = turn
     state.phase = 'starting'
     goOnGuarding(turn, guard)
     for (const orphan of orphans) adoptOrphan(turn, orphan)
-    resize(turn, workers, actor)
+    resize(turn, workers, { actor, finished })
   },
 
   scale (/** @type {Turn} */ turn, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
     const from = turn.state.slots.length
     if (from === workers) return
     turn.tell('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
-    resize(turn, workers, actor)
+    resize(turn, workers, { actor })
   },
 
   configure (/** @type {Turn} */ turn, /** @type {{ options: import('./state.js').LifecycleOptions }} */ { options }) {
@@ -98,7 +102,7 @@ const HANDLERS = {
     turn.tellOf('worker.killed', worker, { cause: 'operator', actor })
     turn.order({ type: 'kill', worker: id })
     clearDeadlines(turn, id)
-    lose(turn, worker, role, 'operator', `${nameOf(worker)} was killed by an operator`)
+    lose(turn, worker, role, { cause: 'operator', reason: `${nameOf(worker)} was killed by an operator` })
   },
 
   ...UPGRADE_HANDLERS,
@@ -155,16 +159,28 @@ const HANDLERS = {
 
   'worker-listening': ofWorker((turn, worker, address) => {
     addAddress(turn, worker, address)
+    turn.state.hasListened = true
+    // What starts for its slot meanwhile is to know.
+    if (worker.isNoServer) keepAddresses(turn, worker)
     if (worker.report && missingAddresses(turn, worker).length === 0) takeUp(turn, worker, worker.report)
   }),
 
-  'worker-closed': ofWorker((_turn, worker, { url }) => removeAddress(worker, url)),
+  'worker-closed': ofWorker((turn, worker, { url }) => {
+    removeAddress(worker, url)
+    if (worker.isNoServer) keepAddresses(turn, worker)
+  }),
 
-  'worker-active': ofWorker((_turn, worker, { resources }) => { worker.resources = resources }),
+  'worker-active': ofWorker((turn, worker, { resources, isIdle = false }) => {
+    if (worker.state !== 'starting') return
+    worker.resources = resources
+    if (isIdle && isSurelyNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
+    else watchNoServer(turn, worker)
+  }),
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 
   'worker-ready': ofWorker((turn, worker, report) => {
+    listenLate(turn, worker)
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting' || worker.slot === null) return
     if (missingAddresses(turn, worker).length > 0) awaitAddresses(turn, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
@@ -182,7 +198,7 @@ const HANDLERS = {
     if (role === 'standby') killHungStandby(turn, worker, message)
     else becomeUnresponsive(turn, worker, message)
     leaveSlot(turn, worker)
-    lose(turn, worker, role, 'hung', message)
+    lose(turn, worker, role, { cause: 'hung', reason: message })
   }),
 
   'worker-answered': ofWorker(becomeResponsive),
@@ -198,14 +214,14 @@ const HANDLERS = {
   'worker-crashing': ofWorker((turn, worker, error) => {
     const role = roleOf(turn, worker)
     const loss = beginCrash(turn, worker, error)
-    if (loss) lose(turn, worker, role, loss.cause, loss.reason)
+    if (loss) lose(turn, worker, role, loss)
   }),
 
   'worker-exited': ofWorker((turn, worker, exit) => {
     const role = roleOf(turn, worker)
     const cause = recordEnd(turn, worker, exit)
     const reason = String(turn.events.at(-1)?.message)
-    lose(turn, worker, role, cause, reason)
+    lose(turn, worker, role, { cause, reason, code: exit.code })
     oldWorkerGone(turn, worker, { cause, reason })
     recycledGone(turn, worker)
   }),
@@ -230,9 +246,11 @@ const DEADLINES = {
     if (worker.state !== 'starting') return
     if (worker.slot === null) return neverHeld(turn, worker)
     if (worker.report) return DEADLINES.addresses(turn, worker)
-    if (!isNoServer(turn, worker)) return failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
-    tellNoServer(turn, worker)
-    takeUp(turn, worker, {})
+    if (isNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
+    else failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
+  },
+  alive (turn, worker) {
+    if (worker.state === 'starting' && isNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
   },
   addresses (turn, worker) {
     if (worker.state !== 'starting') return
@@ -269,12 +287,23 @@ function refuse (state, input) {
     const { id, kind } = state.rollout
     return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
   }
+  const conflict = orderRefusal(state, input)
+  if (conflict) return conflict
   if (state.upgrade) return { code: 'upgrade-running', message: 'an upgrade is running' }
   if (input.type === 'upgrade' && state.phase !== 'running') return { code: 'starting', message: 'the workers are still starting' }
   if (input.type === 'restart-worker' && !isServing(state, input.worker)) {
     return { code: 'not-found', message: `worker ${input.worker} serves no slot` }
   }
   return driftRefusal(state, input)
+}
+
+/** @param {PoolState} state @param {import('./state.js').Input} input @returns {import('./state.js').Refusal | null} of what has two workers of a slot live side by side */
+function orderRefusal (state, input) {
+  if (input.type === 'rollout' && input.kind === 'deploy' && contradicts(state.options.rollout, input.strategy)) {
+    return { code: 'not-possible', message: 'canary: expected none with rollout.order "stop-first", as a canary serves beside all old workers' }
+  }
+  if (input.type !== 'upgrade' || !stopsFirst(state)) return null
+  return { code: 'not-possible', message: 'an upgrade in place starts the next master\'s workers beside the old ones, and rollout.order is "stop-first": restart the master instead' }
 }
 
 /** Those for which no rollout has to end. */
@@ -286,8 +315,8 @@ function isServing (state, id) {
   return state.slots.some(({ serving }) => serving === id)
 }
 
-/** @param {Turn} turn @param {number} size @param {string} actor */
-function resize (turn, size, actor) {
+/** @param {Turn} turn @param {number} size @param {{ actor: string, finished?: Record<number, import('./state.js').Finished> }} how `finished`: slots whose work was done under the master before */
+function resize (turn, size, { actor, finished = {} }) {
   const { state } = turn
   const { rollout } = state
   const removed = state.slots.splice(size)
@@ -305,7 +334,8 @@ function resize (turn, size, actor) {
     const slot = createSlot(state.slots.length + 1, (isGoingTo && rollout.to) || state.release.id)
     state.slots.push(slot)
     added.push(slot.number)
-    forkServing(turn, slot)
+    if (finished[slot.number] && endsByItself(state.options.restart)) slot.finished = finished[slot.number]
+    else forkServing(turn, slot)
   }
   resized(turn, { added, removed: removed.map(({ number }) => number) })
 }
@@ -322,11 +352,17 @@ function takeUp (turn, worker, report) {
   else candidateReady(turn, worker)
 }
 
+/** @param {Turn} turn @param {Worker} worker that does not listen, and is not meant to */
+function takeUpNoServer (turn, worker) {
+  beNoServer(turn, worker)
+  takeUp(turn, worker, {})
+}
+
 /** @param {Turn} turn @param {Worker} worker @param {string} message why it is not ready */
 function failBoot (turn, worker, message) {
   const role = roleOf(turn, worker)
   drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
-  lose(turn, worker, role, 'boot-failure', message)
+  lose(turn, worker, role, { cause: 'boot-failure', reason: message })
 }
 
 /** @param {Turn} turn @param {Worker} worker @returns {Role} what its slot has it for, or that it stands by */
@@ -337,16 +373,28 @@ function roleOf (turn, worker) {
   return slot?.candidate === worker.id ? 'candidate' : null
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {Role} role @param {string} cause @param {string} reason */
-function lose (turn, worker, role, cause, reason) {
+/** @param {Turn} turn @param {Worker} worker @param {Role} role @param {{ cause: string, reason: string, code?: number | null }} end */
+function lose (turn, worker, role, { cause, reason, code = null }) {
   if (role === 'standby') return loseStandby(turn, worker, cause)
   const slot = turn.slot(worker.slot)
   if (!slot || role === null || turn.state.phase === 'stopping') return
-  if (role === 'candidate') return turn.state.recycling ? recyclingFailed(turn, reason) : candidateLost(turn, worker, cause, reason)
+  if (role === 'candidate') return loseCandidate(turn, worker, slot, { cause, reason, code })
   servingLost(turn, worker, cause, reason)
+  if (endsSlot(turn, cause)) {
+    if (turn.state.recycling?.slot === slot.number) callOff(turn, { cause: turn.state.recycling.cause, actor: 'system' })
+    return finishSlot(turn, slot, worker, { cause, code })
+  }
   if (promoteRecycled(turn, slot, worker, cause)) return
   if (cause === 'operator') forkServing(turn, slot)
   else replace(turn, slot, worker, cause)
+}
+
+/** @param {Turn} turn @param {Worker} worker @param {import('./state.js').Slot} slot @param {{ cause: string, reason: string, code: number | null }} end */
+function loseCandidate (turn, worker, slot, { cause, reason, code }) {
+  if (turn.state.recycling) return recyclingFailed(turn, reason)
+  if (cause !== 'finished') return candidateLost(turn, worker, cause, reason)
+  finishSlot(turn, slot, worker, { cause, code })
+  candidateFinished(turn, worker)
 }
 
 /** @param {Turn} turn @param {number} number */
@@ -362,15 +410,39 @@ function settle (turn) {
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'
   }
-  if (state.phase !== 'stopping') drainOrphans(turn, ({ slot }) => state.phase === 'running' || isReady(state, turn.slot(slot)))
+  if (state.phase !== 'stopping') drainOrphans(turn, (orphan) => isReplaced(turn, orphan))
   drainReplaced(turn)
   rollBackGuarded(turn)
+  fillVacant(turn)
   recycleNext(turn)
   keepStandbys(turn)
   if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
     state.phase = 'stopped'
     turn.order({ type: 'finish' })
   }
+}
+
+/** @param {Turn} turn @param {Worker} orphan @returns {boolean} whether it is not needed any more, or is the next one to make way for its replacement */
+function isReplaced (turn, { slot: number, state: its }) {
+  const { state } = turn
+  const slot = turn.slot(number)
+  if (state.phase === 'running' || isReady(state, slot)) return true
+  if (!stopsFirst(state) || !slot || !isVacant(slot) || its !== 'ready') return false
+  const waiting = state.slots.filter((each) => !isReady(state, each))
+  // One slot after the other.
+  return waiting[0] === slot && waiting.every((each) => isVacant(each) && isServedByOrphan(state, each))
+}
+
+/** @param {PoolState} state @param {import('./state.js').Slot} slot */
+function isServedByOrphan ({ workers }, { number }) {
+  return Object.values(workers).some(({ slot, orphan, state }) => slot === number && orphan !== null && state === 'ready')
+}
+
+/** @param {Turn} turn what could not be started beside what was there before, see rollout.order */
+function fillVacant (turn) {
+  const { state } = turn
+  if (state.phase !== 'starting' && state.phase !== 'running') return
+  for (const slot of state.slots) if (isVacant(slot) && !isClaimed(state, slot) && !(stopsFirst(state) && isOccupied(state, slot.number))) forkServing(turn, slot)
 }
 
 /** @param {Turn} turn the release that was deployed last has begun to crash again and again */
@@ -387,9 +459,9 @@ function isSettled (state) {
   return state.phase === 'running' && !state.rollout && !state.recycling && !state.upgrade && state.slots.every((slot) => isReady(state, slot))
 }
 
-/** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot */
+/** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot @returns {boolean} whether it is served, or has nothing left to do */
 function isReady ({ workers }, slot) {
-  return slot !== undefined && slot.serving !== null && workers[slot.serving].state === 'ready'
+  return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }
 
 /** @param {(turn: Turn, worker: Worker, input: any) => void} handler */

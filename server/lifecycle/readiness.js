@@ -1,4 +1,5 @@
-import { slotOf } from './addresses.js'
+import { keepAddresses } from './addresses.js'
+import { endsByItself } from './restart-policy.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -28,22 +29,66 @@ export function notReadyInTime ({ id, slot, probed, readyTimeoutMs }, ready) {
 /** What keeps a process running that is no server: a timer, a UDP socket, a child, a connection, a file that is watched, a thread. */
 const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', 'Worker']
 
+/** How long a worker has to be alive where those before it did not listen either. */
+const ALIVE_MS = 5000
+
+/** @typedef {import('./state.js').PoolState} PoolState */
+
 /**
- * @param {Turn} turn @param {Worker} worker that has had its time
- * @returns {boolean} whether it runs as it should, though it does not listen: a bot, or a server of UDP alone. What has
- *   listened before, or is to be asked over HTTP, is not ready without that
+ * @param {PoolState} state @param {Worker} worker that has had its time
+ * @returns {boolean} whether it runs as it should, though it does not listen: a bot, a job, or a server of UDP alone. What
+ *   has listened before in its slot, or is to be asked over HTTP, is not ready without that
  */
-export function isNoServer ({ state: { options: { ready }, addresses } }, { slot, resources = [], addresses: own, report }) {
-  if (ready.signal !== 'listening' || isAsked(ready) || report || own.length > 0 || (addresses[slotOf({ slot })] ?? []).length > 0) return false
-  return resources.some((each) => ACTIVITY.includes(each))
+export function isNoServer ({ options: { ready, restart }, addresses }, { slot, resources = [], addresses: own, report }) {
+  if (slot === null || ready.signal !== 'auto' || isAsked(ready) || report || own.length > 0 || (addresses[slot] ?? []).length > 0) return false
+  // What may end by itself has something to do for as long as it does not.
+  return endsByItself(restart) || resources.some((each) => ACTIVITY.includes(each))
 }
 
-/** @param {Turn} turn @param {Worker} worker said once, of the first one of an app */
-export function tellNoServer (turn, worker) {
-  if (turn.state.addresses[slotOf(worker)] || Object.values(turn.state.addresses).length > 0) return
+/**
+ * Before its time is up a worker is taken for no server only where nothing of it has ever listened: one that takes long
+ * to start would be ready where nobody answers.
+ * @param {PoolState} state @param {Worker} worker that has only waited for a while, and holds no code of a server
+ */
+export function isSurelyNoServer (state, worker) {
+  const everyone = [...Object.values(state.workers).map(({ addresses }) => addresses), ...Object.values(state.addresses)]
+  return !state.hasListened && everyone.every((addresses) => addresses.length === 0) && isNoServer(state, worker)
+}
+
+/** @param {Turn} turn @param {Worker} worker that does not listen yet: where those before it were no server it need not wait for the end of its time */
+export function watchNoServer ({ state, at, order }, worker) {
+  if (worker.slot === null || !isKnownNoServer(state, worker.slot)) return
+  order({ type: 'set-deadline', deadline: 'alive', id: worker.id, ms: Math.max(0, ALIVE_MS - Math.round(at - worker.forkedAt)) })
+}
+
+/** @param {PoolState} state @param {number} slot @returns {boolean} whether what ran there before was no server, or in any other slot while none was one */
+function isKnownNoServer ({ options: { ready }, addresses }, slot) {
+  if (ready.signal !== 'auto' || isAsked(ready)) return false
+  const known = addresses[slot] ? [addresses[slot]] : Object.values(addresses)
+  return known.length > 0 && known.every((each) => each.length === 0)
+}
+
+/** @param {Turn} turn @param {Worker} worker that counts as ready from now on; said once, of the first one of an app */
+export function beNoServer (turn, worker) {
+  const isFirst = Object.keys(turn.state.addresses).length === 0
+  worker.isNoServer = true
+  turn.order({ type: 'count-as-ready', worker: worker.id })
+  if (!isFirst) return
+  const afterMs = Math.round(turn.at - worker.forkedAt)
   turn.tellOf('worker.no-server', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${worker.readyTimeoutMs} ms and counts as ready; for an app without a server, ready.signal: online (--ready-signal online) avoids this wait`
+    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${afterMs} ms and counts as ready; for an app without a server, ready.signal: online (--ready-signal online) avoids this wait, and ready.signal: listening waits for a slow one`
+  })
+}
+
+/** @param {Turn} turn @param {Worker} worker that has listened after all: so have its successors to */
+export function listenLate (turn, worker) {
+  if (!worker.isNoServer || worker.state !== 'ready') return
+  delete worker.isNoServer
+  keepAddresses(turn, worker)
+  turn.tellOf('worker.listens-late', worker, {
+    actor: 'system',
+    message: `worker ${worker.id} (slot ${worker.slot}) listens after ${Math.round(turn.at - worker.forkedAt)} ms, and had counted as ready before; from now on its slot waits for that; at a first start ready.signal: listening does`
   })
 }
 
@@ -63,7 +108,7 @@ function whatFor ({ probed, report, addresses }, ready) {
   if (probed) return `${probed} (option ready.path)`
   if (ready.signal === 'message') return 'the app has not sent "ready" (option ready.signal: message)'
   if (ready.signal === 'online' || addresses.length > 0) return `the app is not ready (option ready.signal: ${ready.signal})`
-  return 'the app does not listen yet (option ready.signal: listening; if it is no server: --ready-signal online)'
+  return `the app does not listen yet (option ready.signal: ${ready.signal}; if it is no server: --ready-signal online)`
 }
 
 /** @param {Turn} turn @param {Worker} worker that is ready now @param {{ warmupFailed?: string | null }} report */

@@ -1,4 +1,5 @@
 import { isBlocked, namesOf } from './drift.js'
+import { stopsFirst } from './vacancy.js'
 import { drain, fork } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -61,6 +62,8 @@ export function becomeDue (turn, worker, { cause, message }) {
 export function recycleNext (turn) {
   const { state } = turn
   if (state.phase !== 'running' || state.rollout || state.upgrade || state.recycling) return
+  // One that has made way is not replaced yet.
+  if (stopsFirst(state) && Object.values(state.workers).some((worker) => worker.state === 'starting' && worker.slot !== null)) return
   for (const slot of state.slots) {
     const worker = state.workers[slot.serving ?? 0]
     if (worker?.state !== 'ready' || !worker.due) continue
@@ -68,9 +71,17 @@ export function recycleNext (turn) {
     state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
     if (isBlocked(turn, slot.release)) return postpone(turn, worker)
     turn.tellOf('worker.recycling', worker, { cause, actor: 'system', message })
+    if (stopsFirst(state)) return makeWay(turn, worker)
     slot.candidate = fork(turn, slot, slot.release)
     return
   }
+}
+
+/** @param {Turn} turn @param {Worker} worker goes first, and the slot gets the next one once it has gone */
+function makeWay (turn, worker) {
+  const recycling = /** @type {Recycling} */ (turn.state.recycling)
+  recycling.state = 'draining'
+  drain(turn, worker, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
 }
 
 /** @param {Turn} turn @param {Worker} worker its release has drifted: it goes on, as what replaced it would be something else */

@@ -1,5 +1,6 @@
 /**
  * @typedef {object} RestartPolicy  durations in ms
+ * @property {'always' | 'on-failure' | 'never'} [policy]  which ends of a worker bring another one, see finished.js
  * @property {number} minDelayMs  the delay after the second death in a row; the first replacement comes at once
  * @property {number} maxDelayMs
  * @property {number} resetAfterMs  up that long, a worker counts as healthy again
@@ -16,6 +17,11 @@ const JITTER = 0.2
 /** @returns {RestartRecord} */
 export function blankRecord () {
   return { attempt: 0, exitTimes: [], crashLooping: false }
+}
+
+/** @param {{ policy?: RestartPolicy['policy'] }} restart @returns {boolean} whether a program may come to its end */
+export function endsByItself ({ policy = 'always' }) {
+  return policy !== 'always'
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isFinished } from './finished.js'
 import { describe } from './rollout/record.js'
 import { shownRelease } from './state.js'
 
@@ -7,11 +8,12 @@ import { shownRelease } from './state.js'
  */
 export function snapshot (state) {
   const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, state.slots.find(({ number }) => number === worker.slot))])
-  const backoffs = state.slots.filter(({ retryAt }) => retryAt !== null).map(waitingRow)
+  const backoffs = state.slots.filter((slot) => slot.retryAt !== null || isFinished(slot)).map(waitingRow)
   return {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,
     readyWorkers: state.slots.filter((slot) => isServed(state, slot)).length,
+    finishedWorkers: state.slots.filter((slot) => isFinished(slot) && slot.finished?.succeeded).length,
     release: shownRelease(state.release),
     rollout: state.rollout && describe(state.rollout),
     upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },
@@ -27,8 +29,8 @@ export function releasesInUse ({ release, slots, workers, rollout }) {
 }
 
 /** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot by its own worker, or still by one that goes once that is ready */
-function isServed (state, { number, candidate }) {
-  return Object.values(state.workers).some(({ id, slot, state: its }) => its === 'ready' && slot === number && id !== candidate)
+function isServed (state, { number, serving, candidate }) {
+  return Object.values(state.workers).some(({ id, slot, state: its }) => its === 'ready' && slot === number && (id !== candidate || serving === null))
 }
 
 /** Whose output a worker writes that was forked without a slot. */
@@ -63,11 +65,13 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
     logSlot: hasStoodBy ? STANDBY_LOG : number,
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
-    /** @type {string | null} */ retryAt: null
+    /** @type {string | null} */ retryAt: null,
+    /** @type {import('./state.js').Finished | null} */ finished: null
   }
 }
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
-function waitingRow ({ number, release, restarts, record, retryAt, blocked }) {
-  return { id: null, slot: number, pid: null, state: blocked ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, logSlot: number, restarts, crashLooping: record.crashLooping, retryAt }
+function waitingRow (slot) {
+  const { number, release, restarts, record, retryAt, blocked, finished } = slot
+  return { id: null, slot: number, pid: null, state: isFinished(slot) ? 'finished' : blocked ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, logSlot: number, restarts, crashLooping: record.crashLooping, retryAt, finished: isFinished(slot) ? finished : null }
 }

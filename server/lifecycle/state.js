@@ -3,7 +3,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * @typedef {object} LifecycleOptions  durations in ms
- * @property {{ signal: 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[], addresses?: 'same' | 'any' }} ready
+ * @property {{ signal: 'auto' | 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[], addresses?: 'same' | 'any' }} ready
  * @property {{ idleGraceMs: number, deadlineMs: number }} drain
  * @property {{ termGraceMs: number }} stop
  * @property {{ graceMs: number }} crash
@@ -62,6 +62,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./addresses.js').Address[]} addresses  where it listens
  * @property {{ probe?: string, warmupFailed?: string | null }} [report]  it is ready, but does not listen yet where it has to
  * @property {string[]} [resources]  what keeps it running while it does not listen, as Node names it
+ * @property {boolean} [isNoServer]  it counts as ready though it has not listened
  * @property {string} [killedFor]  why the master has killed it
  * @property {string} [probed]  why its app was not ready when it was last asked
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
@@ -80,6 +81,11 @@ import { blankRecord } from './restart-policy.js'
  */
 
 /**
+ * The program of a slot has come to its end, and is not started again by itself (restart.policy).
+ * @typedef {{ at: string, worker: number, release: string, cause: string, code: number | null, succeeded: boolean }} Finished  `at`: wall time, ISO 8601; `code`: null where it has none, or none yet; `succeeded`: it has done its work, by its exit code
+ */
+
+/**
  * A slot is stable, its worker changes. `serving` holds the slot (and is replaced when it dies); `candidate` is to take
  * it over in a rollout. Workers that drain belong to no slot any more.
  * @typedef {object} Slot
@@ -89,6 +95,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {number | null} candidate
  * @property {string | null} retryAt  wall time of the next try while it waits out a backoff
  * @property {Drift | null} blocked  why it waits for a person: its release has drifted; it is looked at again at `retryAt`
+ * @property {Finished | null} finished  how its last program has ended; counts while it has no worker
  * @property {number} restarts  replacements of dead workers since the master started
  * @property {import('./restart-policy.js').RestartRecord} record
  */
@@ -99,7 +106,7 @@ import { blankRecord } from './restart-policy.js'
  * @typedef {{ startedAt: string, actor: string, note: string | null, execPath: string | null, firstWorker: number, reason: string | null }} Upgrade
  */
 
-/** @typedef {'pending' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
+/** @typedef {'pending' | 'stopping' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
 
 /**
  * @typedef {object} RolloutStep
@@ -167,6 +174,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./rollout/guard.js').Guard | null} guard
  * @property {import('./standby.js').Standby} standby
  * @property {Record<number, import('./addresses.js').Address[]>} addresses  where the last worker of a slot that was ready has listened
+ * @property {boolean} hasListened  some worker has, as far back as anybody knows
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
@@ -180,7 +188,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], actor: string }
+ * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], finished?: Record<number, Finished>, actor: string }
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'configure', options: LifecycleOptions }
  *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null }
@@ -204,7 +212,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-read-slot', worker: number, name: string, place: string | null }
  *   | { type: 'worker-listening', worker: number, url: string, isFixed: boolean }
  *   | { type: 'worker-closed', worker: number, url: string }
- *   | { type: 'worker-active', worker: number, resources: string[] }
+ *   | { type: 'worker-active', worker: number, resources: string[], isIdle?: boolean }
  *   | { type: 'worker-probed', worker: number, text: string }
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null }
  *   | { type: 'worker-drained', worker: number }
@@ -217,7 +225,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
- * @typedef {'ready' | 'addresses' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
+ * @typedef {'ready' | 'addresses' | 'alive' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
  */
 
 /**
@@ -225,6 +233,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'promote', worker: number, slot: number }
  *   | { type: 'drain', worker: number, idleGraceMs: number }
  *   | { type: 'terminate', worker: number }
+ *   | { type: 'count-as-ready', worker: number }
  *   | { type: 'kill', worker: number }
  *   | { type: 'capture-stack', worker: number }
  *   | { type: 'set-deadline', deadline: DeadlineKind, id: number, ms: number }
@@ -242,7 +251,7 @@ import { blankRecord } from './restart-policy.js'
 
 /** @typedef {{ type: string } & Record<string, any>} Fact  an event without id and time, see server/events/stream.js */
 
-/** @typedef {{ code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'drifted' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
+/** @typedef {{ code: 'rollout-running' | 'rollout-ended' | 'rollout-state' | 'upgrade-running' | 'drifted' | 'not-possible' | 'starting' | 'stopping' | 'not-found', message: string, details?: Record<string, unknown> }} Refusal */
 
 /**
  * @param {object} start
@@ -251,9 +260,10 @@ import { blankRecord } from './restart-policy.js'
  * @param {number} [start.lastRollout]  the highest number already used in this data folder
  * @param {number} [start.nextWorker]
  * @param {Record<number, import('./addresses.js').Address[]>} [start.addresses]  of the master before, by slot
+ * @param {boolean} [start.hasListened]  the history has a worker that did
  * @returns {PoolState}
  */
-export function createState ({ options, release, lastRollout = 0, nextWorker = 1, addresses = {} }) {
+export function createState ({ options, release, lastRollout = 0, nextWorker = 1, addresses = {}, hasListened = false }) {
   return {
     phase: 'idle',
     options,
@@ -265,6 +275,7 @@ export function createState ({ options, release, lastRollout = 0, nextWorker = 1
     guard: null,
     standby: createStandby(),
     addresses,
+    hasListened,
     release,
     releases: { [release.id]: release },
     nextWorker,
@@ -279,5 +290,5 @@ export function shownRelease ({ args: _, execArgv: __, ...release }) {
 
 /** @param {number} number @param {string} release @returns {Slot} */
 export function createSlot (number, release) {
-  return { number, release, serving: null, candidate: null, retryAt: null, blocked: null, restarts: 0, record: blankRecord() }
+  return { number, release, serving: null, candidate: null, retryAt: null, blocked: null, finished: null, restarts: 0, record: blankRecord() }
 }

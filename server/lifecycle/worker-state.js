@@ -22,16 +22,23 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
  * Why a worker ended. What the master had in mind counts first, then what the process tells.
  * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null }} worker
  * @param {{ code: number | null, signal: string | null, error?: unknown, isOutOfMemory?: boolean }} exit  code and signal are both null where nobody saw it end
+ * @param {import('./restart-policy.js').RestartPolicy['policy']} [policy]
  * @returns {string} a cause of the history
  */
-export function causeOfExit ({ state, intent, orphan, readyAt }, { code, signal, error, isOutOfMemory }) {
+export function causeOfExit ({ state, intent, orphan, readyAt }, { code, signal, error, isOutOfMemory }, policy = 'always') {
   if (intent && !hasFailed({ state, orphan, readyAt }, { code, signal, error })) return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
   // Exit code 0 is how one ends that has lost its master and is not taken over in time.
   if (orphan && !code && signal === null && !error) return orphan
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
+  if (state !== 'draining' && !error && mayEnd(policy, code)) return 'finished'
   if (intent?.cause === 'boot-failure') return intent.cause
   return state === 'starting' ? 'boot-failure' : 'crash'
+}
+
+/** @param {NonNullable<import('./restart-policy.js').RestartPolicy['policy']>} policy @param {number | null} code @returns {boolean} whether a program may end by itself with it */
+function mayEnd (policy, code) {
+  return policy === 'never' ? code !== null : policy === 'on-failure' && code === 0
 }
 
 /**

@@ -2,6 +2,7 @@ import { block, isBlocked, tellDrift, unblock } from './drift.js'
 import { takeStandby } from './promotion.js'
 import { tripGuard } from './rollout/guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
+import { isOccupied, stopsFirst } from './vacancy.js'
 import { canMove, causeOfExit } from './worker-state.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -35,8 +36,10 @@ function forkFor (turn, slot, release, { readyTimeoutMs = turn.state.options.rea
   return id
 }
 
-/** @param {Turn} turn @param {Slot} slot fills it with a worker of its own release, unless that has to wait */
+/** @param {Turn} turn @param {Slot} slot fills it with a worker of its own release, unless that has to wait: then it is vacant, or blocked */
 export function forkServing (turn, slot) {
+  slot.finished = null
+  if (stopsFirst(turn.state) && isOccupied(turn.state, slot.number)) return cancelRetry(turn, slot)
   const standby = takeStandby(turn, slot)
   if (standby === null && isBlocked(turn, slot.release)) return block(turn, slot)
   if (standby === null) unblock(turn, slot)
@@ -50,7 +53,7 @@ export function becomeReady (turn, worker, probe) {
   worker.state = 'ready'
   for (const name of /** @type {const} */ (['probed', 'report', 'resources'])) delete worker[name]
   worker.readyAt = turn.isoTime()
-  for (const deadline of /** @type {const} */ (['ready', 'addresses'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
+  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   turn.order({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: turn.state.options.restart.resetAfterMs })
   turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker), message: probe ?? null })
 }
@@ -68,7 +71,7 @@ export function drain (turn, worker, intent, { isTold = false, deadlineMs = turn
   worker.intent = intent
   const { idleGraceMs } = turn.state.options.drain
   turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
-  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'steady', 'age'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
+  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive', 'steady', 'age'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   if (!isTold) turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
   turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
 }
@@ -93,7 +96,7 @@ export function clearDeadlines (turn, id) {
   for (const deadline of WORKER_DEADLINES) turn.order({ type: 'clear-deadline', deadline, id })
 }
 
-const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
+const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
 
 /**
  * Takes note of an exit.
@@ -102,8 +105,8 @@ const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'drain', '
  * @returns {string} its cause
  */
 export function recordEnd (turn, worker, exit) {
-  const cause = causeOfExit(worker, exit)
-  const message = exitMessage(worker, exit)
+  const cause = causeOfExit(worker, exit, worker.slot === null ? 'always' : turn.state.options.restart.policy)
+  const message = exitMessage(worker, exit, cause)
   clearDeadlines(turn, worker.id)
   turn.tellOf('worker.exited', worker, {
     cause,
@@ -180,10 +183,10 @@ export function nameOf ({ id, slot }) {
   return slot === null ? `standby worker ${id}` : `worker ${id} (slot ${slot})`
 }
 
-/** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit */
-function exitMessage (worker, { code, signal, error }) {
+/** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit @param {string} cause */
+function exitMessage (worker, { code, signal, error }, cause) {
   const how = signal === 'SIGKILL' && worker.killedFor ? `was killed, as ${worker.killedFor}` : signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known'
-  const when = worker.state === 'starting' ? ' before it was ready' : ''
+  const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
   const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
   // What an exception is about to do is told once.
   const intent = worker.intent?.message && !error ? ` (${worker.intent.message})` : ''

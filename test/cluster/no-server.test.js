@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
+import { get } from '../support/asking.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { freePort } from '../support/ports.js'
@@ -9,16 +10,50 @@ import { freePort } from '../support/ports.js'
 /** A busy machine takes a second to boot a worker. */
 const SOON = ['--ready-timeout-ms', '4000']
 
-describe('apps that are no server', { concurrency: 2 }, () => {
+describe('apps that are no server', { concurrency: 4 }, () => {
   test('one with a timer counts as ready once its time to listen is over; that is said once, with the option that saves the wait', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { flags: SOON })
     await deck.until({ ready: 2 })
     const [said, ...others] = await deck.history('type=worker.no-server')
     assert.deepEqual(others, [])
-    assert.match(said.message, /^worker \d+ \(slot \d\) does not listen after 4000 ms and counts as ready; .*--ready-signal online/)
+    assert.match(said.message, /^worker \d+ \(slot \d\) does not listen after 4\d\d\d ms and counts as ready; .*--ready-signal online/)
     assert.match(deck.output.stdout, /worker\.no-server Worker \d+/)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal((await deck.history('type=worker.no-server')).length, 1)
+  })
+
+  test('one that holds no code of a server counts as ready well before its time is over', async (t) => {
+    const deck = await startDeckHere(t, 'never-listens.js', { workers: 1 })
+    const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
+    assert.ok(uptimeMs >= 5000 && uptimeMs < 15_000, `after ${uptimeMs} ms`)
+    assert.equal((await deck.history('type=worker.no-server')).length, 1)
+  })
+
+  test('a server that is slow to start is waited for', async (t) => {
+    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, env: { BOOT_MS: '6500' } })
+    const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
+    assert.ok(uptimeMs >= 6500, `after ${uptimeMs} ms`)
+    assert.deepEqual(await deck.history('type=worker.no-server'), [])
+  })
+
+  test('one that listens after all is a server from then on, which a restart waits for', async (t) => {
+    const port = await freePort()
+    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '1000'], env: { BOOT_MS: '2500', PORT: String(port) } })
+    await deck.until({ ready: 1 })
+    const { worker } = await deck.untilEvent(({ type }) => type === 'worker.listens-late', 'its server')
+    const { state, reason } = await deck.rollout('restart')
+    assert.deepEqual([state, reason], ['failed', 'worker 2 (slot 1) was not ready within 1000 ms (option ready.timeoutMs)'])
+    assert.deepEqual((await deck.until({ ready: 1 })).workers.map((/** @type {any} */ { id }) => id), [worker])
+    assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
+  })
+
+  test('it outlives its master, until the next one has a worker in its place', async (t) => {
+    const deck = await startDeck(t, 'never-listens.js', { workers: 1, flags: ['--ready-timeout-ms', '1500'] })
+    await deck.until({ ready: 1 })
+    await deck.loseMaster()
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
+    const [next] = await deck.history('type=worker.ready')
+    assert.deepEqual([next.worker, exit.cause, next.id < exit.id], [2, 'master-lost', true])
   })
 
   test('a server of UDP alone likewise, and it answers', async (t) => {
@@ -78,7 +113,7 @@ describe('apps that are no server', { concurrency: 2 }, () => {
   test('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
     const { message } = await deck.untilEvent(({ type }) => type === 'master.waiting', 'the line')
-    assert.equal(message, '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: listening; if it is no server: --ready-signal online)')
+    assert.equal(message, '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: auto; if it is no server: --ready-signal online)')
     assert.ok(deck.output.stdout.includes(message))
   })
 })

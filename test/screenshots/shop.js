@@ -26,6 +26,8 @@ export async function openShop (owner) {
     app: { entry: '/srv/shop/app.js', cwd: '/srv/shop', addresses: ['http://localhost:3000'] },
     desiredWorkers: SLOTS.length,
     readyWorkers: SLOTS.length,
+    finishedWorkers: 0,
+    nextRestartAt: null,
     master: { ...deck.snapshot().master, pid: 4000, startedAt: ago(76 * HOUR_MS), rssBytes: 62 * MEGABYTE },
     release: { ...deck.snapshot().release, id: 'r3', entry: '/srv/shop/app.js', path: '/srv/shop', createdAt: ago(2 * HOUR_MS) },
     workers: SLOTS.map(workerOf)
@@ -63,6 +65,7 @@ function workerOf (slot) {
     port: null,
     logSlot: slot,
     retryAt: null,
+    finished: null,
     vitals: null
   }
 }

@@ -245,6 +245,7 @@ function fakeSnapshot (/** @type {any} */ release) {
     restarts: 0,
     crashLooping: false,
     retryAt: null,
+    finished: null,
     vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5 }
   })
   return {
@@ -255,6 +256,8 @@ function fakeSnapshot (/** @type {any} */ release) {
     isEven: true,
     desiredWorkers: 2,
     readyWorkers: 2,
+    finishedWorkers: 0,
+    nextRestartAt: null,
     release,
     rollout: /** @type {any} */ (null),
     upgrade: /** @type {any} */ (null),

@@ -3,7 +3,7 @@ import { snapshot } from '../../server/lifecycle/snapshot.js'
 import { createState } from '../../server/lifecycle/state.js'
 
 export const OPTIONS = Object.freeze({
-  ready: { signal: /** @type {const} */ ('listening'), timeoutMs: 30_000 },
+  ready: { signal: /** @type {const} */ ('auto'), timeoutMs: 30_000 },
   drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
   stop: { termGraceMs: 5000 },
   crash: { graceMs: 1000 },
@@ -14,10 +14,10 @@ export const OPTIONS = Object.freeze({
  * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes in.
  * Every command is checked against what is possible, so a test that only feeds inputs already proves something.
  */
-export function simulate ({ workers = 2, options = /** @type {import('../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/rollout/guard.js').Guard | null} */ (null) } = {}) {
+export function simulate ({ workers = 2, options = /** @type {import('../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/rollout/guard.js').Guard | null} */ (null), start = /** @type {Partial<Parameters<typeof createState>[0]>} */ ({}) } = {}) {
   let at = 1000
   const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
-  let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' }, nextWorker })
+  let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' }, nextWorker, ...start })
   let nextRelease = 2
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
@@ -46,6 +46,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     },
     promote: ({ worker, slot }) => { find(worker).slot = slot },
     drain: ({ worker }) => { find(worker).isDraining = true },
+    'count-as-ready': ({ worker }) => { find(worker) },
     terminate: ({ worker }) => { find(worker).isTerminated = true },
     kill: ({ worker }) => { find(worker).isKilled = true },
     'set-deadline': ({ deadline, id, ms }) => { deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }) },
@@ -112,6 +113,14 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
       return simulation.feed({ type: 'worker-exited', worker, code, signal })
     },
 
+    /** It listens where the one before it did. @param {number} worker */
+    becomeReady (worker) {
+      const { slot } = state.workers[worker]
+      if (slot === null) return simulation.feed({ type: 'worker-held', worker })
+      for (const { url, isFixed } of state.addresses[slot] ?? []) simulation.feed({ type: 'worker-listening', worker, url, isFixed })
+      simulation.feed({ type: 'worker-ready', worker })
+    },
+
     /** What healthy processes do: boot, become ready, drain and exit when told, until nothing is left to do. */
     settle ({ isHealthy = healthy } = {}) {
       for (let moved = true; moved;) {
@@ -124,7 +133,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
           else if (process.isDraining) simulation.feed({ type: 'worker-drained', worker: process.id })
           // It drains without having been told: an exception is ending it.
           else if (worker.state === 'draining') simulation.exit(process.id, { code: 1 })
-          else if (worker.state === 'starting' && isHealthy(process)) simulation.feed({ type: worker.slot === null ? 'worker-held' : 'worker-ready', worker: process.id })
+          else if (worker.state === 'starting' && isHealthy(process)) simulation.becomeReady(process.id)
           else if (worker.state === 'starting') simulation.exit(process.id, { code: 1 })
           else continue
           moved = true

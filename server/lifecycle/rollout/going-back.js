@@ -1,4 +1,5 @@
 import { isBlocked, whyBlocked } from '../drift.js'
+import { isVacant } from '../vacancy.js'
 import { clearClocks, countReplaced, finish, running, tellRollout } from './record.js'
 import { askFigures } from './sides.js'
 import { canMove, move } from './stages.js'
@@ -54,12 +55,18 @@ export function goBack (turn, { reason, actor, hasReplaced = false }) {
 
 /** @param {Turn} turn @param {Rollout} rollout what is left to go back goes on; the rollout ends with the last of it */
 export function revert (turn, rollout) {
-  const isUnderWay = (/** @type {RolloutStep} */ { slot }) => turn.slot(slot)?.candidate != null
+  const isUnderWay = (/** @type {RolloutStep} */ step) => isGoing(turn, rollout, step)
   for (const step of rollout.steps) if (step.state === 'reverting' && !isUnderWay(step) && isBlocked(turn, step.from)) leaveStep(turn, rollout, step)
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length
   for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, room))) beginStep(turn, rollout, step, step.from, 'reverting')
   if (steps.length === 0) finish(turn, isBack(turn, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step @returns {boolean} whether its old release is on its way, or with stop-first what it replaces is on its way out */
+function isGoing (turn, { strategy }, { slot: number }) {
+  const slot = turn.slot(number)
+  return slot != null && (slot.candidate !== null || (strategy.order === 'stop-first' && isVacant(slot)))
 }
 
 /** @param {Turn} turn @param {Rollout} rollout one that could not go back everywhere has failed */

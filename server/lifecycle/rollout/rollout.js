@@ -2,7 +2,7 @@ import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, revert } from './going-back.js'
 import { countReplaced, find, finish, mustFind, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
-import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, toSteps, UNDER_WAY } from './step.js'
+import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.js'
 import { strategyOf } from './strategy.js'
 import { beginJudging, tryOut } from './trial.js'
 
@@ -11,7 +11,7 @@ import { beginJudging, tryOut } from './trial.js'
 /** @typedef {import('../state.js').Worker} Worker */
 
 /** Ends that say nothing of the release. */
-const OUTSIDE_CAUSES = ['killed', 'operator', 'scale-down', 'memory-limit', 'max-age', 'max-requests']
+const OUTSIDE_CAUSES = ['finished', 'killed', 'operator', 'scale-down', 'memory-limit', 'max-age', 'max-requests']
 /** Ends of an old worker that may have cost requests. */
 const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 
@@ -87,9 +87,25 @@ const WORK = { canary: tryOut, rolling: roll, 'rolling-back': revert, withdrawin
 
 /** @param {Turn} turn whatever can go on does, in this stage and those that it leads to */
 export function advance (turn) {
+  startAfterStop(turn)
   for (let stage; turn.state.rollout && turn.state.rollout.stage !== stage;) {
     stage = turn.state.rollout.stage
     WORK[stage]?.(turn, turn.state.rollout)
+  }
+}
+
+/** @param {Turn} turn whatever the stage: a slot whose old worker has made way is not left without one */
+function startAfterStop (turn) {
+  const { rollout } = turn.state
+  for (const step of rollout?.steps ?? []) {
+    if (!rollout || !replaceGone(turn, rollout, step)) continue
+    if (step.state === 'stopping' && isBlocked(turn, mustFind(rollout.to))) endStep(turn, step, 'failed')
+    if (step.state === 'failed') {
+      giveUpIfBlocked(turn, rollout)
+      return
+    }
+    if (step.state === 'reverting' && isBlocked(turn, step.from)) leaveStep(turn, rollout, step)
+    else startCandidate(turn, rollout, step, step.state === 'reverting' ? step.from : mustFind(rollout.to))
   }
 }
 
@@ -97,7 +113,7 @@ export function advance (turn) {
 function roll (turn, rollout) {
   const inState = (/** @type {readonly string[]} */ ...states) => rollout.steps.filter(({ state }) => states.includes(state))
   // Of a restart all new workers are ready before any old one goes.
-  const isWaiting = rollout.kind === 'restart' && inState('pending', 'starting').length > 0
+  const isWaiting = rollout.kind === 'restart' && rollout.strategy.order === 'start-first' && inState('pending', 'starting').length > 0
   if (!isWaiting) for (const step of inState('ready')) promoteStep(turn, rollout, step)
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
   if (inState('pending').length > 0 && giveUpIfBlocked(turn, rollout)) return
@@ -110,6 +126,13 @@ export function candidateReady (turn, worker) {
   const { rollout, step } = find(turn, worker)
   if (step.state === 'reverting') promoteStep(turn, rollout, step)
   else becomeReadyOrSoak(turn, rollout, step)
+}
+
+/** @param {Turn} turn @param {Worker} worker a candidate whose program has come to its end as it may: its step goes on without it */
+export function candidateFinished (turn, worker) {
+  const { rollout, step } = find(turn, worker)
+  if (step.state === 'reverting') promoteStep(turn, rollout, step)
+  else stepIsReady(turn, step)
 }
 
 /** @param {Turn} turn @param {Worker} worker it has been ready for long enough */
@@ -160,11 +183,11 @@ export function servingLost (turn, worker, cause, reason) {
 /** @param {Turn} turn @param {Worker} worker any that has exited: a step ends with its old worker @param {{ cause: string, reason: string }} exit */
 export function oldWorkerGone (turn, worker, { cause, reason }) {
   const { rollout } = turn.state
-  const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && state === 'draining')
+  const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && (state === 'draining' || state === 'stopping'))
   if (!rollout || !step) return
   if (UNMEANT_CAUSES.includes(cause)) warn(rollout, `${reason}, while it drained`)
   step.drainedAt = turn.isoTime()
-  endStep(turn, step, 'done')
+  if (step.state === 'draining') endStep(turn, step, 'done')
 }
 
 /** @param {Turn} turn @param {string} reason ends it where it stands */

@@ -1,5 +1,6 @@
 import { countReplaced, mustFind, noteProgress, tellRollout } from './record.js'
 import { phaseOf } from './stages.js'
+import { isEmpty, isOccupied, isVacant } from '../vacancy.js'
 import { cancelRetry, drain, resetBackoff, fork } from '../worker.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
@@ -7,7 +8,7 @@ import { cancelRetry, drain, resetBackoff, fork } from '../worker.js'
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
 
 /** A step whose new worker is there, or on its way, and has not taken its slot over. */
-export const UNDER_WAY = Object.freeze(['starting', 'soaking', 'ready'])
+export const UNDER_WAY = Object.freeze(['stopping', 'starting', 'soaking', 'ready'])
 
 /** @param {Turn} turn @param {number[]} numbers @param {import('./strategy.js').Strategy} strategy @returns {RolloutStep[]} */
 export function toSteps ({ state }, numbers, { canary }) {
@@ -22,10 +23,50 @@ export function beginStep (turn, rollout, step, release, state) {
   step.state = state
   step.startedAt ??= turn.isoTime()
   step.finishedAt = null
-  if (state === 'starting') step.readyAt = null
+  if (state === 'starting') Object.assign(step, { readyAt: null, drainedAt: null })
   step.oldWorker = slot.serving
-  slot.candidate = fork(turn, slot, release, { readyTimeoutMs: state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined })
+  if (rollout.strategy.order === 'stop-first') {
+    cancelRetry(turn, slot)
+    clear(turn, rollout, step)
+  }
+  if (rollout.strategy.order === 'start-first' || !isOccupied(turn.state, step.slot)) return startCandidate(turn, rollout, step, release)
+  if (state === 'starting') step.state = 'stopping'
+  noteProgress(turn)
+  tellRollout(turn, 'rollout.step', { step })
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step whoever has its slot makes way */
+function clear (turn, rollout, step) {
+  const cause = step.state === 'reverting' ? 'rollback' : rollout.kind
+  for (const worker of Object.values(turn.state.workers)) if (worker.slot === step.slot) drain(turn, worker, { cause, actor: rollout.actor, rollout: rollout.id })
+}
+
+/**
+ * With rollout.order stop-first: whether the next worker of a step can be started now.
+ * @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step @returns {boolean}
+ */
+export function replaceGone (turn, rollout, step) {
+  const slot = mustFind(turn.slot(step.slot))
+  // One that had hung, and answers again, makes way too.
+  if (step.state === 'stopping') clear(turn, rollout, step)
+  const isWaiting = step.state === 'stopping' ? isEmpty(slot) : step.state === 'reverting' && rollout.strategy.order === 'stop-first' && isVacant(slot)
+  return isWaiting && !isOccupied(turn.state, step.slot)
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step @param {string} release */
+export function startCandidate (turn, rollout, step, release) {
+  const slot = mustFind(turn.slot(step.slot))
+  if (step.state === 'stopping') step.state = 'starting'
+  slot.candidate = fork(turn, slot, release, { readyTimeoutMs: step.state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined })
   step.newWorker = slot.candidate
+  noteProgress(turn)
+  tellRollout(turn, 'rollout.step', { step })
+}
+
+/** @param {Turn} turn @param {RolloutStep} step nothing more is to be waited for */
+export function stepIsReady (turn, step) {
+  step.readyAt ??= turn.isoTime()
+  step.state = 'ready'
   noteProgress(turn)
   tellRollout(turn, 'rollout.step', { step })
 }
@@ -57,8 +98,9 @@ export function promoteStep (turn, rollout, step) {
   if (slot.release !== target) resetBackoff(turn, slot)
   slot.serving = slot.candidate
   slot.candidate = null
+  if (slot.serving !== null) slot.finished = null
   slot.release = target
-  step.oldWorker = old?.id ?? null
+  if (rollout.strategy.order === 'start-first') step.oldWorker = old?.id ?? null
   step.state = isReverting ? 'reverted' : old ? 'draining' : 'done'
   if (!isReverting) step.promotedAt = turn.isoTime()
   if (step.state !== 'draining') step.finishedAt = turn.isoTime()

@@ -1,7 +1,8 @@
 /**
  * How a rollout goes about its work.
  * @typedef {object} Strategy
- * @property {number} surge  how many new workers may be there beside those they replace, at least 1
+ * @property {'start-first' | 'stop-first'} order  which of the two workers of a slot goes first: whether they live side by side
+ * @property {number} surge  how many slots are replaced at a time, at least 1
  * @property {number} minReadyMs  how long a new worker has to be ready before the old one drains
  * @property {{ workers: number, durationMs: number } | null} canary  so many new workers serve beside all old ones for so long first, and are judged
  * @property {Limits} limits
@@ -23,6 +24,7 @@ const DEFAULT_CANARY = Object.freeze({ workers: 1, durationMs: 30_000 })
 
 /** @type {Strategy} */
 export const DEFAULT_STRATEGY = Object.freeze({
+  order: 'start-first',
   surge: 1,
   minReadyMs: 0,
   canary: null,
@@ -48,11 +50,20 @@ export function strategyOf (kind, size, configured = {}, wish = {}) {
   }
   // 0, as a config says it: no limit of its own.
   merged.limits.readyTimeoutMs ||= undefined
-  // Every new worker of a restart is ready before any old one goes; what is known to work needs no trial.
-  if (kind === 'restart') return { ...merged, surge: Math.max(1, size), minReadyMs: 0, canary: null, onFailure: 'rollback' }
   const surge = countOf(merged.surge, size)
+  // Every new worker of a restart is ready before any old one goes; what is known to work needs no trial.
+  if (kind === 'restart') return { ...merged, surge: merged.order === 'stop-first' ? surge : Math.max(1, size), minReadyMs: 0, canary: null, onFailure: 'rollback' }
   if (kind === 'rollback') return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary: null }
   return { ...merged, surge, canary: merged.canary && merged.canary.workers > 0 ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) } : null }
+}
+
+/**
+ * @param {StrategyWish} [configured] @param {StrategyWish} [wish]
+ * @returns {boolean} whether a canary, which serves beside all old workers, is wanted where no two are to live side by side
+ */
+export function contradicts (configured = {}, wish = {}) {
+  const { order, canary } = { ...configured, ...wish, canary: canaryOf(configured.canary, wish.canary) }
+  return order === 'stop-first' && canary !== null && canary.workers > 0
 }
 
 /**

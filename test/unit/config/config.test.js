@@ -40,15 +40,16 @@ test('without anything set the defaults hold', async (t) => {
     standby: 0,
     dataDir: join(cwd, '.clusterdeck'),
     admin: { host: '127.0.0.1', port: 9777, allowedHosts: [], sessionTtlMs: 12 * 60 * 60 * 1000, tls: {}, plainHttp: false },
-    ready: { signal: 'listening', timeoutMs: 30_000, addresses: 'same', status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
+    ready: { signal: 'auto', timeoutMs: 30_000, addresses: 'same', status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
     drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
     stop: { termGraceMs: 5000, message: 'object' },
     crash: { graceMs: 1000 },
     releases: { mode: 'auto', keep: 10, onDrift: 'mark' },
     orphanMs: 60_000,
     keeper: { giveUpAfter: 0, hungAfterMs: 10_000 },
-    restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
+    restart: { policy: 'always', minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } },
     rollout: {
+      order: 'start-first',
       surge: 1,
       minReadyMs: 0,
       canary: { workers: 0, durationMs: 30_000 },
@@ -70,7 +71,7 @@ test('without anything set the defaults hold', async (t) => {
 test('flags come before the environment, that before the file, that before the defaults', async (t) => {
   const { load } = workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ workers: 2, dispatch: 'round-robin', admin: { port: 1111, host: '::1' } }) })
   const config = await load({ workers: '4' }, { CLUSTERDECK_WORKERS: '3', CLUSTERDECK_ADMIN_PORT: '2222' })
-  assert.deepEqual([config.workers, config.admin.port, config.admin.host, config.dispatch, config.ready.signal], [4, 2222, '::1', 'round-robin', 'listening'])
+  assert.deepEqual([config.workers, config.admin.port, config.admin.host, config.dispatch, config.ready.signal], [4, 2222, '::1', 'round-robin', 'auto'])
 })
 
 test('what a program says comes before the config file that it names; no other file counts', async (t) => {
@@ -84,7 +85,7 @@ test('what a program says comes before the config file that it names; no other f
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], standby: ['2', 2], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'], 'admin.basePath': ['/deck', '/deck'], 'admin.publicUrl': ['https://ops.example.com', 'https://ops.example.com'] })
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], standby: ['2', 2], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.order': ['stop-first', 'stop-first'], 'restart.policy': ['never', 'never'], 'restart.cron': ['0 4 * * *', '0 4 * * *'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'], 'admin.basePath': ['/deck', '/deck'], 'admin.publicUrl': ['https://ops.example.com', 'https://ops.example.com'] })
   const pairs = /** @type {Record<string, Record<string, string>>} */ ({ 'admin.tls.cert': { adminTlsKey: 'key.pem' }, 'admin.tls.key': { adminTlsCert: 'cert.pem' } })
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t)
@@ -188,6 +189,12 @@ for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?
   ['a variable of the wrong type', { env: { CLUSTERDECK_ADMIN_PORT: 'http' } }, /^CLUSTERDECK_ADMIN_PORT: expected an integer from 0 to 65535, received "http"$/],
   ['a choice that is none', { env: { CLUSTERDECK_DISPATCH: 'random' } }, /^CLUSTERDECK_DISPATCH: expected one of "shared", "sticky", "round-robin", received "random"$/],
   ['a standby where none can be held', { flags: { dispatch: 'round-robin', standby: '1' } }, /^--standby: expected 0 with dispatch "round-robin", where a worker cannot be held before it listens, received 1$/],
+  ['a standby where no two may live side by side', { flags: { rolloutOrder: 'stop-first', standby: '1' } }, /^--standby: expected 0 with rollout\.order "stop-first", as a standby worker runs the app beside those of the slots, received 1$/],
+  ['a standby for a job', { flags: { restartPolicy: 'never', standby: '1' } }, /^--standby: expected 0 with restart\.policy "never", as a standby worker would do the work of a job before it has a slot, received 1$/],
+  ['a canary where no two may live side by side', { flags: { rolloutOrder: 'stop-first' }, file: { rollout: { canary: { workers: 2 } } } }, /^rollout\.canary\.workers in .*: expected 0 with rollout\.order "stop-first", as a canary serves beside all old workers, received 2$/],
+  ['a time that is none', { flags: { restartCron: '61 4 * * *' } }, /^--restart-cron: expected a cron expression of 5 fields, or 6 with seconds first, such as "0 4 \* \* \*", or "", received "61 4 \* \* \*"$/],
+  ['a time that never comes', { flags: { restartCron: '0 4 30 2 *' } }, /^--restart-cron: expected a cron expression .*, received "0 4 30 2 \*"$/],
+  ['a time with too few fields', { env: { CLUSTERDECK_RESTART_CRON: '@daily' } }, /^CLUSTERDECK_RESTART_CRON: expected a cron expression .*, received "@daily"$/],
   ['a port per slot without sockets', { flags: { dispatch: 'round-robin', portPerSlot: '4000' } }, /^--port-per-slot: expected another dispatch than "round-robin", where the workers have no sockets$/],
   ['an option of the wrong type in the file', { file: { restart: { intensity: { restarts: 'x' } } } }, /^restart\.intensity\.restarts in .*clusterdeck\.config\.json: expected an integer from 1 to 10000, received "x"$/],
   ['an argument that is none, and may be a secret', { file: { args: '--password hush' } }, /^args in .*: expected a list of texts; wrong is args$/],

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { listStandbys } from '../../../server/lifecycle/promotion.js'
 import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { isOccupied, stopsFirst } from '../../../server/lifecycle/vacancy.js'
 import { NEW_RELEASE, OPTIONS, orphan, simulate, verdict } from '../../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
@@ -15,6 +16,8 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   ready: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-ready', worker })),
   held: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-held', worker })),
   readSlot: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-read-slot', worker, name: 'NODE_APP_INSTANCE', place: null })),
+  active: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-active', worker, resources: ['Timeout'], isIdle: n % 2 === 0 })),
+  listening: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-listening', worker, url: `http://localhost:${3000 + n % 2}`, isFixed: n % 3 > 0 })),
   drained: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-drained', worker })),
   crashing: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'boom' })),
   crash: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 1 })),
@@ -32,6 +35,7 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   killOne: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'kill-worker', worker, actor: 'api' })),
   deployUnprepared: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: 2, minReadyMs: 500, onFailure: 'hold', limits: { crashes: 1 } } }),
   deployCanary: (pool, n) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: '50%', canary: { workers: 1 + n % 3, durationMs: 1000 }, onFailure: n % 2 ? 'hold' : 'rollback' } }),
+  deployStopFirst: (pool, n) => pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api', strategy: { order: 'stop-first', surge: 1 + n % 2, onFailure: n % 3 ? 'hold' : 'rollback' } }),
   rollback: (pool, n) => pool.feed({ type: 'rollout', kind: 'rollback', release: pick(Object.values(pool.state.releases), n), actor: 'api' }),
   prepared: (pool) => pool.feed({ type: 'release-prepared', rollout: pool.preparing ?? 1, release: { ...NEW_RELEASE, id: 'r9' } }),
   notPrepared: (pool) => pool.feed({ type: 'release-not-prepared', rollout: pool.preparing ?? 1, reason: 'no room on the disk' }),
@@ -43,7 +47,11 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   judged: (pool, n) => pool.feed({ type: 'judged', rollout: pool.state.rollout?.id ?? 1, verdict: verdict([true, false, null][n % 3], n % 2 === 0) }),
   scale: (pool, n) => pool.feed({ type: 'scale', workers: 1 + n % 5, actor: 'api' }),
   configure: (pool, n) => pool.feed({ type: 'configure', options: { ...pool.state.options, recycle: { maxAgeMs: n % 2 * n } } }),
-  standby: (pool, n) => pool.feed({ type: 'configure', options: { ...pool.state.options, standby: n % 3 } }),
+  standby (pool, n) {
+    const { options } = pool.state
+    // The configuration refuses these together.
+    if (options.rollout?.order !== 'stop-first' && !options.restart.policy) pool.feed({ type: 'configure', options: { ...options, standby: n % 3 } })
+  },
   edit (pool, n) { pool.drift = { [pick(Object.keys(pool.state.releases), n)]: { count: 1, files: ['/srv/app.js'] } } },
   restore (pool) { pool.drift = {} }
 })
@@ -54,6 +62,12 @@ function steer (pool, type) {
 }
 
 const options = fc.constantFrom(OPTIONS, /** @type {any} */ ({
+  ...OPTIONS, rollout: { order: 'stop-first', guardMs: 300_000 }
+}), /** @type {any} */ ({
+  ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'on-failure' }
+}), /** @type {any} */ ({
+  ...OPTIONS, rollout: { order: 'stop-first', surge: 2, progressDeadlineMs: 20_000 }, restart: { ...OPTIONS.restart, policy: 'never' }, releases: { onDrift: 'hold' }
+}), /** @type {any} */ ({
   ...OPTIONS, standby: 2, rollout: { guardMs: 300_000, progressDeadlineMs: 20_000, minReadyMs: 500, limits: { crashes: 1 } }, releases: { onDrift: 'hold' }
 }))
 const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS), 'ready', 'ready', 'deadline'), fc.nat(1000)), { maxLength: 120, size: 'max' })
@@ -87,7 +101,9 @@ function assertConsistent (/** @type {Pool} */ pool) {
   const { rollout } = pool
   assert.deepEqual(Object.keys(workers).map(Number), [...pool.processes.keys()], 'the state knows exactly the processes that live')
   for (const slot of slots) {
-    assert.ok(slot.serving !== null || slot.retryAt !== null, `slot ${slot.number} is never given up`)
+    const isWaitedFor = stopsFirst(pool.state) && isOccupied(pool.state, slot.number)
+    assert.ok(slot.serving !== null || slot.retryAt !== null || slot.finished || slot.candidate !== null || isWaitedFor, `slot ${slot.number} is never given up`)
+    assert.ok(!slot.finished || pool.state.options.restart.policy !== 'always')
     assert.equal(slot.retryAt !== null, pool.deadlines.has(`retry:${slot.number}`), `slot ${slot.number} waits exactly when a retry is due`)
     assert.ok(slot.candidate === null || rollout || recycling?.slot === slot.number, `slot ${slot.number} has a candidate only in a rollout, or to be recycled`)
     assert.ok(releases[slot.release])
@@ -121,6 +137,13 @@ function assertConsistent (/** @type {Pool} */ pool) {
   const surge = rollout ? Math.max(rollout.strategy.surge, rollout.strategy.canary?.workers ?? 0, 1) : recycling ? 1 : 0
   assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
   assertOrphansServeUntilReplaced(pool)
+  if (pool.state.options.rollout?.order === 'stop-first') assertAlone(pool)
+}
+
+/** No worker that this master has started shares its slot with another one. */
+function assertAlone (/** @type {Pool} */ pool) {
+  const all = Object.values(pool.state.workers)
+  for (const { id, slot, orphan } of all) if (!orphan) assert.deepEqual(all.filter((each) => each.slot === slot).map((each) => each.id), [id], `worker ${id} shares slot ${slot} with nobody`)
 }
 
 /** An orphan that served and lives is told to go when its slot has a ready worker, neither before nor later. */
@@ -146,7 +169,8 @@ function becomeHealthy (/** @type {Pool} */ pool) {
   pool.drift = {}
   for (let round = 0; round < 1000; round++) {
     pool.settle()
-    const isQuiet = !pool.state.rollout && pool.ready() === pool.state.slots.length && pool.processes.size === pool.state.slots.length + wantedStandbys(pool)
+    const living = pool.state.slots.length - snapshot(pool.state).workers.filter(({ state }) => state === 'finished').length
+    const isQuiet = !pool.state.rollout && pool.ready() === living && pool.processes.size === living + wantedStandbys(pool)
     if (isQuiet) return
     if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
     if (pool.rollout?.state === 'paused') steer(pool, 'resume')
@@ -197,6 +221,22 @@ test('in a healthy rollout the ready workers never fall below the wanted number'
     becomeHealthy(pool)
     assert.ok(pool.last('rollout.succeeded'))
   }), { numRuns: 500 })
+})
+
+test('with stop-first no more slots are without a worker than the surge says, and no two workers of a slot live side by side', () => {
+  const order = fc.array(fc.nat(1000), { maxLength: 200 })
+  fc.assert(fc.property(size, fc.constantFrom('deploy', 'restart', 'due'), fc.integer({ min: 1, max: 2 }), order, (workers, kind, surge, choices) => {
+    const pool = simulate({ workers, options: { ...OPTIONS, rollout: { order: 'stop-first', surge } } })
+    pool.settle()
+    HAPPENINGS[kind](pool, 0)
+    for (const choice of choices) {
+      stepOne(pool, choice)
+      assert.ok(snapshot(pool.state).readyWorkers >= workers - surge, `${pool.ready()} of ${workers} are ready`)
+      assertConsistent(pool)
+    }
+    becomeHealthy(pool)
+    assert.equal(pool.types().filter((type) => type === 'worker.exited').length, kind === 'due' ? 1 : workers)
+  }), { numRuns: 250 })
 })
 
 test('while healthy workers take over from orphans, the slots that are served never become fewer', () => {

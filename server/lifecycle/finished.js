@@ -1,0 +1,38 @@
+import { isEmpty } from './vacancy.js'
+import { cancelRetry } from './worker.js'
+
+/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./state.js').Worker} Worker */
+/** @typedef {import('./state.js').Slot} Slot */
+
+/**
+ * A program that may come to its end, such as a job: its slot is finished then, until something is deployed to it or it
+ * is restarted on purpose.
+ * @param {Turn} turn @param {string} cause of the end of its worker @returns {boolean} whether that brings no other worker
+ */
+export function endsSlot ({ state: { options } }, cause) {
+  return cause === 'finished' || options.restart.policy === 'never'
+}
+
+/** @param {Turn} turn @param {Slot} slot @param {Worker} worker that has ended, or is about to @param {{ cause: string, code: number | null }} how */
+export function finishSlot (turn, slot, worker, { cause, code }) {
+  cancelRetry(turn, slot)
+  slot.finished = { at: turn.isoTime(), worker: worker.id, release: worker.release, cause, code, succeeded: cause === 'finished' && code === 0 }
+  turn.tellOf('slot.finished', worker, {
+    cause,
+    code,
+    detail: slot.finished,
+    message: `slot ${slot.number} is finished: worker ${worker.id} ${howEnded(cause, code)} (option restart.policy: ${turn.state.options.restart.policy}); a restart or a deploy starts it again`
+  })
+}
+
+/** @param {string} cause @param {number | null} code */
+function howEnded (cause, code) {
+  if (cause === 'finished') return `exited with code ${code}`
+  return `ended by ${cause}${code === null ? '' : ` with code ${code}`}`
+}
+
+/** @param {Slot} slot @returns {boolean} whether it has had its worker, and waits for no other */
+export function isFinished (slot) {
+  return isEmpty(slot) && slot.finished !== null
+}

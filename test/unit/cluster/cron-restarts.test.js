@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createCronRestarts } from '../../../server/cluster/cron-restarts.js'
+import { nextRun } from '../../../server/config/cron.js'
+
+const FOUR = new Date(2026, 4, 1, 4, 0, 0).getTime()
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** A clock whose one timer is fired by hand. @param {{ at: number, expression?: string, restart?: () => void }} options */
+function setUp ({ at, expression = '0 4 * * *', restart }) {
+  /** @type {{ run: () => void, ms: number } | null} */
+  let timer = null
+  const clock = { at, expression, restarts: 0, events: /** @type {any[]} */ ([]), get ms () { return timer?.ms ?? null } }
+  const timers = /** @type {any} */ ({ setTimeout: (/** @type {() => void} */ run, /** @type {number} */ ms) => (timer = { run, ms }), clearTimeout () { timer = null } })
+  const cron = createCronRestarts({
+    expression: () => clock.expression,
+    nextRun,
+    restart: restart ?? (() => { clock.restarts++ }),
+    events: { publish: (event) => /** @type {any} */ (clock.events.push(event)) },
+    now: () => clock.at,
+    timers
+  })
+  return Object.assign(clock, {
+    cron,
+    /** Time goes on until the timer fires. @param {number} [more] ms that it is late */
+    pass (more = 0) {
+      const { run, ms } = /** @type {{ run: () => void, ms: number }} */ (timer)
+      clock.at += ms + more
+      run()
+    }
+  })
+}
+
+test('restarts at its time, once, and plans the next one', () => {
+  const clock = setUp({ at: FOUR - 5000 })
+  assert.equal(clock.cron.nextAt(), new Date(FOUR).toISOString())
+  clock.pass()
+  assert.deepEqual([clock.restarts, clock.cron.nextAt()], [1, new Date(FOUR + DAY_MS).toISOString()])
+})
+
+test('looks at the clock every minute, as that may be set, and the machine may sleep', () => {
+  const clock = setUp({ at: FOUR - 10 * 60_000 })
+  assert.equal(clock.ms, 60_000)
+  clock.pass()
+  assert.equal(clock.restarts, 0)
+  clock.pass(9 * 60_000)
+  assert.equal(clock.restarts, 1)
+})
+
+test('a timer that fires a moment early waits for the rest', () => {
+  const clock = setUp({ at: FOUR - 5000 })
+  clock.pass(-2)
+  assert.deepEqual([clock.restarts, clock.ms], [0, 2])
+  clock.pass()
+  assert.equal(clock.restarts, 1)
+})
+
+test('one that is refused is skipped, with the reason, and the next one is planned', () => {
+  const clock = setUp({ at: FOUR - 5000, restart () { throw new Error('rollout 3 (deploy) is running') } })
+  clock.pass()
+  assert.deepEqual(clock.events, [{ type: 'restart.skipped', actor: 'cron', message: 'the restart by restart.cron is skipped: rollout 3 (deploy) is running' }])
+  assert.equal(clock.cron.nextAt(), new Date(FOUR + DAY_MS).toISOString())
+})
+
+test('without an expression nothing waits; another one counts at once; closed, nothing is left', () => {
+  const clock = setUp({ at: FOUR, expression: '' })
+  assert.deepEqual([clock.ms, clock.cron.nextAt()], [null, null])
+  clock.expression = '30 4 * * *'
+  clock.cron.plan()
+  assert.equal(clock.cron.nextAt(), new Date(FOUR + 30 * 60_000).toISOString())
+  clock.cron.close()
+  assert.equal(clock.ms, null)
+})
