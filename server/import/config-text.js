@@ -72,8 +72,10 @@ function placeOf (name) {
  */
 export function foreignText (app) {
   const { name, reason, nearest } = app
-  if (nearest !== null) return lines(`Left out: ${name}. ${reason}. Nearest: ${nearest}`).join('\n')
   const unit = unitOf(app)
-  const place = unit === null ? '' : `, with this as /etc/systemd/system/${name}.service, and: systemctl enable --now ${name}`
-  return [...lines(`Left out: ${name}. ${reason}. systemd keeps it alive${place}`), ...(unit?.split('\n').map((line) => `  ${line}`.trimEnd()) ?? [])].join('\n')
+  const ways = [
+    ...(nearest === null ? [] : [`Nearest: ${nearest}`]),
+    ...(unit === null ? [] : [`systemd keeps it alive, with this as /etc/systemd/system/${name}.service, and: systemctl enable --now ${name}`])
+  ]
+  return [...lines([`Left out: ${name}`, reason, ...ways].join('. ')), ...(unit?.split('\n').map((line) => `  ${line}`.trimEnd()) ?? [])].join('\n')
 }

@@ -20,8 +20,8 @@ import { programOf } from './program.js'
  * @typedef {object} ForeignApp one that Node does not run
  * @property {string} name
  * @property {string} reason
- * @property {string | null} nearest  null: systemd
- * @property {{ command: string[], cwd: string, variables: Record<string, string | null> }} unit
+ * @property {string | null} nearest  null: systemd alone
+ * @property {{ command: string[], cwd: string, variables: Record<string, string | null> }} unit  without a command there is none
  *
  * @typedef {{ apps: App[], foreign: ForeignApp[], items: Item[] }} Conversion `items`: of what stands beside the apps
  */
@@ -136,7 +136,7 @@ function convertApp (given, { name, folder, target, look, envName, deploy }) {
   if (!settings.has('env') && Object.keys(env).length > 0) settings.set('env', env)
   if (!settings.has('cwd') && folder !== target) settings.set('cwd', inFile(cwd))
   const notes = [
-    ...program.notes.filter((note) => !note.startsWith('exec_interpreter:')).map((text) => ({ option: 'entry', text })),
+    ...program.notes.map((text) => ({ option: 'entry', text })),
     ...dropped.map((each) => ({ option: 'entry', text: `env: ${each} is left out, as no environment can hold it.` })),
     ...(settings.has('workers') ? [] : [{ option: 'workers', text: 'PM2 runs one process unless told otherwise. Two or more survive the end of one, and share the port.' }])
   ]

@@ -97,8 +97,8 @@ async function ofProcess (file, env, patienceMs) {
     child.kill('SIGKILL')
   })
   child.stderr?.setEncoding('utf8').on('data', (part) => { state.stderr = (state.stderr + part).slice(-MAX_STDERR) })
-  // Not `close`: what the file has started may hold the streams for long.
-  await once(child, 'exit')
+  // Not `close`: what the file has started may hold stderr for long.
+  await Promise.all([once(child, 'exit'), once(child, 'disconnect')])
   clearTimeout(timer)
   child.stderr?.destroy()
   return state

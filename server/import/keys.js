@@ -120,7 +120,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     fate: 'replaced',
     becomes: 'shared sockets',
     about: 'Workers always share what they listen on, as in cluster mode. In fork mode several instances need a port each: see `increment_var`.',
-    read: (value, { app }) => /^fork/.test(value) && (integerOf(app.instances) ?? 1) !== 1 ? { set: {}, note: 'PM2 runs separate processes in this mode; here all workers share one port.' } : { set: {}, note: 'Workers always share what they listen on.' }
+    read: (value, { app }) => isFork(value) && (integerOf(app.instances) ?? 1) !== 1 ? { set: {}, note: 'PM2 runs separate processes in this mode; here all workers share one port.' } : { set: {}, note: 'Workers always share what they listen on.' }
   },
   increment_var: {
     also: ['incrementVar'],
@@ -208,8 +208,8 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   treekill: {
     fate: 'left out',
     becomes: '',
-    about: 'A worker ends its own children. Under systemd all that is left ends with the unit',
-    usual: [true]
+    about: 'PM2 ends the children of a process too; here a worker ends its own. Under systemd all that is left ends with the unit',
+    usual: [false]
   },
   restart_delay: {
     also: ['restartDelay'],
@@ -420,7 +420,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   pmx: monitoring([]),
   automation: monitoring([]),
   io: monitoring([]),
-  windowsHide: { fate: 'left out', becomes: '', about: 'It is for Windows alone', usual: [true, false] },
+  windowsHide: { fate: 'left out', becomes: '', about: 'It is for Windows alone' },
   write: { fate: 'left out', becomes: '', about: 'It tells a PM2 command to write a file' }
 }))
 
@@ -437,7 +437,7 @@ function logKey (also, about) {
 
 /** @param {string[]} also @returns {Row} */
 function monitoring (also) {
-  return { also, fate: 'left out', becomes: 'the dashboard, `/metrics`', about: 'It belongs to the monitoring service of PM2. Nearest: the dashboard, and /metrics for Prometheus', usual: [true, false] }
+  return { also, fate: 'left out', becomes: 'the dashboard, `/metrics`', about: 'It belongs to the monitoring service of PM2. Nearest: the dashboard, and /metrics for Prometheus', usual: [false] }
 }
 
 /** @param {unknown} value @param {Scene} scene @returns {Outcome} */
@@ -446,7 +446,7 @@ function workersOf (value, { app }) {
   if (wanted === null) return notRead('a number or "max"')
   if (wanted === 0) return { set: { workers: 'max' }, note: `${shown(value)}: one for each CPU that the app may use.` }
   if (wanted < 0) return { set: { workers: new Expression(`Math.max(1, os.availableParallelism() - ${-wanted})`, 'os') }, note: `${shown(value)}: ${-wanted} fewer than there are CPUs, where the app runs.` }
-  const isOne = wanted === 1 && /^fork/.test(String(app.exec_mode ?? 'fork'))
+  const isOne = wanted === 1 && isFork(app.exec_mode ?? 'fork')
   return { set: { workers: Math.min(wanted, MAX_WORKERS) }, ...(wanted > MAX_WORKERS ? { note: `${shown(value)} is more than ${MAX_WORKERS}, which is the most.` } : isOne ? { note: 'One process. Two or more survive the end of one, and share the port.' } : {}) }
 }
 
@@ -461,6 +461,11 @@ function portPerSlotOf (value, { env }) {
 /** @param {Record<string, unknown>} env @returns {Outcome} */
 function withEnv (env) {
   return Object.keys(env).length > 0 ? { set: { env } } : null
+}
+
+/** @param {unknown} mode */
+function isFork (mode) {
+  return typeof mode === 'string' && mode.startsWith('fork')
 }
 
 /** @param {Record<string, unknown>} app */

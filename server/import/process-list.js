@@ -11,7 +11,7 @@ import { KEYS } from './keys.js'
 /** What shells, terminals, npm, cron and PM2 set, and nobody means for the app. */
 const SURROUNDINGS = /^(npm_.*|PM2_.*|pm_.*|axm_.*|SSH_.*|XDG_.*|DBUS_.*|LC_.*|LESS.*|NVM_.*|VSCODE_.*|GIT_ASKPASS|SUDO_.*|SYSTEMD_.*|BASH_FUNC_.*|PATH|HOME|USER|LOGNAME|SHELL|SHLVL|PWD|OLDPWD|_|TERM|TERM_.*|COLORTERM|COLOR|LANG|LANGUAGE|LS_COLORS|MAIL|HOSTNAME|DISPLAY|WINDOWID|WAYLAND_DISPLAY|EDITOR|PAGER|INIT_CWD|NODE|INVOCATION_ID|JOURNAL_STREAM|MAINPID|unique_id|NODE_APP_INSTANCE|CLUSTERDECK_.*)$/
 /** What PM2 fills in where nobody has said anything. */
-const USUAL = Object.freeze(/** @type {Record<string, unknown>} */ ({ treekill: true, autorestart: true, autostart: true, vizion: true, kill_retry_time: 100, namespace: 'default', instance_var: 'NODE_APP_INSTANCE' }))
+const USUAL = Object.freeze(/** @type {Record<string, unknown>} */ ({ treekill: true, autorestart: true, autostart: true, vizion: true, kill_retry_time: 100, namespace: 'default', instance_var: 'NODE_APP_INSTANCE', pmx: true, automation: true, windowsHide: true, trace: false, v8: false, write: false }))
 /** These are read from elsewhere, or say how it is and not how it is to be. */
 const NOT_READ = ['script', 'args', 'node_args', 'exec_interpreter', 'cwd', 'env', 'name', 'instances', 'username', 'out_file', 'error_file', 'log_file', 'pid_file', 'versioning', 'env_<name>', 'env_file', 'merge_logs']
 const SECRET = /secret|token|passw|pwd|credential|private|auth|_key$|^key$|apikey|dsn|_ur[il]$/i

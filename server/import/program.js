@@ -11,7 +11,7 @@ import { commandWords, wordsOf } from './values.js'
  * @property {Record<string, string>} env  what stood before the command
  * @property {string[]} notes
  *
- * @typedef {{ reason: string, nearest: string | null, command: string[] }} Foreign  `nearest`: null: systemd; `command`: what PM2 runs
+ * @typedef {{ reason: string, nearest: string | null, command: string[] }} Foreign  `nearest`: null: systemd alone; `command`: what PM2 runs, for systemd; none: not for it
  * @typedef {{ file: string | null, runs: 'node' | 'other' | null }} Sight  `file`: where it is; `runs`: what runs it, null where nobody can tell
  * @typedef {(script: string, cwd: string) => Sight} Look  finds a script as PM2 does: below cwd, then as a command
  */
@@ -38,15 +38,14 @@ const ASSIGNMENT = /^([A-Za-z_]\w*)=(.*)$/s
  */
 export function programOf (app, { cwd, look }) {
   const { script } = app
-  if (typeof script !== 'string' || script.trim() === '' || script.includes('\0')) return foreign('it names no script', [], 'name one as "entry"')
-  if (script === 'serve' || script.endsWith('/pm2/lib/API/Serve.js')) return foreign("PM2's own server of static files", [], 'npm install http-server, and an app { entry: "http-server", args: ["public", "-p", "8080"] }')
+  if (typeof script !== 'string' || script.trim() === '' || script.includes('\0')) return foreign('It names no script', [], 'name one as "entry"')
+  if (script === 'serve' || script.endsWith('/pm2/lib/API/Serve.js')) return foreign("It is PM2's own server of static files", [], 'npm install http-server, and an app { entry: "http-server", args: ["public", "-p", "8080"] }')
   const [args, execArgv] = [wordsOf(app.args), wordsOf(app.node_args)]
   const interpreter = typeof app.exec_interpreter === 'string' && !['', 'none'].includes(app.exec_interpreter) ? app.exec_interpreter : null
   if (interpreter !== null && !isNode(interpreter)) return runBy(interpreter, { script, args, execArgv, cwd })
   const notes = interpreter !== null && interpreter !== 'node' ? [`exec_interpreter: ${interpreter}. Workers run on the Node that clusterdeck itself is started with, here ${process.version}.`] : []
   const line = lineOf(script, args, look(script, cwd))
-  const run = line === null ? words({ command: script, args, execArgv, env: {}, notes, cwd, look }) : oneLine(line, { execArgv, notes, cwd, look })
-  return run
+  return line === null ? words({ command: script, args, execArgv, env: {}, notes, cwd, look }) : lineWords(line, { execArgv, notes, cwd, look })
 }
 
 /** @param {string} interpreter */
@@ -61,10 +60,10 @@ function lineOf (script, args, { file }) {
 }
 
 /** @param {string} line @param {{ execArgv: string[], notes: string[], cwd: string, look: Look }} rest @returns {Program | Foreign} */
-function oneLine (line, { execArgv, notes, cwd, look }) {
+function lineWords (line, { execArgv, notes, cwd, look }) {
   const all = commandWords(line)
   const command = all?.findIndex((word) => !ASSIGNMENT.test(word)) ?? -1
-  if (all === null || command === -1) return foreign('a line for a shell', ['/bin/sh', '-c', line], 'a script of package.json, and an app { entry: "npm", args: ["run", "…"] }')
+  if (all === null || command === -1) return foreign('It is a line for a shell', ['/bin/sh', '-c', line], 'a script of package.json, and an app { entry: "npm", args: ["run", "…"] }')
   const env = Object.fromEntries(all.slice(0, command).map((word) => /** @type {RegExpExecArray} */ (ASSIGNMENT.exec(word)).slice(1, 3)))
   return words({ command: all[command], args: all.slice(command + 1), execArgv, env, notes, cwd, look })
 }
@@ -79,7 +78,7 @@ function words ({ command, args, execArgv, env, notes, cwd, look }) {
   const language = LANGUAGES[path.extname(command)]
   if (language !== undefined) return foreign(`${language.split(' ')[0]} runs it, not Node`, [...language.split(' '), path.resolve(cwd, command), ...args])
   if (isHere || path.isAbsolute(command) || JAVASCRIPT.test(command) || command.includes('/')) {
-    if (runs === 'other') return foreign('it is no JavaScript', [path.resolve(cwd, command), ...args])
+    if (runs === 'other') return foreign('It is no JavaScript', [path.resolve(cwd, command), ...args])
     const missing = file === null ? [`script: ${command} was not there when this was written.`] : []
     return { entry: path.resolve(cwd, command), isCommand: false, args, execArgv, env, notes: [...notes, ...missing] }
   }
@@ -91,7 +90,7 @@ function words ({ command, args, execArgv, env, notes, cwd, look }) {
 function nodeLine (given, { execArgv, env, notes, cwd, look }) {
   let at = 0
   while (at < given.length && given[at].startsWith('-')) at += WITH_VALUE.includes(given[at]) ? 2 : 1
-  if (given[at] === undefined) return foreign('node is given no file', ['node', ...given], 'name one as "entry"')
+  if (given[at] === undefined) return foreign('node is given no file', [], 'name one as "entry"')
   const isMissing = look(given[at], cwd).file === null
   return {
     entry: path.resolve(cwd, given[at]),
