@@ -13,7 +13,7 @@ import { programOf } from './program.js'
  *
  * @typedef {object} App
  * @property {string} name  that a config file can have below `apps`
- * @property {Map<string, unknown>} settings  values by the name of the option
+ * @property {Map<string, any>} settings  values by the name of the option
  * @property {Item[]} items
  * @property {{ option: string, text: string }[]} notes  what no key says
  *

@@ -283,7 +283,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   autostart: {
     fate: 'left out',
     becomes: '`clusterdeck up <name…>`',
-    about: 'PM2 does not start the app by itself. Nearest: name the others, clusterdeck up <name…>',
+    about: 'PM2 does not start the app by itself. Nearest: name the others, `clusterdeck up <name…>`',
     usual: [true]
   },
   cron_restart: {
@@ -354,13 +354,13 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     also: ['pid', 'pidFile'],
     fate: 'left out',
     becomes: '`master.json` in the data folder',
-    about: 'Nearest: master.json in the data folder, and clusterdeck status --json'
+    about: '`clusterdeck status --json` has the pid too'
   },
   uid: {
     also: ['user'],
     fate: 'left out',
     becomes: '`clusterdeck systemd --user`',
-    about: 'All of a deck runs as who starts it. Nearest: clusterdeck systemd --user <name>'
+    about: 'All of a deck runs as who starts it. Nearest: `clusterdeck systemd --user <name>`'
   },
   gid: {
     fate: 'left out',
@@ -408,7 +408,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     also: ['postUpdate'],
     fate: 'left out',
     becomes: '`hooks.beforeDeploy`',
-    about: 'They belong to pm2 pull. Nearest: hooks.beforeDeploy, { command: ["npm", "ci"] }',
+    about: 'They belong to pm2 pull. Nearest: hooks.beforeDeploy, `{ command: ["npm", "ci"] }`',
     usual: []
   },
   install_url: { also: ['installUrl'], fate: 'left out', becomes: '', about: 'It belongs to the modules of PM2' },
@@ -426,8 +426,8 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
 
 /** Beside `apps`. @type {Readonly<Record<string, { becomes: string, about: string }>>} */
 export const FILE_KEYS = Object.freeze({
-  deploy: { becomes: '`clusterdeck deploy`', about: 'PM2 copies the code by ssh and git. Nearest: whatever brings the code to the machine, then clusterdeck deploy, or clusterdeck deploy --path <folder> below releases.root; hooks.beforeDeploy runs what has to come first' },
-  static: { becomes: '`http-server` from npm', about: "PM2's own server of static files. Nearest: npm install http-server, and an app { entry: \"http-server\", args: [\"public\", \"-p\", \"8080\"] }" }
+  deploy: { becomes: '`clusterdeck deploy`', about: 'PM2 copies the code by ssh and git. Nearest: whatever brings the code to the machine, then `clusterdeck deploy`, or `clusterdeck deploy --path <folder>` below `releases.root`; `hooks.beforeDeploy` runs what has to come first' },
+  static: { becomes: '`http-server` from npm', about: "PM2's own server of static files. Nearest: npm install http-server, and an app `{ entry: \"http-server\", args: [\"public\", \"-p\", \"8080\"] }`" }
 })
 
 /** @param {string[]} also @param {string} about @returns {Row} */
