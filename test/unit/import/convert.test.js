@@ -38,6 +38,7 @@ const BECOMES = {
     }
   },
   'python-beside-node.cjs': { ...web, env: { PORT: '4311' } },
+  'other-programs.cjs': { ...web, env: { PORT: '4332' } },
   'functions.cjs': { apps: { one: { ...web, cwd: '.', env: { PORT: '4312', APP_NAME: 'one' } }, two: { ...web, cwd: '.', env: { PORT: '4313', APP_NAME: 'two' } } } },
   'increment-port.cjs': { ...web, workers: 3, env: { PORT: '4314' }, portPerSlot: 4314 },
   'cron.cjs': {
@@ -94,9 +95,10 @@ test('--env puts the variables of env_<name> over env, and those of the deploy b
 })
 
 test('a program that Node does not run is left out, with a unit for systemd or what is nearest', async () => {
-  const { text, conversion } = await imported('python-beside-node.cjs')
-  assert.deepEqual(conversion.foreign.map(({ name, reason }) => [name, reason]), [
-    ['report', 'python3 runs it, not Node'],
+  const { text } = await imported('python-beside-node.cjs')
+  const { conversion: { foreign } } = await imported('other-programs.cjs')
+  assert.match(text, /\n\/\/ Left out: report\. python3 runs it, not Node\. systemd keeps it alive/)
+  assert.deepEqual(foreign.map(({ name, reason }) => [name, reason]), [
     ['search', 'java is no Node program'],
     ['backup', 'It is a line for a shell'],
     ['static', "It is PM2's own server of static files"]
