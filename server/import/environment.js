@@ -5,7 +5,6 @@ import { Expression, literal } from './literal.js'
  * @typedef {object} Environment
  * @property {Variables} variables
  * @property {Expression | null} unset  variables of the shell that the app is not to see
- * @property {string[]} [taken]  keys of PM2 that they come from
  * @property {string[]} dropped  names of what no environment can hold
  */
 
@@ -17,7 +16,7 @@ export function environmentsOf (app) {
 }
 
 /**
- * What PM2 adds to the environment of an app: below all the variables of the deploy, then env, then env_<name>. It puts
+ * What PM2 adds to the environment of an app: env, over it the variables of the deploy, over them env_<name>. It puts
  * `port` over the PORT of env.
  * @param {Record<string, unknown>} app
  * @param {{ envName?: string, deploy?: unknown }} how
@@ -27,7 +26,8 @@ export function environmentOf (app, { envName, deploy }) {
   const chosen = envName === undefined ? [] : [fieldOf(fieldOf(deploy, envName), 'env'), app[`env_${envName}`]]
   const [ofDeploy, ofName] = chosen
   const port = isFilled(app.port) ? { PORT: app.port } : {}
-  const given = Object.entries(Object.assign({}, ...[ofDeploy, app.env, port, ofName].filter(isObject)))
+  const given = Object.entries(Object.assign({}, ...[app.env, port, ofDeploy, ofName].filter(isObject)))
+  // In the text of an object, __proto__ would set the prototype.
   const kept = given.filter(([name, value]) => /^[^=\0]+$/.test(name) && name !== '__proto__' && value !== undefined && !textOf(value).includes('\0'))
   const { filter_env: filter } = app
   const hidden = typeof filter === 'string' && /^[^=\0]+$/.test(filter) && filter !== '__proto__' ? { [filter]: null } : {}

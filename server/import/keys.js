@@ -85,7 +85,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   'env_<name>': {
     fate: 'carried over',
     becomes: '`env`, with `--env <name>`',
-    about: 'Over `env`. The variables of `deploy.<name>.env` come below both. Without `--env` they are left out.'
+    about: 'Over `env`. The variables of `deploy.<name>.env` come between them. Without `--env` they are left out.'
   },
   env_file: {
     also: ['envFile'],

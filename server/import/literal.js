@@ -31,8 +31,6 @@ export function literal (value, indent = '') {
 
 /** @param {string} key */
 export function propertyName (key) {
-  // As a plain name it would set the prototype.
-  if (key === '__proto__') return "['__proto__']"
   return NAME.test(key) ? key : quoted(key)
 }
 
@@ -58,6 +56,11 @@ function object (values, indent) {
     return `${inner}${isSpread ? SPREAD : `${propertyName(key)}: `}${literal(value, inner)}`
   })
   return parts.length === 0 ? '{}' : `{\n${parts.join(',\n')}\n${indent}}`
+}
+
+/** Whether it can stand in a comment as it is. @param {string} line */
+export function isPrintable (line) {
+  return line.replace(UNPRINTABLE, '') === line
 }
 
 /**

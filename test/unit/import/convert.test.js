@@ -53,7 +53,7 @@ const BECOMES = {
   'module.mjs': { ...web, workers: Math.max(1, (await import('node:os')).availableParallelism() - 1), env: { PORT: '4323' } },
   'named-export.mjs': { ...web, workers: 'max', env: { PORT: '4324' } },
   'single-object.cjs': { ...web, env: { PORT: '4325' } },
-  'deploy.cjs': { ...web, env: { PORT: '4326' } },
+  'deploy.cjs': { ...web, env: { PORT: '4326', APP_FROM: 'env' } },
   'logs.cjs': { ...web, env: { PORT: '4327' } },
   'quoted-args.cjs': { ...web, args: ['--title', 'two words', "--name='it is'", '--path=/tmp/x', '-v'], execArgv: ['--max-old-space-size=128', '--no-warnings'], env: { PORT: '4328' } },
   'runners.cjs': {
@@ -85,9 +85,9 @@ test('what is written passes the linter', async () => {
   }
 })
 
-test('--env puts the variables of env_<name> over env, and those of the deploy below', async () => {
+test('--env puts the variables of env_<name> over env, and those of the deploy between', async () => {
   const { text } = await imported('deploy.cjs', { envName: 'production' })
-  assert.deepEqual((await loadGenerated(text)).env, { APP_FROM: 'deploy', PORT: '4326', NODE_ENV: 'production' })
+  assert.deepEqual((await loadGenerated(text)).env, { APP_FROM: 'deploy', APP_SITE: 'deploy', PORT: '4326', NODE_ENV: 'production' })
   const { conversion } = await imported('env-production.cjs', { envName: 'production' })
   assert.deepEqual([conversion.apps[0].name, conversion.apps[0].settings.get('env').APP_LEVEL], ['web-production', 'warn'])
   await assert.rejects(imported('env-production.cjs', { envName: 'prod' }), { code: 'usage', message: '--env: expected one of production, staging, received "prod"' })
@@ -105,6 +105,12 @@ test('a program that Node does not run is left out, with a unit for systemd or w
   ])
   assert.ok(text.includes(`//   ExecStart=python3 ${FOLDER}apps/report.py --every "1 hour"\n`))
   assert.ok(text.includes('//   Environment=APP_RATE=100%%\n'))
+})
+
+test('no text ends the comment that it stands in', async () => {
+  const apps = [{ script: 'a.js' }, ...['\u2028', '\u2029', '\n', '\ud800'].map((end) => ({ name: end, script: 'b.py', args: [`${end}process.exit(1)`], env: { A: `${end}process.exit(1)` }, [`${end}process.exit(1)`]: 1 }))]
+  const conversion = convert(apps, { folder: '/srv', target: '/srv', look: nothing })
+  assert.deepEqual(await loadGenerated(configText(conversion, { source: '\u2028process.exit(1)' })), { entry: 'a.js', workers: 1 })
 })
 
 test('a port for each instance keeps the shared one too', () => {
@@ -199,7 +205,7 @@ test('whatever stands in whatever key, the config loads', async () => {
   const scalar = fc.oneof(text, fc.integer(), fc.double(), fc.boolean(), fc.constant(null))
   const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 4 }), fc.dictionary(text, scalar, { maxKeys: 4 }), fc.anything({ maxDepth: 2, withNullPrototype: false, withObjectString: false }).filter(isData))
   const key = fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...Object.keys(KEYS), 'env_x') }, { weight: 1, arbitrary: text })
-  const app = fc.record({ script: fc.oneof(fc.constant('a.js'), text), rest: fc.dictionary(key, value, { maxKeys: 12 }) }).map(({ script, rest }) => ({ script, ...rest }))
+  const app = fc.record({ script: fc.oneof(fc.constantFrom('a.js', 'b.py'), text), rest: fc.dictionary(key, value, { maxKeys: 12 }) }).map(({ script, rest }) => ({ script, ...rest }))
   await fc.assert(fc.asyncProperty(fc.array(app, { minLength: 1, maxLength: 3 }), text, async (apps, source) => {
     const conversion = convert({ apps }, { folder: '/srv', target: '/srv', look: nothing })
     if (conversion.apps.length > 0) await loadGenerated(configText(conversion, { source, remarks: [source] }))
