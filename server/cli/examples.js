@@ -19,6 +19,11 @@ export const EXAMPLES = Object.freeze({
     ['a unit file for this app', 'clusterdeck systemd app.js --name shop > shop.service'],
     ['and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units']
   ],
+  import: [
+    ['from a file of PM2', 'clusterdeck import ecosystem.config.js'],
+    ['with the variables of env_production, to be looked at', 'clusterdeck import ecosystem.config.js --env production --print'],
+    ['from the PM2 that runs', 'clusterdeck import --pm2']
+  ],
   status: [
     ['of the app of this folder, each second', 'clusterdeck status --watch'],
     ['of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck'],

@@ -66,7 +66,8 @@ export async function createProgram (argv, terminal, outcome) {
 
   // A master has no use for them, and starts faster without.
   if (commandOf(argv) !== 'start') {
-    const [{ addClientCommands }, { addCompletionCommand }] = await Promise.all([import('./client-commands.js'), import('./completion.js')])
+    const [{ addClientCommands }, { addCompletionCommand }, { addImportCommand }] = await Promise.all([import('./client-commands.js'), import('./completion.js'), import('./import.js')])
+    addImportCommand(program, terminal)
     addClientCommands(program, terminal)
     addCompletionCommand(program, terminal)
   }

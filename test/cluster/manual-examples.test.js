@@ -17,6 +17,7 @@ import { until } from '../support/until.js'
 const NOT_EXECUTED = Object.freeze({
   'ln -sfn releases/42 next && mv -T next current && clusterdeck deploy --wait --note "build 42"': 'a folder of releases and the link to one are those of test/cluster/releases.test.js; the command is an example of its own',
   'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.js starts with a certificate',
+  'clusterdeck import --pm2': 'no PM2 runs here; test/unit/cli/import.test.js asks what answers as one does',
   'npm install --global . && clusterdeck upgrade --wait': 'nothing is installed here; the command is an example of its own'
 })
 
@@ -25,6 +26,7 @@ const NOT_EXECUTED = Object.freeze({
  * @type {readonly [example: RegExp, prepare: (scene: Scene, line: string) => string | Promise<string>][]}
  */
 const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) => string | Promise<string>][]} */ ([
+  [/^clusterdeck import ecosystem/, importable],
   [/^clusterdeck (kill|diagnose) \d/, async ({ deck }, line) => line.replace(/\d+/, await aWorker(deck))],
   [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) => line.replace('5', await aWorker(deck))],
   [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
@@ -166,6 +168,12 @@ async function settle (deck) {
   // 409: it ends by itself.
   if (rollout) await deck.api(`/rollouts/${rollout.id}/abort`, { method: 'POST' })
   await deck.untilStatus(({ rollout, upgrade, desiredWorkers, readyWorkers, workers }) => rollout === null && upgrade === null && readyWorkers === desiredWorkers && workers.length === desiredWorkers, 'a cluster at rest')
+}
+
+/** Not as the config file of the folder, which the examples after it would read. @param {Scene} scene @param {string} line */
+function importable ({ cwd }, line) {
+  writeFileSync(path.join(cwd, 'ecosystem.config.js'), "module.exports = { apps: [{ script: 'app.js', env_production: { NODE_ENV: 'production' } }] }")
+  return `${line} --output imported.mjs`
 }
 
 /** @param {Deck} deck @returns {Promise<string>} */

@@ -1,0 +1,107 @@
+import { renameSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+import { table } from './output.js'
+
+/** @typedef {import('commander').Command} Command */
+/** @typedef {import('./program.js').Terminal} Terminal */
+/** @typedef {{ env?: string, output?: string, force?: true, print?: true, pm2?: true }} ImportOptions */
+
+const DEFAULT_OUTPUT = 'clusterdeck.config.mjs'
+const OWNER_ONLY = 0o600
+const MAX_NOTE = 90
+
+/** @param {Command} program @param {Terminal} terminal */
+export function addImportCommand (program, terminal) {
+  program.command('import [file]')
+    .description('write a config file from one of PM2, or from what a running PM2 says; a file of JavaScript is run for it')
+    .optionsGroup('Options:')
+    .option('--pm2', 'ask the PM2 that runs, by pm2 jlist')
+    .option('--env <name>', 'with the variables of env_<name>')
+    .option('--output <file>', `the config file (default: ${DEFAULT_OUTPUT})`)
+    .option('--force', 'overwrite it')
+    .option('--print', 'print it to stdout, and write nothing')
+    .action(async (file, options) => { await importEcosystem(file, options, terminal) })
+}
+
+/**
+ * @param {string | undefined} file @param {ImportOptions} options @param {Terminal} terminal
+ * @throws {DeckError} usage, invalid-config, not-possible
+ */
+async function importEcosystem (file, options, terminal) {
+  const output = checkedOutput(options, terminal.cwd)
+  const [{ convert }, { configText, foreignText }, { look }] = await Promise.all([import('../import/convert.js'), import('../import/config-text.js'), import('../import/look.js')])
+  const { ecosystem, folder, source, remarks, mode } = options.pm2 ? await ofPm2(file, options, terminal) : await ofFile(file, terminal)
+  const conversion = convert(ecosystem, { folder, target: path.dirname(output), look: (script, cwd) => look(script, cwd, terminal.env.PATH), envName: options.env })
+  const text = configText(conversion, { source, remarks })
+  const { stdout, stderr } = terminal
+  const report = options.print ? stderr : stdout
+  report.write(reportText(conversion, remarks, foreignText))
+  if (conversion.apps.length === 0) throw new DeckError('not-possible', `import: expected an app that Node runs, received ${conversion.foreign.length} that it does not; nothing is written`)
+  if (options.print) {
+    stdout.write(text)
+    return
+  }
+  write(output, text, { mode, isForced: options.force === true })
+  stdout.write(`${output} is written. Look it over, then start ${nextCommand(conversion, output, terminal.cwd)}\n`)
+}
+
+/** @param {string | undefined} named @param {Terminal} terminal */
+async function ofFile (named, { env, cwd }) {
+  const { findEcosystem, readEcosystem } = await import('../import/ecosystem-file.js')
+  const file = findEcosystem(named, cwd)
+  const { value, dropped } = await readEcosystem(file, { env })
+  return { ecosystem: value, folder: path.dirname(file), source: path.basename(file), remarks: dropped.map((each) => `Left out: ${each}.`), mode: statSync(file).mode & 0o666 }
+}
+
+/** @param {string | undefined} file @param {ImportOptions} options @param {Terminal} terminal */
+async function ofPm2 (file, { env: envName }, { env, cwd }) {
+  if (file !== undefined) throw new DeckError('usage', `--pm2: expected without a file, received ${file}`)
+  if (envName !== undefined) throw new DeckError('usage', '--env: expected without --pm2, whose processes have their variables already')
+  const [{ askPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.js'), import('../import/process-list.js')])
+  const { apps, remarks } = appsOfList(await askPm2({ env, cwd }), env)
+  if (apps.length === 0) throw new DeckError('not-possible', '--pm2: expected at least one process, received none')
+  // Variables of processes may be secret.
+  return { ecosystem: apps, folder: cwd, source: 'pm2 jlist', remarks, mode: OWNER_ONLY }
+}
+
+/** @param {ImportOptions} options @param {string} cwd */
+function checkedOutput ({ output = DEFAULT_OUTPUT, print, force }, cwd) {
+  const file = path.resolve(cwd, output)
+  if (path.extname(file) !== '.mjs') throw new DeckError('usage', `--output: expected a file that ends with .mjs, received ${output}`)
+  if (!print && !force && statSync(file, { throwIfNoEntry: false })) throw new DeckError('usage', `--output: expected a file that is not there yet, or --force, received ${file}`)
+  return file
+}
+
+/** @param {string} file @param {string} text @param {{ mode: number, isForced: boolean }} how */
+function write (file, text, { mode, isForced }) {
+  const place = isForced ? `${file}.${process.pid}.new` : file
+  try {
+    writeFileSync(place, text, { mode, flag: 'wx' })
+    if (isForced) renameSync(place, file)
+  } catch (/** @type {any} */ error) {
+    throw new DeckError('usage', `--output: expected a file that can be written, received ${file}: ${error.message}`, { cause: error })
+  }
+}
+
+/**
+ * @param {import('../import/convert.js').Conversion} conversion @param {string[]} remarks
+ * @param {(app: import('../import/convert.js').ForeignApp) => string} foreignText
+ */
+function reportText ({ apps, foreign, items }, remarks, foreignText) {
+  const tables = apps.map(({ name, items }) => `${name}\n${table(['PM2', 'IS', 'CLUSTERDECK'], items.map(rowOf))}\n`)
+  const beside = items.length > 0 ? [`beside the apps\n${table(['PM2', 'IS', 'CLUSTERDECK'], items.map(rowOf))}\n`] : []
+  return [...tables, ...beside, ...foreign.map((app) => `${foreignText(app)}\n`), ...(remarks.length > 0 ? [remarks.map((remark) => `${remark}\n`).join('')] : [])].map((part) => `${part}\n`).join('')
+}
+
+/** @param {import('../import/convert.js').Item} item */
+function rowOf ({ key, fate, to, note }) {
+  const text = [to.join(', '), note ?? ''].filter(Boolean).join(': ')
+  return [key, fate, text.length > MAX_NOTE ? `${text.slice(0, MAX_NOTE - 1)}…` : text]
+}
+
+/** @param {import('../import/convert.js').Conversion} conversion @param {string} output @param {string} cwd */
+function nextCommand ({ apps }, output, cwd) {
+  const config = path.relative(cwd, output)
+  return `${apps.length === 1 ? 'it by: clusterdeck start' : 'them by: clusterdeck up'}${config === DEFAULT_OUTPUT ? '' : ` --config ${config}`}`
+}

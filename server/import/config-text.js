@@ -1,0 +1,81 @@
+import { OPTIONS } from '../config/options.js'
+import { comment, Expression, lines, literal, propertyName } from './literal.js'
+import { unitOf } from './unit.js'
+
+/** @typedef {import('./convert.js').App} App */
+/** @typedef {import('./convert.js').Conversion} Conversion */
+
+/**
+ * The text of `clusterdeck.config.mjs`.
+ * @param {Conversion} conversion
+ * @param {{ source: string, remarks?: string[] }} from `source`: what it is made from; `remarks`: what its reader has to know first
+ */
+export function configText ({ apps, foreign, items }, { source, remarks = [] }) {
+  const isAlone = apps.length === 1
+  const modules = [...new Set(apps.flatMap(({ settings }) => [...settings.values()].flatMap((value) => value instanceof Expression ? value.needs ?? [] : [])))]
+  const config = isAlone
+    ? `export default {\n${appText(apps[0], '  ')}\n}`
+    : `export default {\n  apps: {\n${apps.map((app) => `    ${propertyName(app.name)}: {\n${appText(app, '      ')}\n    }`).join(',\n')}\n  }\n}`
+  return [
+    [comment(`Made by clusterdeck import from ${source}. Start ${isAlone ? 'it by: clusterdeck start' : 'them by: clusterdeck up'}`), ...remarks.map((remark) => comment(remark))].join('\n'),
+    ...(modules.length > 0 ? [modules.map((name) => `import ${name} from 'node:${name}'`).join('\n')] : []),
+    config,
+    ...items.map(({ key, note }) => comment(`Left out: ${key}. ${note}`)),
+    ...foreign.map((app) => foreignText(app).split('\n').map((line) => `// ${line}`.trimEnd()).join('\n'))
+  ].join('\n\n') + '\n'
+}
+
+/** @param {App} app @param {string} indent */
+function appText ({ settings, items, notes }, indent) {
+  const left = items.filter(({ fate }) => fate === 'left out').map(({ key, note }) => comment(`${key}: ${note}`, indent, '  '))
+  return [
+    groupText([...settings].toSorted(byPlace).map(([name, value]) => ({ path: name.split('.'), value, notes: notesOf(name, items, notes) })), indent),
+    ...(left.length > 0 ? [comment('Left out:', indent), ...left] : [])
+  ].join('\n')
+}
+
+/**
+ * What has to be known about an option, where it is the first that its key has become.
+ * @param {string} name @param {App['items']} items @param {App['notes']} notes
+ */
+function notesOf (name, items, notes) {
+  const ofKeys = items.filter(({ to, note }) => to[0] === name && note !== null).map(({ key, note }) => `${key}: ${note}`)
+  return [...notes.filter(({ option }) => option === name).map(({ text }) => text), ...ofKeys]
+}
+
+/** @param {{ path: string[], value: unknown, notes: string[] }[]} fields in their order @param {string} indent @returns {string} */
+function groupText (fields, indent) {
+  const heads = [...new Set(fields.map(({ path: [head] }) => head))]
+  return heads.map((head, index) => {
+    const here = fields.filter(({ path }) => path[0] === head)
+    const end = index === heads.length - 1 ? '' : ','
+    if (here[0].path.length > 1) return `${indent}${head}: {\n${groupText(here.map((field) => ({ ...field, path: field.path.slice(1) })), `${indent}  `)}\n${indent}}${end}`
+    const [{ value, notes }] = here
+    return [...notes.map((note) => comment(note, indent, '  ')), `${indent}${head}: ${literal(value, indent)}${end}`].join('\n')
+  }).join('\n')
+}
+
+/** As the manual lists them. @param {[string, unknown]} one @param {[string, unknown]} other */
+function byPlace ([one], [other]) {
+  return placeOf(one) - placeOf(other)
+}
+
+/** @param {string} name */
+function placeOf (name) {
+  const found = OPTIONS.findIndex((option) => option.name === name)
+  return found === -1 ? OPTIONS.findLastIndex((option) => option.path[0] === name.split('.')[0]) + 0.5 : found
+}
+
+/**
+ * What to do with a program that Node does not run.
+ * @param {import('./convert.js').ForeignApp} app
+ */
+export function foreignText (app) {
+  const { name, reason, nearest } = app
+  const unit = unitOf(app)
+  const ways = [
+    ...(nearest === null ? [] : [`Nearest: ${nearest}`]),
+    ...(unit === null ? [] : [`systemd keeps it alive, with this as /etc/systemd/system/${name}.service, and: systemctl enable --now ${name}`])
+  ]
+  return [...lines([`Left out: ${name}`, reason, ...ways].join('. ')), ...(unit?.split('\n').map((line) => `  ${line}`.trimEnd()) ?? [])].join('\n')
+}

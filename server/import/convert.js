@@ -1,0 +1,208 @@
+import path from 'node:path'
+import { didYouMean } from '../config/nearest.js'
+import { OPTIONS, SCHEMA } from '../config/options.js'
+import { DeckError } from '../errors.js'
+import { environmentOf, environmentsOf, isObject } from './environment.js'
+import { FILE_KEYS, KEYS } from './keys.js'
+import { Expression, SPREAD } from './literal.js'
+import { programOf } from './program.js'
+
+/**
+ * What becomes of one key. `to`: names of options; `note`: what is to know, or why it is left out.
+ * @typedef {{ key: string, fate: import('./keys.js').Fate, to: string[], note: string | null }} Item
+ *
+ * @typedef {object} App
+ * @property {string} name  that a config file can have below `apps`
+ * @property {Map<string, any>} settings  values by the name of the option
+ * @property {Item[]} items
+ * @property {{ option: string, text: string }[]} notes  what no key says
+ *
+ * @typedef {object} ForeignApp one that Node does not run
+ * @property {string} name
+ * @property {string} reason
+ * @property {string | null} nearest  null: systemd alone
+ * @property {{ command: string[], cwd: string, variables: Record<string, string | null> }} unit  without a command there is none
+ *
+ * @typedef {{ apps: App[], foreign: ForeignApp[], items: Item[] }} Conversion `items`: of what stands beside the apps
+ */
+
+const MAX_NAME = 60
+const LONG_NAMES = Object.freeze(/** @type {Record<string, string>} */ (Object.fromEntries(
+  Object.entries(KEYS).flatMap(([key, { also = [] }]) => [key, ...also].map((name) => [name, key]))
+)))
+
+/**
+ * What PM2 is told about its apps, as options.
+ * @param {unknown} ecosystem  what the file exports: a list of apps, an object with `apps`, or one app
+ * @param {object} how
+ * @param {string} how.folder  what relative paths start from
+ * @param {string} how.target  the folder of the config file
+ * @param {import('./program.js').Look} how.look
+ * @param {string} [how.envName]  `production` for `env_production`
+ * @returns {Conversion}
+ * @throws {DeckError} invalid-config, usage
+ */
+export function convert (ecosystem, { folder, target, look, envName }) {
+  const given = appsOf(ecosystem)
+  if (given.length === 0) throw new DeckError('invalid-config', 'expected at least one app, received none')
+  checkEnvironment(given, envName)
+  const deploy = isObject(ecosystem) ? ecosystem.deploy : undefined
+  const names = namesOf(given, envName)
+  const all = given.map((app, index) => convertApp(app, { name: names[index], folder, target, look, envName, deploy }))
+  return {
+    apps: all.filter((each) => 'settings' in each),
+    foreign: all.filter((each) => 'reason' in each),
+    items: isObject(ecosystem) && !isApp(ecosystem) ? fileItems(ecosystem) : []
+  }
+}
+
+/** @param {unknown} ecosystem @returns {Record<string, unknown>[]} */
+function appsOf (ecosystem) {
+  const found = isObject(ecosystem) ? ecosystem.apps ?? ecosystem.pm2 ?? (isApp(ecosystem) ? ecosystem : undefined) : ecosystem
+  if (found === undefined || found === null) throw new DeckError('invalid-config', `expected a list of apps, an object with "apps", or an app with "script", received ${isObject(ecosystem) ? 'an object without these' : 'nothing'}`)
+  return [found].flat().map((app, index) => {
+    if (isObject(app)) return app
+    throw new DeckError('invalid-config', `apps[${index}]: expected an object, received ${Array.isArray(app) ? 'a list' : app === null ? 'null' : `a ${typeof app}`}`)
+  })
+}
+
+/** @param {Record<string, unknown>} object */
+function isApp (object) {
+  return object.apps === undefined && object.pm2 === undefined && Object.keys(object).some((key) => own(LONG_NAMES, key) === 'script')
+}
+
+/** @param {Record<string, unknown>[]} apps @param {string | undefined} envName */
+function checkEnvironment (apps, envName) {
+  const known = new Set(apps.flatMap(environmentsOf))
+  if (envName === undefined || known.has(envName)) return
+  throw new DeckError('usage', `--env: expected ${known.size > 0 ? `one of ${[...known].join(', ')}` : 'a name for which an app has env_<name>, and none has any'}, received ${JSON.stringify(envName)}${didYouMean(envName, known)}`)
+}
+
+/** Each once, and such as a config file can have. @param {Record<string, unknown>[]} apps @param {string | undefined} envName @returns {string[]} */
+function namesOf (apps, envName) {
+  /** @type {string[]} */
+  const names = []
+  for (const app of apps) {
+    const { name, script, append_env_to_name: isAppended } = byLongName(app).values
+    const wanted = typeof name === 'string' && name !== '' ? name : typeof name === 'number' ? String(name) : typeof script === 'string' ? path.parse(script).name : ''
+    const full = isAppended && envName !== undefined ? `${wanted}-${envName}` : wanted
+    const plain = full.replace(/[^\w.-]+/g, '-').replace(/^[^A-Za-z\d]+|-+$/g, '').slice(0, MAX_NAME) || 'app'
+    let free = plain
+    for (let count = 2; names.includes(free); count++) free = `${plain}-${count}`
+    names.push(free)
+  }
+  return names
+}
+
+/**
+ * By the names that PM2 itself goes on with; of two of the same meaning the first one counts.
+ * @param {Record<string, unknown>} app
+ */
+function byLongName (app) {
+  /** @type {Record<string, unknown>} */
+  const values = {}
+  /** @type {Map<string, string>} the name that was given, by the long one */
+  const givenAs = new Map()
+  for (const [key, value] of Object.entries(app)) {
+    const name = own(LONG_NAMES, key)
+    if (name === undefined || value === undefined || value === null) continue
+    if (name !== key && isObject(app) && Object.hasOwn(app, name)) continue
+    if (givenAs.has(name)) continue
+    values[name] = value
+    givenAs.set(name, key)
+  }
+  return { values, givenAs }
+}
+
+/**
+ * @param {Record<string, unknown>} given
+ * @param {{ name: string, folder: string, target: string, look: import('./program.js').Look, envName?: string, deploy: unknown }} how
+ * @returns {App | ForeignApp}
+ */
+function convertApp (given, { name, folder, target, look, envName, deploy }) {
+  const { values, givenAs } = byLongName(given)
+  const app = { ...given, ...values }
+  const cwd = path.resolve(folder, typeof app.cwd === 'string' ? app.cwd : '')
+  const { variables, unset, dropped } = environmentOf(app, { envName, deploy })
+  const program = programOf(app, { cwd, look })
+  if ('reason' in program) return { name, reason: program.reason, nearest: program.nearest, unit: { command: program.command, cwd, variables } }
+
+  const env = { ...(unset && { [SPREAD]: unset }), ...variables, ...program.env }
+  const inFile = (/** @type {string} */ file) => relativeTo(target, path.resolve(folder, file))
+  /** @type {import('./keys.js').Scene} */
+  const scene = { app, program, env, path: inFile, envName }
+  const settings = new Map()
+  const items = Object.entries(given).map(([key, value]) => itemOf(key, value))
+  if (!settings.has('env') && Object.keys(env).length > 0) settings.set('env', env)
+  if (!settings.has('cwd') && folder !== target) settings.set('cwd', inFile(cwd))
+  const notes = [
+    ...program.notes.map((text) => ({ option: 'entry', text })),
+    ...dropped.map((each) => ({ option: 'entry', text: `env: ${each} is left out, as no environment can hold it.` })),
+    ...(settings.has('workers') ? [] : [{ option: 'workers', text: 'PM2 runs one process unless told otherwise. Two or more survive the end of one, and share the port.' }])
+  ]
+  if (!settings.has('workers')) settings.set('workers', 1)
+  return { name, settings, items, notes }
+
+  /** @param {string} key @param {unknown} value @returns {Item} */
+  function itemOf (key, value) {
+    const long = own(LONG_NAMES, key)
+    if (long !== undefined && value !== undefined && value !== null && givenAs.get(long) !== key) return left(key, `${givenAs.get(long)} says the same, and counts`)
+    if (long === undefined) return environmentItem(key, value) ?? left(key, `PM2 does not know it either${didYouMean(key, Object.keys(LONG_NAMES))}`)
+    const row = KEYS[long]
+    if (value === undefined || value === null) return { key, fate: row.fate, to: [], note: 'not said, so the default counts' }
+    if (row.usual?.includes(value)) return { key, fate: row.fate === 'left out' ? 'carried over' : row.fate, to: [], note: 'nothing to say: it is so anyway' }
+    const outcome = row.read ? row.read(value, scene) : { left: row.about }
+    if (outcome === null) return { key, fate: 'carried over', to: [], note: 'nothing to say: it is so anyway' }
+    if ('left' in outcome) return left(key, outcome.left)
+    const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each)).find((each) => each !== null)
+    if (refused) return left(key, refused)
+    for (const [option, each] of Object.entries(outcome.set)) settings.set(option, each)
+    return { key, fate: row.fate, to: Object.keys(outcome.set), note: outcome.note ?? null }
+  }
+
+  /** @param {string} key @param {unknown} value @returns {Item | null} */
+  function environmentItem (key, value) {
+    const [, named] = /^env_(\S+)$/.exec(key) ?? []
+    if (named === undefined) return null
+    if (!isObject(value)) return left(key, 'it is not an object of variables')
+    if (named !== envName) return left(key, `Nearest: clusterdeck import --env ${named}`)
+    settings.set('env', env)
+    return { key, fate: 'carried over', to: ['env'], note: `Over env, by --env ${named}.` }
+  }
+}
+
+/** @param {string} key @param {string} note @returns {Item} */
+function left (key, note) {
+  return { key, fate: 'left out', to: [], note }
+}
+
+/** @param {Record<string, unknown>} ecosystem @returns {Item[]} */
+function fileItems (ecosystem) {
+  const other = Object.keys(ecosystem).filter((key) => key !== (ecosystem.apps === undefined || ecosystem.apps === null ? 'pm2' : 'apps'))
+  return other.map((key) => left(key, own(FILE_KEYS, key)?.about ?? `PM2 does not know it either${didYouMean(key, ['apps', ...Object.keys(FILE_KEYS)])}`))
+}
+
+/**
+ * Whatever the file says, the config file is to load.
+ * @param {string} name of an option @param {unknown} value @returns {string | null} why it cannot be the value
+ */
+function refusalOf (name, value) {
+  const option = OPTIONS.find((each) => each.name === name)
+  if (option === undefined || value instanceof Expression) return null
+  const bare = name === 'env' ? Object.fromEntries(Object.entries(/** @type {object} */ (value)).filter(([, each]) => !(each instanceof Expression))) : value
+  const nested = option.path.reduceRight((/** @type {unknown} */ inner, key) => ({ [key]: inner }), bare)
+  return SCHEMA.safeParse(nested).success ? null : `expected ${option.expected}`
+}
+
+/** Below the config file by a path from there, elsewhere as it is. @param {string} folder @param {string} file absolute @returns {string} */
+function relativeTo (folder, file) {
+  const relative = path.relative(folder, file)
+  if (relative === '') return '.'
+  const isNear = !relative.startsWith('../../../') && !path.isAbsolute(relative)
+  return isNear ? relative : file
+}
+
+/** @template T @param {Readonly<Record<string, T>>} table @param {string} key @returns {T | undefined} */
+function own (table, key) {
+  return Object.hasOwn(table, key) ? table[key] : undefined
+}

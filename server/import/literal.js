@@ -1,0 +1,84 @@
+/**
+ * Values as JavaScript, so that whatever they hold is read back as it was.
+ */
+
+/** In an object: all properties of an expression, below the others. */
+export const SPREAD = '...'
+
+/** What a value is where it runs, as the CPUs of that machine. `needs`: a module of Node that it uses. */
+export class Expression {
+  /** @param {string} code @param {string} [needs] */
+  constructor (code, needs) {
+    this.code = code
+    this.needs = needs
+  }
+}
+
+const LINE_WIDTH = 110
+const NAME = /^[A-Za-z_$][\w$]*$/
+// Control characters, line ends of JavaScript alone, half characters, and what lets a line be read in another order than it runs.
+// eslint-disable-next-line no-control-regex
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|\p{Surrogate}/gu
+
+/** @param {unknown} value texts, numbers, booleans, null, lists and objects of them, expressions @param {string} [indent] of the line that it begins on @returns {string} */
+export function literal (value, indent = '') {
+  if (value instanceof Expression) return value.code
+  if (typeof value === 'string') return quoted(value)
+  if (Array.isArray(value)) return list(value, indent)
+  if (typeof value === 'object' && value !== null) return object(value, indent)
+  return String(value)
+}
+
+/** @param {string} key */
+export function propertyName (key) {
+  return NAME.test(key) ? key : quoted(key)
+}
+
+/** @param {string} text */
+function quoted (text) {
+  const escaped = text.replace(/[\\']/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll('\r', '\\r')
+  return `'${escaped.replace(UNPRINTABLE, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`
+}
+
+/** @param {unknown[]} values @param {string} indent @returns {string} */
+function list (values, indent) {
+  const inner = `${indent}  `
+  const parts = values.map((value) => literal(value, inner))
+  const line = `[${parts.join(', ')}]`
+  return line.length + indent.length <= LINE_WIDTH && !line.includes('\n') ? line : `[\n${parts.map((part) => inner + part).join(',\n')}\n${indent}]`
+}
+
+/** @param {object} values @param {string} indent @returns {string} */
+function object (values, indent) {
+  const inner = `${indent}  `
+  const parts = Object.entries(values).map(([key, value]) => {
+    const isSpread = key === SPREAD && value instanceof Expression
+    return `${inner}${isSpread ? SPREAD : `${propertyName(key)}: `}${literal(value, inner)}`
+  })
+  return parts.length === 0 ? '{}' : `{\n${parts.join(',\n')}\n${indent}}`
+}
+
+/** Whether it can stand in a comment as it is. @param {string} line */
+export function isPrintable (line) {
+  return line.replace(UNPRINTABLE, '') === line
+}
+
+/**
+ * A comment of as many lines as it takes; nothing in it can end it.
+ * @param {string} text @param {string} [indent] @param {string} [hang] what its further lines begin with
+ */
+export function comment (text, indent = '', hang = '') {
+  return lines(text, LINE_WIDTH - indent.length, hang).map((line) => `${indent}// ${line}`).join('\n')
+}
+
+/** @param {string} text @param {number} [width] @param {string} [hang] @returns {string[]} */
+export function lines (text, width = LINE_WIDTH, hang = '') {
+  /** @type {string[]} */
+  const done = []
+  for (const word of text.replace(UNPRINTABLE, ' ').trim().split(/\s+/)) {
+    const line = done.at(-1)
+    if (line !== undefined && line.length + word.length < width) done[done.length - 1] = `${line} ${word}`
+    else done.push(`${done.length > 0 ? hang : ''}${word}`)
+  }
+  return done
+}

@@ -1,0 +1,30 @@
+const MAX_DEPTH = 50
+
+/**
+ * The data in what a program exports. An object that can say what it is as JSON does so.
+ * @param {unknown} exported
+ * @returns {{ value: any, dropped: string[] }} `dropped`: where a function was, or what else is no data
+ * @throws {Error} for a circle, or what is as deep
+ */
+export function toPlain (exported) {
+  /** @type {string[]} */
+  const dropped = []
+  return { value: plain(exported, ''), dropped }
+
+  /** @param {unknown} value @param {string} place @param {number} [depth] @returns {any} */
+  function plain (value, place, depth = 0) {
+    if (depth > MAX_DEPTH) throw new Error(`objects within objects, more than ${MAX_DEPTH} deep, or a circle`)
+    if (typeof value === 'function' || typeof value === 'symbol') return drop(`${place || 'what it exports'} is a ${typeof value}`)
+    if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) return String(value)
+    if (typeof value !== 'object' || value === null) return value
+    if ('toJSON' in value && typeof value.toJSON === 'function') return plain(value.toJSON(), place, depth + 1)
+    if (Array.isArray(value)) return value.map((each, index) => plain(each, `${place}[${index}]`, depth + 1) ?? null)
+    const fields = Object.entries(value).map(([key, each]) => [key, plain(each, place === '' ? key : `${place}.${key}`, depth + 1)])
+    return Object.fromEntries(fields.filter(([, each]) => each !== undefined))
+  }
+
+  /** @param {string} what @returns {undefined} */
+  function drop (what) {
+    dropped.push(what)
+  }
+}

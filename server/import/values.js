@@ -1,0 +1,75 @@
+/**
+ * Values as PM2 reads them (lib/tools/Config.js, lib/API/schema.json of PM2 7).
+ */
+
+const UNIT_BYTES = Object.freeze({ '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 })
+const UNIT_MS = Object.freeze({ '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 })
+const WORD = /[^\s"'=]+="[^"]*"|[^\s"'=]+='[^']*'|"[^"]*"|'[^']*'|\S+/g
+/** What only a shell understands, outside of quotes. */
+const SHELL_ONLY = /[|&;<>()$`*?[\]{}~#!\n]/
+
+/** @param {unknown} value `"300M"`, `"1.5G"`, `314572800` @returns {number | null} null for what is no size */
+export function bytesOf (value) {
+  return measureOf(value, /^(\d+(?:\.\d+)?)\s*([KMG]?)B?$/, (unit) => UNIT_BYTES[/** @type {keyof typeof UNIT_BYTES} */ (unit.toUpperCase())])
+}
+
+/** @param {unknown} value `"10s"`, `"1h"`, `5000` @returns {number | null} ms; null for what is no time */
+export function millisecondsOf (value) {
+  return measureOf(value, /^(\d+(?:\.\d+)?)\s*(ms|[smh]?)$/, (unit) => UNIT_MS[/** @type {keyof typeof UNIT_MS} */ (unit.toLowerCase())])
+}
+
+/** @param {unknown} value @param {RegExp} form @param {(unit: string) => number} factorOf @returns {number | null} */
+function measureOf (value, form, factorOf) {
+  const [, count, unit] = new RegExp(form, 'i').exec(typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : '') ?? []
+  const measured = Math.round(Number(count) * factorOf(unit ?? ''))
+  return Number.isSafeInteger(measured) ? measured : null
+}
+
+/** @param {unknown} value `3`, `"3"` @returns {number | null} null for what is no whole number */
+export function integerOf (value) {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) ? Math.trunc(number) : null
+}
+
+/** PM2 takes `"false"` for true, but nobody means that. @param {unknown} value */
+export function isOn (value) {
+  return Boolean(value) && value !== 'false'
+}
+
+/**
+ * What PM2 makes of `args` and `node_args`: a text is cut at blanks, but not within quotes, and a word in quotes loses them.
+ * @param {unknown} value
+ * @returns {string[]} without what no argument can be, as an object
+ */
+export function wordsOf (value) {
+  if (typeof value === 'string') return (value.match(WORD) ?? []).map(withoutQuotes).filter((word) => word.trim() !== '')
+  if (Array.isArray(value)) return value.filter((word) => ['string', 'number', 'boolean'].includes(typeof word)).map(String)
+  return typeof value === 'number' ? [String(value)] : []
+}
+
+/** @param {string} word */
+function withoutQuotes (word) {
+  const [first] = word
+  return word.length > 1 && (first === '"' || first === "'") && word.endsWith(first) ? word.slice(1, -1) : word
+}
+
+/**
+ * A command as a shell reads it, as far as it is one program with its arguments.
+ * @param {string} line
+ * @returns {string[] | null} null for what takes a shell: a pipeline, a variable, a pattern
+ */
+export function commandWords (line) {
+  /** @type {string[]} */
+  const words = []
+  let rest = line.trim()
+  while (rest !== '') {
+    const parts = /^(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+/s.exec(rest)
+    if (parts === null) return null
+    const word = [...parts[0].matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|([^'"\\]+)/gs)]
+    const needsShell = word.some(([, , double, , plain]) => /[$`]/.test(double ?? '') || SHELL_ONLY.test(plain ?? ''))
+    if (needsShell) return null
+    words.push(word.map(([, single, double, escaped, plain]) => single ?? double?.replace(/\\(["\\])/g, '$1') ?? escaped ?? plain).join(''))
+    rest = rest.slice(parts[0].length).trimStart()
+  }
+  return words
+}
