@@ -115,6 +115,7 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   const onError = (/** @type {unknown} */ error) => log.error({ err: error }, 'the releases could not be kept as they should')
   const releases = createReleases({ config, reload, dataDir, isDrifted: drift.isDrifted, onError })
   const terminal = createTerminal({ stdout, stderr })
+  if (config.launch) terminal.resolved(config.launch)
   vitals.start()
   const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
   closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
