@@ -58,7 +58,7 @@ const WAITING_AFTER_MS = 5000
 /**
  * `reload`: reads the configuration anew, for a deploy; `isGuest`: the process is another program's, with its signals, its
  * children and what its environment says.
- * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config/config.js').Config>, isGuest?: boolean }} Surroundings
+ * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: (launchIn?: string) => Promise<import('./config/config.js').Config>, isGuest?: boolean }} Surroundings
  * @typedef {Awaited<ReturnType<typeof startMaster>>} Master
  */
 

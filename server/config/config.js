@@ -4,7 +4,7 @@ import { cpuCount } from './cpu-count.js'
 import { checkExposure } from './exposure.js'
 import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
-import { resolveLaunch } from '../launch/launch.js'
+import { movedTo, resolveLaunch } from '../launch/launch.js'
 import { didYouMean, nearest } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 
@@ -30,30 +30,31 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIM
  * @param {string} [sources.cwd]
  * @param {() => number} [sources.countCpus] what `max` means
  * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
+ * @param {string} [sources.launchIn] the folder to look in for what is started by a name or a script, instead of the working folder
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
+export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const { config: named, ...flagValues } = flags
   const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
-  return toConfig([...fromFile(file), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus })
+  return toConfig([...fromFile(file), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus, launchIn })
 }
 
 /**
  * What a master runs with that a program has started: its options, as a config file has them, over those of the file that
  * it names, if it does. Nothing else is read.
  * @param {Record<string, unknown>} options
- * @param {{ configFile?: string, cwd?: string, countCpus?: () => number, isAgain?: boolean }} [sources] as of loadConfig
+ * @param {{ configFile?: string, cwd?: string, countCpus?: () => number, isAgain?: boolean, launchIn?: string }} [sources] as of loadConfig
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
+export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain })
-  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus })
+  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus, launchIn })
 }
 
-/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number }} place @returns {Config} */
-function toConfig (sources, { cwd, countCpus }) {
+/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
+function toConfig (sources, { cwd, countCpus, launchIn }) {
   const given = oneOf('entry', 'script', sources)
   const values = validate(given)
   if (values.watch && values.releases.mode === 'snapshot') {
@@ -64,7 +65,7 @@ function toConfig (sources, { cwd, countCpus }) {
     throw new DeckError('invalid-config', `${given.get('portPerSlot')?.source}: expected another dispatch than "round-robin", where the workers have no sockets`)
   }
   checkExposure(values.admin)
-  const { said, notes, env, ...launch } = resolveLaunch(wishOf(values, given, cwd))
+  const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), launchIn)
   const config = deepFreeze({
     ...values,
     ...launch,
@@ -91,6 +92,12 @@ function oneOf (one, other, sources) {
   if (first.origin?.source === second.origin?.source) throw new DeckError('invalid-config', `${second.source}: expected either ${one} or ${other}, received both`)
   given.delete(sources.findLast(([name]) => name === one || name === other)?.[0] === one ? other : one)
   return given
+}
+
+/** @param {import('../launch/launch.js').Wish} wish @param {string} [folder] @returns {ReturnType<typeof resolveLaunch>} */
+function launchOf (wish, folder) {
+  const launch = resolveLaunch(wish)
+  return folder === undefined || launch.said === null ? launch : resolveLaunch(movedTo(folder, wish))
 }
 
 /** @param {ReturnType<typeof validate>} values @param {Map<string, Given>} given @param {string} cwd @returns {import('../launch/launch.js').Wish} */

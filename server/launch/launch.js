@@ -60,6 +60,16 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
   return { entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : sentence(wish, launch, received) }
 }
 
+/**
+ * The same wish for another copy of the app.
+ * @param {string} cwd @param {Wish} wish
+ * @returns {Wish}
+ */
+export function movedTo (cwd, { entry, folder = cwd, ...wish }) {
+  const isFolder = entry !== undefined && statSync(path.resolve(folder, entry), { throwIfNoEntry: false })?.isDirectory()
+  return { ...wish, entry: isFolder ? '.' : entry, cwd, folder: cwd }
+}
+
 /** @param {Wish} wish */
 function receivedOf ({ entry, script, args = [], cwd }) {
   if (script !== undefined) return `the script ${JSON.stringify(script)}`

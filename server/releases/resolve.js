@@ -64,8 +64,8 @@ export async function resolvePath (wanted, { root, entry, cwd }) {
   throw new DeckError('entry-not-found', `path: expected a folder with ${candidates.join(' or ')}, received ${shown(wanted)}, which has none`)
 }
 
-/** @param {string} wanted @param {string | undefined} root @returns {Promise<string>} its real path */
-async function folderBelow (wanted, root) {
+/** @param {string} wanted @param {string | undefined} root @returns {Promise<string>} its real path @throws {DeckError} path-refused */
+export async function folderBelow (wanted, root) {
   if (root === undefined) throw refused(wanted, 'releases.root is not set, so none may be named')
   if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0')) throw refused(wanted, 'it is no path')
   const realRoot = await realpath(root).catch((error) => { throw refused(wanted, `releases.root, ${root}, cannot be read (${error.code})`) })
