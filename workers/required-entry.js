@@ -15,7 +15,8 @@ export function requireEntry (entry, flags) {
 }
 
 /**
- * The hook itself, in a thread of Node's.
+ * The hook itself, which Node calls in a thread of its own.
+ * @public
  * @param {string} url @param {unknown} context @param {(url: string, context: unknown) => unknown} next
  */
 export function load (url, context, next) {

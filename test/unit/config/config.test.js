@@ -257,6 +257,17 @@ test('the entry defaults to "main" of the package.json', async (t) => {
   assert.equal((await load({ entry: undefined })).entry, join(cwd, 'lib/server.mjs'))
 })
 
+test('of an entry and a script the one from the stronger source counts; both from one are refused', async (t) => {
+  const { cwd, load } = workingFolder(t, { 'package.json': '{ "scripts": { "serve": "LEVEL=1 node other.js --own" } }', 'other.js': '', 'clusterdeck.config.json': '{ "script": "serve", "args": ["more"], "env": { "LEVEL": "2" } }' })
+  const byFile = await load({ entry: undefined })
+  assert.deepEqual([byFile.entry, byFile.args, byFile.env.LEVEL, byFile.script], [join(cwd, 'other.js'), ['--own', 'more'], '2', 'serve'])
+  assert.equal(byFile.launch?.said, 'script serve more → LEVEL=… node other.js --own more')
+  const byFlag = await load()
+  assert.deepEqual([byFlag.entry, byFlag.args, byFlag.script, byFlag.launch], [join(cwd, 'app.js'), ['more'], undefined, undefined])
+  assert.equal((await load({ entry: undefined }, { CLUSTERDECK_ENTRY: 'app.js' })).entry, join(cwd, 'app.js'))
+  await assert.rejects(load({ script: 'serve' }), { code: 'invalid-config', message: '--script: expected either entry or script, received both' })
+})
+
 test('the entry is found as node would find it, and symbolic links stay', async (t) => {
   const { cwd, load } = workingFolder(t, { 'lib/index.js': '', 'pkg/package.json': '{"main": "main.cjs"}', 'pkg/main.cjs': '' })
   symlinkSync('lib', join(cwd, 'current'))

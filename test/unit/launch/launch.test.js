@@ -153,7 +153,7 @@ describe('what a script runs', () => {
 
 describe('what is named', () => {
   test('a file is run as it is, and nothing is said', () => {
-    const cwd = write({ 'app.js': '', 'tool': NODE_SCRIPT, 'bare': 'x' })
+    const cwd = write({ 'app.js': '', tool: NODE_SCRIPT, bare: 'x' })
     for (const entry of ['app.js', 'app', './app.js', path.join(cwd, 'app.js'), 'tool', 'bare']) {
       const { said, env, execArgv, args } = launch(cwd, { entry, args: ['a'], execArgv: ['--inspect'] })
       assert.deepEqual([said, env, execArgv, args], [null, {}, ['--inspect'], ['a']], entry)
@@ -170,7 +170,7 @@ describe('what is named', () => {
   test('a program is found upwards from the folder, and in PATH', () => {
     const root = appWith({}, { 'apps/web/package.json': {} })
     const global = tempFolder()
-    write({ 'served': NODE_SCRIPT, 'native': '\0ELF' }, global)
+    write({ served: NODE_SCRIPT, native: '\0ELF' }, global)
     const cwd = path.join(root, 'apps/web')
     assert.equal(shown(root, launch(cwd, { entry: 'next', args: ['start'] })), 'node node_modules/.bin/next start')
     assert.equal(launch(cwd, { entry: 'served' }, { env: { PATH: `/nowhere:${global}` } }).entry, path.join(global, 'served'))
@@ -286,7 +286,7 @@ describe('what is no single Node program', () => {
   }
 
   test('a file that is for something else says so', () => {
-    const cwd = write({ 'app.py': '', 'run.sh': '', 'tool': '#!/bin/bash\n', 'native': '\x7fELF\0' })
+    const cwd = write({ 'app.py': '', 'run.sh': '', tool: '#!/bin/bash\n', native: '\x7fELF\0' })
     for (const entry of ['app.py', 'run.sh', 'tool', 'native']) {
       assert.throws(() => launch(cwd, { entry }), { code: 'invalid-config', details: { reason: 'not-node' }, message: /^entry: expected one Node program, received .*systemd can run any other$/ })
     }

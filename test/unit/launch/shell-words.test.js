@@ -28,7 +28,7 @@ for (const text of [
 for (const [text, reason, sign] of /** @type {[string, string, string][]} */ ([
   ['a | b', 'pipeline', '|'], ['a || b', 'several', '||'], ['a && b', 'several', '&&'], ['a & b', 'several', '&'], ['a; b', 'several', ';'], ['a\nb', 'several', 'a second line'], ['(a)', 'several', '('],
   ['a > b', 'redirection', '>'], ['a 2>&1', 'redirection', '>'], ['a < b', 'redirection', '<'],
-  ['a $B', 'expansion', '$'], ['a "${B}"', 'expansion', '$'], ['a `b`', 'expansion', '`'], ['a "`b`"', 'expansion', '`'], ['a *.js', 'expansion', '*'], ['a ~/b', 'expansion', '~'],
+  ['a $B', 'expansion', '$'], ['a "x$B"', 'expansion', '$'], ['a `b`', 'expansion', '`'], ['a "`b`"', 'expansion', '`'], ['a *.js', 'expansion', '*'], ['a ~/b', 'expansion', '~'],
   ['a "b', 'quote', '"'], ["a 'b", 'quote', "'"]
 ])) {
   test(`leaves ${JSON.stringify(text)} to a shell`, () => {
