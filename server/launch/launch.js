@@ -146,7 +146,8 @@ function sentence ({ entry, script, cwd, args = [] }, { entry: file, args: ownAr
 
 /** @param {string} file @param {string} cwd */
 function shownFile (file, cwd) {
-  const real = realpathSync(file)
-  const way = path.relative(realpathSync(cwd), real)
-  return way.startsWith(`..${path.sep}..`) ? real : way
+  // The link there says less than what it leads to.
+  const isLink = path.basename(path.dirname(file)) === '.bin'
+  const way = isLink ? path.relative(realpathSync(cwd), realpathSync(file)) : path.relative(cwd, file)
+  return way.startsWith(`..${path.sep}..`) ? file : way
 }
