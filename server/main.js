@@ -60,7 +60,7 @@ const WAITING_AFTER_MS = 5000
 /**
  * `reload`: reads the configuration anew, for a deploy; `isGuest`: the process is another program's, with its signals, its
  * children and what its environment says.
- * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: () => Promise<import('./config/config.js').Config>, isGuest?: boolean }} Surroundings
+ * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: (launchIn?: string) => Promise<import('./config/config.js').Config>, isGuest?: boolean }} Surroundings
  * @typedef {Awaited<ReturnType<typeof startMaster>>} Master
  */
 
@@ -117,6 +117,7 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   const onError = (/** @type {unknown} */ error) => log.error({ err: error }, 'the releases could not be kept as they should')
   const releases = createReleases({ config, reload, dataDir, isDrifted: drift.isDrifted, onError })
   const terminal = createTerminal({ stdout, stderr })
+  if (config.launch) terminal.resolved(config.launch)
   vitals.start()
   const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
   closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))

@@ -25,6 +25,12 @@ export function createTerminal ({ stdout, stderr }) {
     /** @param {string} text of the app's own */
     quote (text) { line(colour('gray', oneLine(text))) },
 
+    /** What a start has made of what it was told. @param {{ said: string | null, notes: string[] }} launch */
+    resolved ({ said, notes }) {
+      if (said !== null) line(oneLine(said))
+      for (const note of notes) line(colour('gray', oneLine(`  ${note}`)))
+    },
+
     /**
      * A link that signs in is for the person at the terminal alone: what is written elsewhere is read by others too.
      * @param {{ version: string, entry: string, workers: number, addresses: string[], admin: { publicUrl: string, signInLink: () => string }, bootMs: number }} start

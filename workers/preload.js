@@ -8,6 +8,10 @@ const settings = process.env[BOOT_VARIABLE]
 if (settings && cluster.isWorker && isMainThread) {
   delete process.env[BOOT_VARIABLE]
   forgetPreload()
+  if (/\.c?tsx?$/.test(process.argv[1])) {
+    const { requireEntry } = await import('./required-entry.js')
+    requireEntry(process.argv[1], [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' '))
+  }
   const { startWorker } = await import('./worker.js')
   startWorker(JSON.parse(settings))
 }

@@ -12,7 +12,7 @@ export const EXAMPLES = Object.freeze({
   ],
   start: [
     ['four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value'],
-    ['let a worker serve only once the app answers there', 'clusterdeck start app.js --ready-path /health'],
+    ['run what npm run serve would start', 'clusterdeck start npm -- run serve'],
     ['for development: roll out whatever is saved', 'clusterdeck start app.js --workers 2 --watch']
   ],
   systemd: [

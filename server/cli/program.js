@@ -9,6 +9,7 @@ import { addStartOptions, addSystemdOptions, startMaster } from './start.js'
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string, script: string }} Terminal `script`: how this program was called */
 
 const USAGE_EXIT_CODE = 2
+const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with its words behind -- (default: "main" or the script "start" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /**
@@ -49,7 +50,7 @@ export async function createProgram (argv, terminal, outcome) {
   const start = program.command('start')
     .description('run an app as a cluster in the foreground; arguments for the app follow --')
     .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .argument('[entry]', ENTRY)
     .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
   // Only the help, the parsing and the completion of `start` need the schema; the other commands start faster without it.
   if (isWanted('start')) await addStartOptions(start)
@@ -57,7 +58,7 @@ export async function createProgram (argv, terminal, outcome) {
   const systemd = program.command('systemd')
     .description('print a systemd unit file that runs an app with these options of start')
     .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .argument('[entry]', ENTRY)
     .action(async (entry, flags) => {
       const { systemdUnits } = await import('./systemd.js')
       terminal.stdout.write(await systemdUnits({ ...flags, entry, ...appArguments(argv) }, { cwd: terminal.cwd, script: terminal.script }))

@@ -16,7 +16,7 @@ export async function startMaster (flags, { stdout, stderr, env, cwd }) {
   try {
     const [{ loadConfig }, main] = await Promise.all([import('../config/config.js'), import('../main.js')])
     const config = await loadConfig({ flags, env, cwd })
-    const { stopped } = await main.startMaster(config, { stdout, stderr, reload: () => loadConfig({ flags, env, cwd, isAgain: true }) })
+    const { stopped } = await main.startMaster(config, { stdout, stderr, reload: (launchIn) => loadConfig({ flags, env, cwd, isAgain: true, launchIn }) })
     process.off('SIGTERM', endEarly)
     return await stopped
   } catch (/** @type {any} */ error) {

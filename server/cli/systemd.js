@@ -21,10 +21,11 @@ export async function systemdUnits ({ keeper, name, user, socket: sockets = [], 
   const { config: configFile, dataDir, ...rest } = flags
   const file = await readConfigFile(configFile, cwd)
   return unitFiles({
-    name: checkedName(name ?? nameOf(config.entry)),
+    name: checkedName(name ?? nameOf(config)),
     node: process.execPath,
     script,
-    entry: config.entry,
+    // What is looked up at each start and each deploy is to stay that.
+    entry: config.launch ? entry ?? null : config.entry,
     options: [
       ...(configFile === undefined ? [] : ['--config', path.resolve(cwd, configFile)]),
       ...Object.entries(rest).flatMap(([key, value]) => flagOf(/** @type {Option} */ (OPTIONS.find((option) => option.key === key)), value, cwd)),
@@ -52,9 +53,9 @@ function chosenMirror (file) {
   return file?.values.logs?.mirror
 }
 
-/** The app's name: that of its package, else of its file. @param {string} entry */
-function nameOf (entry) {
-  const name = packageName(path.dirname(entry)) ?? path.parse(entry).name
+/** The app's name: that of its package, else of its file. @param {import('../config/config.js').Config} config */
+function nameOf ({ entry, cwd, launch }) {
+  const name = packageName(launch ? cwd : path.dirname(entry)) ?? path.parse(entry).name
   return name.replace(/^@/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'app'
 }
 

@@ -1,17 +1,20 @@
-import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { readConfigFile } from './file.js'
 import { cpuCount } from './cpu-count.js'
 import { checkExposure } from './exposure.js'
 import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
+import { movedTo, resolveLaunch } from '../launch/launch.js'
 import { didYouMean, nearest } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 
 /** @typedef {import('./options.js').Option} Option */
 /** @typedef {{ source: 'file' | 'environment' | 'flag' | 'program', from: string | null }} Origin where a value comes from; `from`: the file, the variable or the flag */
 /** @typedef {{ value: unknown, source: string, folder: string, origin?: Origin }} Given a value, the name under which it was given, and what its relative path starts from */
-/** @typedef {Readonly<Omit<import('zod').infer<typeof SCHEMA>, 'entry' | 'cwd' | 'workers'> & { entry: string, cwd: string, workers: number }>} Config */
+/**
+ * @typedef {Readonly<Omit<import('zod').infer<typeof SCHEMA>, 'entry' | 'cwd' | 'workers'> & { entry: string, cwd: string, workers: number, launch?: { said: string | null, notes: string[] } }>} Config
+ * `entry`, `args`, `execArgv`, `env`, `cwd`: as Node is to run them, whatever was asked for; `launch`: what was made of that
+ */
 
 const ENV_PREFIX = 'CLUSTERDECK_'
 /** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
@@ -27,31 +30,32 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIM
  * @param {string} [sources.cwd]
  * @param {() => number} [sources.countCpus] what `max` means
  * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
+ * @param {string} [sources.launchIn] the folder to look in for what is started by a name or a script, instead of the working folder
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
+export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const { config: named, ...flagValues } = flags
   const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
-  return toConfig([...fromFile(file), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus })
+  return toConfig([...fromFile(file), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus, launchIn })
 }
 
 /**
  * What a master runs with that a program has started: its options, as a config file has them, over those of the file that
  * it names, if it does. Nothing else is read.
  * @param {Record<string, unknown>} options
- * @param {{ configFile?: string, cwd?: string, countCpus?: () => number, isAgain?: boolean }} [sources] as of loadConfig
+ * @param {{ configFile?: string, cwd?: string, countCpus?: () => number, isAgain?: boolean, launchIn?: string }} [sources] as of loadConfig
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false } = {}) {
+export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain })
-  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus })
+  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus, launchIn })
 }
 
-/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number }} place @returns {Config} */
-function toConfig (sources, { cwd, countCpus }) {
-  const given = new Map(sources)
+/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
+function toConfig (sources, { cwd, countCpus, launchIn }) {
+  const given = oneOf('entry', 'script', sources)
   const values = validate(given)
   if (values.watch && values.releases.mode === 'snapshot') {
     throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
@@ -61,17 +65,45 @@ function toConfig (sources, { cwd, countCpus }) {
     throw new DeckError('invalid-config', `${given.get('portPerSlot')?.source}: expected another dispatch than "round-robin", where the workers have no sockets`)
   }
   checkExposure(values.admin)
-  const folder = values.cwd ?? cwd
+  const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), launchIn)
   const config = deepFreeze({
     ...values,
-    cwd: folder,
+    ...launch,
+    ...(said !== null && { launch: { said, notes } }),
+    env: { ...env, ...values.env },
     admin: checkedAdmin(values.admin),
-    entry: findEntry(values.entry, given.get('entry')?.source ?? 'entry', cwd),
     dataDir: path.resolve(cwd, values.dataDir),
     workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers
   })
   ORIGINS.set(config, new Map([...given].map(([name, { origin }]) => [name, origin])))
   return config
+}
+
+/**
+ * Of two options that say the same the one from the stronger source counts.
+ * @param {string} one @param {string} other @param {[string, Given][]} sources what comes later counts
+ * @returns {Map<string, Given>}
+ * @throws {DeckError} invalid-config
+ */
+function oneOf (one, other, sources) {
+  const given = new Map(sources)
+  const [first, second] = [given.get(one), given.get(other)]
+  if (!first || !second) return given
+  if (first.origin?.source === second.origin?.source) throw new DeckError('invalid-config', `${second.source}: expected either ${one} or ${other}, received both`)
+  given.delete(sources.findLast(([name]) => name === one || name === other)?.[0] === one ? other : one)
+  return given
+}
+
+/** @param {import('../launch/launch.js').Wish} wish @param {string} [folder] @returns {ReturnType<typeof resolveLaunch>} */
+function launchOf (wish, folder) {
+  const launch = resolveLaunch(wish)
+  return folder === undefined || launch.said === null ? launch : resolveLaunch(movedTo(folder, wish))
+}
+
+/** @param {ReturnType<typeof validate>} values @param {Map<string, Given>} given @param {string} cwd @returns {import('../launch/launch.js').Wish} */
+function wishOf ({ script, args, execArgv, cwd: own }, given, cwd) {
+  const entry = given.get('entry')
+  return { entry: /** @type {string | undefined} */ (entry?.value), script, args, execArgv, cwd: own ?? cwd, folder: entry?.folder ?? cwd, source: (given.get('script') ?? entry)?.source }
 }
 
 /**
@@ -239,45 +271,6 @@ function validate (given) {
   const { value, source } = /** @type {Given} */ (given.get(option.name))
   if (option.kind === 'file' || ['args', 'execArgv'].includes(option.name)) throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
   throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shown(value)}`)
-}
-
-/**
- * The app's main file, as `node <entry>` would find it. Symbolic links stay: a release is what they point to at its time.
- * @param {string | undefined} entry @param {string} source @param {string} cwd
- */
-function findEntry (entry, source, cwd) {
-  const wanted = entry ?? mainOf(cwd)
-  if (wanted === null) throw new DeckError('entry-not-found', `entry: expected a file, or a package.json with "main" in ${cwd}, received neither`)
-  const found = fileOf(wanted) ?? inFolder(wanted)
-  if (found) return found
-  throw new DeckError('entry-not-found', `${source}: expected a file, received ${wanted}, which ${statSync(wanted, { throwIfNoEntry: false }) ? 'is none' : 'does not exist'}`)
-}
-
-/** @param {string} name perhaps without its extension */
-function fileOf (name) {
-  return [name, `${name}.js`, `${name}.mjs`, `${name}.cjs`].find(isFile)
-}
-
-/** @param {string} folder of a package, as `.` is, or of files */
-function inFolder (folder) {
-  const main = mainOf(folder)
-  return (main && (fileOf(main) ?? fileOf(path.join(main, 'index')))) ?? fileOf(path.join(folder, 'index'))
-}
-
-/** @param {string} folder @returns {string | null} */
-function mainOf (folder) {
-  try {
-    const { main } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
-    return typeof main === 'string' ? path.resolve(folder, main) : null
-  } catch {
-    // Without a package.json that can be read there is no main; the caller says what was expected.
-    return null
-  }
-}
-
-/** @param {string} file */
-function isFile (file) {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
 }
 
 /** What is wrong, without what was received: it may be the secret. @param {import('zod').core.$ZodIssue} issue */

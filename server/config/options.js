@@ -37,7 +37,8 @@ const ROLLOUT = {
 
 /** Everything that can be set, as one schema: flags, environment names, help and error messages are derived from it. */
 export const SCHEMA = z.strictObject({
-  entry: path('the app\'s main file; default: "main" of the package.json in the working folder').optional(),
+  entry: path('what to start: a file, a folder, a command of an installed package (next), or npm, npx, yarn or pnpm with their args; default: "main" or the script "start" of the package.json in the working folder').optional(),
+  script: text('a script of package.json to start, instead of an entry').optional(),
   args: list('arguments for the app', ' '),
   execArgv: list('options of node itself for every worker, such as --max-old-space-size=512', ' '),
   cwd: path('the folder that the app runs in; default: the working folder').optional(),

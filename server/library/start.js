@@ -36,7 +36,7 @@ export async function readStart (options) {
       isGuest: true,
       stdout: passOn(stdout),
       stderr: passOn(stderr),
-      reload: () => configFromOptions(kept, { configFile, cwd, isAgain: true })
+      reload: (/** @type {string | undefined} */ launchIn) => configFromOptions(kept, { configFile, cwd, isAgain: true, launchIn })
     }
   }
 }

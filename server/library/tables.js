@@ -5,7 +5,8 @@
 /**
  * What a config file can say.
  * @typedef {object} DeckOptions
- * @property {string} [entry]  the app's main file; default: "main" of the package.json in the working folder
+ * @property {string} [entry]  what to start: a file, a folder, a command of an installed package (next), or npm, npx, yarn or pnpm with their args; default: "main" or the script "start" of the package.json in the working folder
+ * @property {string} [script]  a script of package.json to start, instead of an entry
  * @property {string[]} [args]  arguments for the app
  * @property {string[]} [execArgv]  options of node itself for every worker, such as --max-old-space-size=512
  * @property {string} [cwd]  the folder that the app runs in; default: the working folder

@@ -11,7 +11,7 @@ import { resolveConfigured, resolvePath } from './resolve.js'
 /**
  * Makes a release of the code that is on the disk, and of what its workers are to be started with.
  * @param {object} parts
- * @param {Pick<import('../config/config.js').Config, 'releases' | 'cwd'>} parts.config  as the master was started with
+ * @param {Pick<import('../config/config.js').Config, 'releases'>} parts.config  as the master was started with
  * @param {string} parts.key  of digests
  * @param {ReturnType<typeof import('./catalogue.js').createCatalogue>} parts.catalogue  gets what is made
  * @param {ReturnType<typeof import('./snapshots.js').createSnapshots>} parts.snapshots
@@ -50,9 +50,9 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, cur
   }
 
   /** @param {LaunchSpec} spec @param {string} [path] */
-  function locate ({ config: { entry } }, path) {
+  function locate ({ config: { entry, cwd } }, path) {
     const { mode, root } = config.releases
-    return path === undefined ? resolveConfigured({ entry, cwd: config.cwd, mode }) : resolvePath(path, { root, entry, cwd: config.cwd })
+    return path === undefined ? resolveConfigured({ entry, cwd, mode }) : resolvePath(path, { root, entry, cwd })
   }
 
   /** @param {LaunchSpec} spec @param {Awaited<ReturnType<typeof locate>>} place @param {unknown} tree  of a snapshot */

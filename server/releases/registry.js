@@ -7,6 +7,7 @@ import { changesBetween } from './changes.js'
 import { isGit, readCommits } from './git.js'
 import { readLaunchSpec, reloadConfig } from './launch-spec.js'
 import { createMaker } from './maker.js'
+import { folderBelow } from './resolve.js'
 import { createSnapshots } from './snapshots.js'
 
 const SHOWN_COMMITS = 20
@@ -21,7 +22,7 @@ const SHOWN_COMMITS = 20
  * started with. The values of variables are kept in memory alone.
  * @param {object} parts
  * @param {import('../config/config.js').Config} parts.config
- * @param {() => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew
+ * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew; `launchIn`: for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {(id: string) => boolean} [parts.isDrifted]  whether files of it have changed since its workers loaded them
  * @param {(error: unknown) => void} [parts.onError]  something that no deploy depends on went wrong
@@ -112,7 +113,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @throws {DeckError} entry-not-found, path-refused, invalid-config
      */
     async check ({ path }) {
-      const spec = await readLaunchSpec(await reloadConfig(reload), key)
+      const spec = await readSpec(path)
       await maker.locate(spec, path)
       return spec
     },
@@ -174,7 +175,13 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
 
   /** @param {{ path?: string, spec?: LaunchSpec, actor: string, note?: string | null }} wanted */
   function prepare ({ path, spec, actor, note = null }) {
-    return inTurn(async () => make(spec ?? await readLaunchSpec(await reloadConfig(reload), key), { path, actor, note }))
+    return inTurn(async () => make(spec ?? await readSpec(path), { path, actor, note }))
+  }
+
+  /** @param {string} [path] @returns {Promise<LaunchSpec>} @throws {DeckError} path-refused, invalid-config, entry-not-found */
+  async function readSpec (path) {
+    const folder = path === undefined ? undefined : await folderBelow(path, config.releases.root)
+    return await readLaunchSpec(await reloadConfig(() => reload(folder)), key)
   }
 
   /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */

@@ -32,12 +32,13 @@ const MAX_PACKAGE_BYTES = 1024 * 1024
 export async function resolveConfigured ({ entry, cwd, mode }) {
   const real = await realFile(entry)
   if (real === null) throw new DeckError('entry-not-found', `entry: expected a file, received ${entry}, which is not there`)
-  const link = mode === 'live' ? null : await lastLink(entry)
+  const user = await folderOfUser(entry, cwd)
+  const link = mode === 'live' ? null : await lastLink(user ?? entry)
   return {
     mode: link ? 'symlink' : 'live',
     entry: real,
-    folder: await packageFolder(real, link?.target ?? null),
-    ...((await lstat(entry)).isSymbolicLink() && { calledAs: entry }),
+    folder: user ? await realpath(user) : await packageFolder(real, link?.target ?? null),
+    ...((await lstat(entry)).isSymbolicLink() && { calledAs: path.join(await realpath(path.dirname(entry)), path.basename(entry)) }),
     // A folder that goes through the link too has to be the one of this release, also for a worker of tomorrow.
     cwd: await realpath(cwd).catch(() => cwd)
   }
@@ -53,7 +54,7 @@ export async function resolveConfigured ({ entry, cwd, mode }) {
  */
 export async function resolvePath (wanted, { root, entry, cwd }) {
   const folder = await folderBelow(wanted, root)
-  const candidates = await placesOfEntry(entry, folder)
+  const candidates = await placesOfEntry(entry, folder, cwd)
   for (const candidate of candidates) {
     const real = await realFile(path.resolve(folder, candidate))
     if (real === null) continue
@@ -63,8 +64,8 @@ export async function resolvePath (wanted, { root, entry, cwd }) {
   throw new DeckError('entry-not-found', `path: expected a folder with ${candidates.join(' or ')}, received ${shown(wanted)}, which has none`)
 }
 
-/** @param {string} wanted @param {string | undefined} root @returns {Promise<string>} its real path */
-async function folderBelow (wanted, root) {
+/** @param {string} wanted @param {string | undefined} root @returns {Promise<string>} its real path @throws {DeckError} path-refused */
+export async function folderBelow (wanted, root) {
   if (root === undefined) throw refused(wanted, 'releases.root is not set, so none may be named')
   if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0')) throw refused(wanted, 'it is no path')
   const realRoot = await realpath(root).catch((error) => { throw refused(wanted, `releases.root, ${root}, cannot be read (${error.code})`) })
@@ -78,8 +79,26 @@ async function folderBelow (wanted, root) {
   return real
 }
 
-/** @param {string} entry as configured @param {string} folder @returns {Promise<string[]>} where it may be in that folder, the likeliest first */
-async function placesOfEntry (entry, folder) {
+/**
+ * Of a program that is installed in `node_modules` the app is the package that has installed it, not the program.
+ * @param {string} entry @param {string} cwd
+ * @returns {Promise<string | null>} its folder, by whatever links; null: the entry is the app's own
+ */
+async function folderOfUser (entry, cwd) {
+  const [before, behind] = entry.split(`${path.sep}node_modules${path.sep}`, 2)
+  if (behind === undefined) return null
+  const top = before || path.sep
+  if (cwd !== top && !isBelow(cwd, top)) return null
+  for (let folder = cwd; folder !== top; folder = path.dirname(folder)) {
+    if (await realFile(path.join(folder, 'package.json'))) return folder
+  }
+  return top
+}
+
+/** @param {string} entry as configured @param {string} folder @param {string} cwd @returns {Promise<string[]>} where it may be in that folder, the likeliest first */
+async function placesOfEntry (entry, folder, cwd) {
+  const user = await folderOfUser(entry, cwd)
+  if (user) return [path.relative(user, entry)]
   const link = await lastLink(entry)
   const real = await realFile(entry) ?? entry
   const { main } = await readPackage(folder) ?? {}
@@ -94,8 +113,9 @@ async function placesOfEntry (entry, folder) {
  */
 async function sameCwd ({ entry, cwd, folder }) {
   const real = await realpath(cwd).catch(() => cwd)
+  const user = await folderOfUser(entry, cwd)
   const link = await lastLink(entry)
-  const own = await packageFolder(await realFile(entry) ?? entry, link?.target ?? null)
+  const own = user ? await realpath(user) : await packageFolder(await realFile(entry) ?? entry, link?.target ?? null)
   if (real !== own && !isBelow(real, own)) return real
   const same = await realpath(path.join(folder, path.relative(own, real))).catch(() => null)
   return same !== null && (same === folder || isBelow(same, folder)) ? same : real

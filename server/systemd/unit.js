@@ -18,7 +18,7 @@ const HOMES = ['/home', '/root', '/run/user']
  * @property {string} name of the units, without their suffix
  * @property {string} node
  * @property {string} script the command line's own file
- * @property {string} entry
+ * @property {string | null} entry  null: the options or the config file say what to start
  * @property {string[]} options of `start`
  * @property {string[]} args the app's own
  * @property {string} cwd
@@ -46,7 +46,7 @@ function serviceUnit ({ name, node, script, entry, options, args, cwd, user, dat
   const startSeconds = Math.max(LEAST_START_S, Math.ceil(ready.timeoutMs / 1000) + START_SLACK_S)
   const words = [
     quotedProgram(node),
-    ...[script, 'start', entry, ...options].map((text) => quotedWord('start', text)),
+    ...[script, 'start', ...(entry === null ? [] : [entry]), ...options].map((text) => quotedWord('start', text)),
     // %S: /var/lib, or the user's own place under a manager of theirs.
     ...(dataDir === null ? ['--data-dir', `%S/${name}`] : ['--data-dir', quotedWord('--data-dir', dataDir)]),
     ...(args.length > 0 ? ['--', ...args.map((text) => quotedWord('an argument of the app', text))] : [])
@@ -82,7 +82,7 @@ LimitNOFILE=524288
 NoNewPrivileges=yes
 CapabilityBoundingSet=
 ProtectSystem=strict
-${homeLine([node, script, entry, cwd, dataDir ?? ''])}
+${homeLine([node, script, entry ?? '', cwd, dataDir ?? ''])}
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectClock=yes

@@ -3,6 +3,7 @@ import { FILES_AND_PROXIES } from './catalogue/files.js'
 import { FRAMEWORKS } from './catalogue/frameworks.js'
 import { HABITS } from './catalogue/habits.js'
 import { PROTOCOLS } from './catalogue/protocols.js'
+import { STARTS } from './catalogue/starts.js'
 import { TOOLS } from './catalogue/tools.js'
 
 /**
@@ -14,7 +15,9 @@ import { TOOLS } from './catalogue/tools.js'
  * @property {string} [project] a folder of `programs` whose content is put beside its node_modules
  * @property {string[]} [files] of `programs`, files and folders, which are put there. Default: the entry, if that is no package's
  * @property {string[][]} [build] commands of its packages, once it is installed
- * @property {string} entry below its folder
+ * @property {string} [entry] below its folder
+ * @property {string[]} [start] what is typed behind `clusterdeck start` instead of it, but for `--` and what follows
+ * @property {Record<string, string>} [scripts] as in package.json
  * @property {(place: Place) => string[]} [flags] of `clusterdeck start`
  * @property {(place: Place) => string[]} [args] its own
  * @property {(place: Place) => Record<string, string>} [env] PORT aside, which is always set
@@ -25,4 +28,4 @@ import { TOOLS } from './catalogue/tools.js'
  */
 /** @typedef {import('./place.js').Place} Place */
 
-export const PROGRAMS = [...FRAMEWORKS, ...PROTOCOLS, ...HABITS, ...FILES_AND_PROXIES, ...TOOLS, ...AGENTS]
+export const PROGRAMS = [...FRAMEWORKS, ...PROTOCOLS, ...HABITS, ...FILES_AND_PROXIES, ...TOOLS, ...AGENTS, ...STARTS]

@@ -57,17 +57,17 @@ async function begin (program, folder) {
 
 /** As a user does. @param {import('./programs.js').Program} program @param {import('./place.js').Place} place */
 async function launch (program, place) {
-  const { entry, flags, args, env } = program
+  const { entry, start = [], flags, args, env } = program
   let stop = async () => {}
   const owner = { after: (/** @type {any} */ end) => { stop = end } }
   const options = {
     workers: workersOf(program),
     cwd: place.folder,
-    flags: flags?.(place) ?? [],
+    flags: [...start, ...flags?.(place) ?? []],
     args: args?.(place) ?? [],
     env: { PORT: String(place.port), GALLERY_STATE: place.state, ...env?.(place) }
   }
-  return await startDeck(owner, path.join(place.folder, entry), options).catch(async (error) => {
+  return await startDeck(owner, entry ? path.join(place.folder, entry) : null, options).catch(async (error) => {
     await stop()
     throw error
   })

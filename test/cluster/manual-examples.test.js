@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { runCliHere } from '../support/cli-here.js'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -80,12 +80,12 @@ test('every example of the manual, of the README and of --help does what it is t
 })
 
 test('every example that starts an app has it running', async (t) => {
+  const cwd = appFolder()
   for (const { from, line } of ALL.filter((example) => isStart(example) && !NOT_EXECUTED[example.line])) {
     await t.test(`${line} (${from})`, async (t) => {
       const words = wordsOf(line)
-      assert.deepEqual(words.slice(0, 2), ['start', 'app.js'])
-      const [flags, args] = words.includes('--') ? [words.slice(2, words.indexOf('--')), words.slice(words.indexOf('--') + 1)] : [words.slice(2), []]
-      const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags, args })
+      const [flags, args] = words.includes('--') ? [words.slice(1, words.indexOf('--')), words.slice(words.indexOf('--') + 1)] : [words.slice(1), []]
+      const deck = await startDeckHere(t, null, { workers: 1, flags, args, cwd })
       await deck.untilStatus(({ readyWorkers, desiredWorkers }) => readyWorkers === desiredWorkers, 'a cluster that is ready')
       assert.equal((await deck.stop()).code, 0)
     })
@@ -103,6 +103,18 @@ test('every example that stops an app has it stopped', async (t) => {
     })
   }
 })
+
+/** @returns {string} the folder of somebody who has an app in all the shapes of the examples */
+function appFolder () {
+  const cwd = tempFolder()
+  const app = `#!/usr/bin/env node\nimport(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`
+  const files = { 'package.json': '{ "scripts": { "serve": "NODE_ENV=production next start" } }', 'app.js': app, 'shop/package.json': '{ "main": "../app.js" }', 'node_modules/next/package.json': '{ "bin": { "next": "next.js" } }', 'node_modules/next/next.js': app }
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
+    writeFileSync(path.join(cwd, name), text)
+  }
+  return cwd
+}
 
 /**
  * A deck in whose folder somebody types; it has crashed once, and writes to both streams.

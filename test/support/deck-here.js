@@ -17,19 +17,18 @@ delete process.env.PORT
  * Runs `clusterdeck start` on a fixture, with the whole command line, configuration and master, in this very process:
  * only the workers are others. So there is no keeper, and nothing here can be killed.
  * @param {import('./deck.js').TestOwner} t the test that owns it; the deck ends with the test, however that ends
- * @param {string} app a file of test/fixtures, or an absolute path
- * @param {{ workers?: number, flags?: string[], args?: string[], env?: Record<string, string | undefined>, dataDir?: string }} [options] `env`: of the app
+ * @param {string | null} app a file of test/fixtures, or an absolute path; null: `flags` say what to start
+ * @param {{ workers?: number, flags?: string[], args?: string[], env?: Record<string, string | undefined>, dataDir?: string, cwd?: string }} [options] `env`: of the app; `cwd`: default: the folder of the app
  */
-export async function startDeckHere (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir = tempFolder() } = {}) {
+export async function startDeckHere (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir = tempFolder(), cwd = path.dirname(path.resolve(FIXTURES, app ?? '')) } = {}) {
   // node:cluster knows one policy for a whole process.
   if (flags.includes('round-robin')) throw new Error('expected a deck that shares its sockets: round-robin needs a process of its own')
   const output = { stdout: '', stderr: '' }
-  const entry = path.resolve(FIXTURES, app)
-  const words = ['start', entry, '--workers', String(workers), '--admin-port', '0', '--data-dir', dataDir, ...flags]
+  const words = ['start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0', '--data-dir', dataDir, ...flags]
   if (Object.keys(env).length > 0) words.push('--config', configure(env))
   if (args.length > 0) words.push('--', ...args)
   const before = await readMasters(dataDir)
-  const exited = runCliHere(words, { cwd: path.dirname(entry), output }).then(({ code }) => ({ code, signal: null }))
+  const exited = runCliHere(words, { cwd, output }).then(({ code }) => ({ code, signal: null }))
   const client = createDeckClient({ folder: dataDir, output, exited, before })
   /** @type {Promise<{ code: number, signal: null }> | undefined} */
   let stopping

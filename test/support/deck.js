@@ -23,7 +23,7 @@ export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
  * Runs `clusterdeck start` on a fixture as a user would, in processes of its own. Where neither the keeper, nor signals,
  * nor the death of the master are the point, startDeckHere() does with fewer.
  * @param {TestOwner} t the test that owns it; the deck ends with the test, however that ends
- * @param {string} app a file of test/fixtures, or an absolute path
+ * @param {string | null} app a file of test/fixtures, or an absolute path; null: `flags` say what to start
  * @param {object} [options]
  * @param {number} [options.workers]
  * @param {string[]} [options.flags] further flags of `start`
@@ -34,12 +34,12 @@ export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
  * @param {string} [options.cwd] default: the folder of the app
  * @param {Launch} [options.launch]
  */
-export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, cwd = path.dirname(path.resolve(FIXTURES, app)), launch = {} } = {}) {
+export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, cwd = path.dirname(path.resolve(FIXTURES, app ?? '')), launch = {} } = {}) {
   const folder = dataDir ?? tempFolder()
   const before = await readMasters(folder)
   const { through = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
   const [program, ...words] = [
-    ...through, process.execPath, cli, 'start', path.resolve(FIXTURES, app), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
+    ...through, process.execPath, cli, 'start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
     ...(args.length > 0 ? ['--', ...args] : [])
   ]
   const child = /** @type {import('node:child_process').ChildProcessByStdio<null, import('node:stream').Readable, import('node:stream').Readable>} */ (spawn(program, words, {

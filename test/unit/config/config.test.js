@@ -87,16 +87,17 @@ test('every option can be set by flag, by environment and in the file', async (t
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
   const special = /** @type {typeof samples} */ ({ workers: ['7', 7], standby: ['2', 2], dispatch: ['round-robin', 'round-robin'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.order': ['stop-first', 'stop-first'], 'restart.policy': ['never', 'never'], 'restart.cron': ['0 4 * * *', '0 4 * * *'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'], 'admin.basePath': ['/deck', '/deck'], 'admin.publicUrl': ['https://ops.example.com', 'https://ops.example.com'] })
   const pairs = /** @type {Record<string, Record<string, string>>} */ ({ 'admin.tls.cert': { adminTlsKey: 'key.pem' }, 'admin.tls.key': { adminTlsCert: 'cert.pem' } })
+  const isStart = (/** @type {{ name: string }} */ { name }) => name === 'entry' || name === 'script'
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
-    const { cwd, load } = workingFolder(t)
-    const others = pairs[option.name] ?? {}
+    const { cwd, load } = workingFolder(t, { 'package.json': '{ "scripts": { "::1": "node app.js" } }' })
+    const others = { ...pairs[option.name], ...(isStart(option) ? { entry: undefined } : {}) }
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]
     const inFile = option.path.reduceRight((inner, key) => ({ [key]: inner }), /** @type {any} */ (option.kind === 'path' ? 'app.js' : value))
     writeFileSync(join(cwd, 'other.json'), JSON.stringify(inFile))
     const read = (/** @type {any} */ config) => option.path.reduce((object, key) => object[key], config)
     assert.deepEqual(read(await load({ ...others, [option.key]: text })), value, option.flag)
-    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? {} : { ...others, entry: 'app.js' }, env: { [option.env]: text }, cwd })), value, option.env)
-    assert.deepEqual(read(await loadConfig({ flags: option.name === 'entry' ? { config: 'other.json' } : { ...others, config: 'other.json', entry: 'app.js' }, env: {}, cwd })), value, `${option.name} in a file`)
+    assert.deepEqual(read(await loadConfig({ flags: { entry: 'app.js', ...others }, env: { [option.env]: text }, cwd })), value, option.env)
+    assert.deepEqual(read(await loadConfig({ flags: { config: 'other.json', entry: 'app.js', ...others }, env: {}, cwd })), value, `${option.name} in a file`)
   }
 })
 
@@ -261,6 +262,17 @@ test('where a proxy shows the admin page is said by its address, by its path or 
 test('the entry defaults to "main" of the package.json', async (t) => {
   const { cwd, load } = workingFolder(t, { 'package.json': '{"main": "lib/server.mjs"}', 'lib/server.mjs': '' })
   assert.equal((await load({ entry: undefined })).entry, join(cwd, 'lib/server.mjs'))
+})
+
+test('of an entry and a script the one from the stronger source counts; both from one are refused', async (t) => {
+  const { cwd, load } = workingFolder(t, { 'package.json': '{ "scripts": { "serve": "LEVEL=1 node other.js --own" } }', 'other.js': '', 'clusterdeck.config.json': '{ "script": "serve", "args": ["more"], "env": { "LEVEL": "2" } }' })
+  const byFile = await load({ entry: undefined })
+  assert.deepEqual([byFile.entry, byFile.args, byFile.env.LEVEL, byFile.script], [join(cwd, 'other.js'), ['--own', 'more'], '2', 'serve'])
+  assert.equal(byFile.launch?.said, 'script serve more → LEVEL=… node other.js --own more')
+  const byFlag = await load()
+  assert.deepEqual([byFlag.entry, byFlag.args, byFlag.script, byFlag.launch], [join(cwd, 'app.js'), ['more'], undefined, undefined])
+  assert.equal((await load({ entry: undefined }, { CLUSTERDECK_ENTRY: 'app.js' })).entry, join(cwd, 'app.js'))
+  await assert.rejects(load({ script: 'serve' }), { code: 'invalid-config', message: '--script: expected either entry or script, received both' })
 })
 
 test('the entry is found as node would find it, and symbolic links stay', async (t) => {

@@ -74,6 +74,13 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
     assert.deepEqual([settings(service, 'Requires'), settings(service, 'Also'), settings(service, 'Type'), settings(service, 'ExecReload')], [['shop.socket'], ['shop.socket'], ['notify-reload'], []])
   })
 
+  test('what is looked up at each start is named as it was, not what it comes to now', async () => {
+    const cwd = folderWith({ files: { 'package.json': '{ "name": "shop", "scripts": { "serve": "node app.js" } }' } })
+    const exec = async (/** @type {string[]} */ words) => settings((await runCli(['systemd', ...words], { cwd })).stdout, 'ExecStart')[0]
+    assert.match(await exec(['npm', '--', 'run', 'serve']), / start npm .* -- run serve$/)
+    assert.match(await exec(['--script', 'serve']), / start --script serve .*%S\/shop$/)
+  })
+
   test('a data folder of one\'s own may be written, and an app at home can be read', async () => {
     const cwd = folderWith()
     const own = (await runCli(['systemd', 'app.js', '--data-dir', 'the data'], { cwd })).stdout

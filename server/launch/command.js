@@ -1,0 +1,185 @@
+import path from 'node:path'
+import { parseNodeWords } from './node-options.js'
+import { isPackageManager, parseManagerWords } from './package-manager.js'
+import { fileOf, findCommand, installedPackage, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, upwards } from './packages.js'
+import { refusal } from './refusal.js'
+import { splitWords } from './shell-words.js'
+import { STAND_INS } from './stand-ins.js'
+import { noting, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.js'
+
+/**
+ * A command on its way to the program that it runs.
+ * @typedef {object} Command
+ * @property {string[]} words
+ * @property {string} cwd
+ * @property {Record<string, string>} env  over what is inherited
+ * @property {string[]} execArgv
+ * @property {string[]} notes  what is not done that it would have done
+ * @property {string} source  where the user has said it
+ * @property {string} received  what is being read, in the user's words
+ */
+/** @typedef {Omit<Command, 'words' | 'source' | 'received'> & { entry: string, args: string[] }} Program */
+/** @typedef {Readonly<Record<string, string | undefined>>} Environment of whoever asks */
+
+const MAX_STEPS = 20
+const NODE_NAMES = new Set(['node', 'nodejs'])
+const FOREIGN = new Set(['bun', 'bunx', 'deno', 'python', 'python3', 'java', 'php', 'ruby', 'perl', 'go', 'sh', 'bash', 'zsh', 'make', 'docker', 'docker-compose'])
+const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit', 'trap', '{', '!'])
+const PACKAGE_TEXTS = ['name', 'version']
+
+/**
+ * Follows a command to the file that Node would run in the end.
+ * @param {Command} command @param {Environment} inherited
+ * @returns {Program}
+ * @throws {import('../errors.js').DeckError} invalid-config
+ */
+export function followCommand (command, inherited) {
+  /** @type {Command | Program} */
+  let at = command
+  for (let steps = 0; steps < MAX_STEPS; steps++) {
+    at = step(at, inherited)
+    if ('entry' in at) return at
+  }
+  throw refusal('circle', command)
+}
+
+/** @param {Command} command @param {Environment} inherited @returns {Command | Program} */
+function step (command, inherited) {
+  const { words: [word, ...words] } = command
+  if (word === undefined) throw refusal('empty', command)
+  const name = path.basename(word)
+  // A file of the app's own may be called like any of these.
+  const isKnown = !word.includes('/') || word.includes('node_modules/.bin/')
+  const rest = { ...command, words }
+  if (NODE_NAMES.has(name)) return runNode(rest, inherited)
+  if (isKnown && Object.hasOwn(WRAPPERS, name)) return WRAPPERS[name](rest, name)
+  if (isKnown && isPackageManager(name)) return runManager(rest, name, inherited)
+  const standIn = isKnown && Object.hasOwn(STAND_INS, name) ? STAND_INS[name](words, command.cwd) : null
+  if (standIn) return takeStandIn(command, standIn)
+  return runFile(rest, word, inherited)
+}
+
+/** @param {Command} command @param {import('./stand-ins.js').StandIn} standIn @returns {Command} */
+function takeStandIn (command, standIn) {
+  if ('reason' in standIn) throw refusal(standIn.reason, { ...command, why: standIn.why, instead: standIn.instead })
+  const next = { ...command, words: standIn.words }
+  return standIn.note ? noting(next, standIn.note) : next
+}
+
+/** @param {Command} command what stands behind `node` @param {Environment} inherited @returns {Command | Program} */
+function runNode (command, inherited) {
+  const { execArgv, rest: [file, ...args], watches, runs, refused } = parseNodeWords(command.words)
+  if (refused) throw refusal('no-file', { ...command, why: `starts no file ("${refused}")` })
+  const next = { ...(watches ? noting(command, WATCH_NOTE) : command), execArgv: [...command.execArgv, ...execArgv] }
+  if (runs !== null) return runScript(next, { name: runs, args: file === undefined ? [] : [file, ...args] }, inherited)
+  if (file === undefined) throw refusal('no-file', command)
+  const wanted = path.resolve(command.cwd, file)
+  const entry = fileOf(wanted) ?? mainOf(wanted) ?? fileOf(path.join(wanted, 'index'))
+  if (!entry) throw refusal('not-found', { ...command, why: `runs ${wanted}, which is not there`, instead: 'Build it, or name the file' })
+  return toProgram(next, entry, args)
+}
+
+/** @param {Command} command @param {string} entry @param {string[]} args @returns {Program} */
+function toProgram ({ cwd, env, execArgv, notes }, entry, args) {
+  return { entry, args, execArgv, env, cwd, notes }
+}
+
+/** @param {string} name @param {string} cwd @param {Environment} inherited @returns {boolean} whether it means anything as a command */
+export function isInstalled (name, cwd, inherited) {
+  const isNamed = NODE_NAMES.has(name) || FOREIGN.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) || Object.hasOwn(WRAPPERS, name) || Object.hasOwn(STAND_INS, name)
+  return isNamed || findCommand(name, cwd, inherited.PATH) !== undefined
+}
+
+/** @param {Command} command @param {string} word @param {Environment} inherited @returns {Program} */
+function runFile (command, word, inherited) {
+  if (OF_THE_SHELL.has(word)) throw refusal('several', { ...command, why: `needs a shell ("${word}")` })
+  if (FOREIGN.has(word)) throw refusal('not-node', { ...command, why: `runs ${word}, which is no Node program` })
+  const file = findCommand(word, command.cwd, command.env.PATH ?? inherited.PATH)
+  if (!file) throw refusal('not-installed', { ...command, why: `runs ${word}, which is not installed in ${command.cwd}${hasPlugAndPlay(command.cwd) ? ' by files (Yarn Plug\'n\'Play)' : ''}`, ...(hasPlugAndPlay(command.cwd) && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
+  const found = nodeFileOf(file)
+  if (!found) throw refusal('not-node', { ...command, why: `runs ${file}, which is no Node program` })
+  return toProgram({ ...command, env: { ...command.env, ...found.env }, execArgv: [...command.execArgv, ...found.execArgv] }, found.entry, command.words)
+}
+
+/** @param {string} folder */
+function hasPlugAndPlay (folder) {
+  return upwards(folder).some((each) => isFile(path.join(each, '.pnp.cjs')))
+}
+
+/** @param {Command} command @param {string} manager @param {Environment} inherited @returns {Command} */
+function runManager (command, manager, inherited) {
+  const errand = parseManagerWords(manager, command.words)
+  if ('refused' in errand) {
+    if (errand.refused.startsWith('-')) throw wrongOption(command, errand.refused)
+    throw refusal('no-file', { ...command, why: `starts no program ("${errand.refused}")`, instead: 'Name a script of package.json: npm run <script>' })
+  }
+  const cwd = folderOf(command, errand)
+  const next = { ...command, cwd }
+  const { kind, name, args } = errand
+  if (kind === 'script' || (kind === 'either' && hasScript(cwd, name))) return runScript(next, { name, args }, inherited)
+  return { ...next, words: [commandOfPackage(name, cwd), ...args] }
+}
+
+/** A package may have a command of another name. @param {string} name @param {string} cwd @returns {string} */
+function commandOfPackage (name, cwd) {
+  if (!name.startsWith('@')) return name
+  const installed = installedPackage(name, cwd)
+  const bin = installed && readPackage(installed)?.content.bin
+  return bin && typeof bin === 'object' ? Object.keys(bin)[0] : name.replace(/^.*\//, '')
+}
+
+/** @param {Command} command @param {import('./package-manager.js').Errand} errand */
+function folderOf (command, { folder, workspace }) {
+  const cwd = path.resolve(command.cwd, folder ?? '.')
+  if (workspace === null) return cwd
+  const places = [path.resolve(cwd, workspace), ...upwards(cwd).map((each) => path.join(each, 'node_modules', workspace))]
+  const found = places.find((place) => isFile(path.join(place, 'package.json')))
+  if (!found) throw refusal('not-found', { ...command, why: `names the workspace ${workspace}, which is neither a folder nor linked into node_modules`, instead: 'Name its folder by --cwd' })
+  return found
+}
+
+/** @param {string} folder @param {string} name */
+function hasScript (folder, name) {
+  return typeof nearestPackage(folder)?.content.scripts?.[name] === 'string'
+}
+
+/**
+ * The command that a script of package.json is, in the folder of that.
+ * @param {Command} command @param {{ name: string, args: string[] }} script @param {Environment} inherited
+ * @returns {Command}
+ */
+export function runScript (command, { name, args }, inherited) {
+  const found = nearestPackage(command.cwd)
+  if (!found) throw refusal('not-found', { ...command, why: `needs a package.json in ${command.cwd}`, instead: 'Name the app\'s main file, or its folder by --cwd' })
+  const { folder, content: { scripts = {} } } = found
+  // As npm has it.
+  const text = Object.hasOwn(scripts, name) ? scripts[name] : name === 'start' && isFile(path.join(folder, 'server.js')) ? 'node server.js' : undefined
+  const file = path.join(folder, 'package.json')
+  if (typeof text !== 'string') throw refusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`, instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })
+  const received = `${JSON.stringify(text)} (script "${name}" of ${file})`
+  const split = splitWords(text)
+  if ('reason' in split) throw refusal(split.reason, { ...command, received, why: `${WHY[split.reason] ?? 'needs a shell'} (${split.sign})` })
+  const around = [`pre${name}`, `post${name}`].filter((each) => typeof scripts[each] === 'string')
+  const next = { ...command, received, words: [...split.words, ...args], cwd: folder, env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
+  return withAssignments(around.reduce((noted, each) => noting(noted, `"${each}" is not run; run it before each deploy if the app needs it`), next))
+}
+
+/** @type {Partial<Record<import('./refusal.js').Reason, string>>} */
+const WHY = { pipeline: 'is a pipeline', redirection: 'redirects its input or output', several: 'is several commands', expansion: 'takes what a shell would put in', quote: 'has a quote that does not end' }
+
+/**
+ * What a package manager tells a script.
+ * @param {import('./packages.js').Package} found @param {string} name @param {string} [searchPath]
+ * @returns {Record<string, string>}
+ */
+function scriptVariables ({ folder, content }, name, searchPath = '') {
+  const texts = PACKAGE_TEXTS.filter((key) => typeof content[key] === 'string').map((key) => [`npm_package_${key}`, content[key]])
+  const settings = Object.entries(content.config ?? {}).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)).map(([key, value]) => [`npm_package_config_${key}`, String(value)])
+  const commands = upwards(folder).map((each) => path.join(each, 'node_modules', '.bin')).filter((each) => !searchPath.split(path.delimiter).includes(each))
+  return {
+    npm_lifecycle_event: name,
+    npm_package_json: path.join(folder, 'package.json'),
+    ...Object.fromEntries([...texts, ...settings]),
+    PATH: [...commands, searchPath].filter(Boolean).join(path.delimiter)
+  }
+}

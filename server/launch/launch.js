@@ -1,0 +1,153 @@
+import { realpathSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+import { followCommand, isInstalled, runScript } from './command.js'
+import { commandOf, fileOf, isForeign, mainOf, readPackage } from './packages.js'
+import { refusal } from './refusal.js'
+import { shownWords, splitWords } from './shell-words.js'
+import { typeScriptOptions } from './typescript.js'
+
+/** @typedef {import('./command.js').Command} Command */
+/** @typedef {import('./command.js').Program} Program */
+
+/**
+ * What a user has said that is to be started.
+ * @typedef {object} Wish
+ * @property {string} [entry]  a file, a folder, a command of an installed package, `npm`, `npx`, `yarn`, `pnpm`; default: the working folder
+ * @property {string} [script]  a script of package.json, instead
+ * @property {string[]} [args]
+ * @property {string[]} [execArgv]  options of node
+ * @property {string} cwd  what it is to run in; absolute, as `folder`
+ * @property {string} [folder]  what a relative entry starts from; default: `cwd`
+ * @property {string} [source]  where it was said, for messages
+ */
+/**
+ * What Node is to run for it.
+ * @typedef {object} Launch
+ * @property {string} entry  absolute; links stay
+ * @property {string[]} args
+ * @property {string[]} execArgv  those of the wish come last
+ * @property {Record<string, string>} env  over what is inherited
+ * @property {string} cwd
+ * @property {string | null} said  in a line what was made of what; null: the wish was a file, and is run as it is
+ * @property {string[]} notes  what is not done that the wish would have done, a sentence each
+ */
+
+/** What is for another program by its name. */
+const FOREIGN_FILE = /\.(py|rb|php|pl|sh|bash|zsh|jar|exe|go|rs|lua)$/
+const IS_JAVASCRIPT = /\.[cm]?js$/
+/** They say where they come from themselves. */
+const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
+
+/**
+ * What would run in the end, read from the disk as it is now.
+ * @param {Wish} wish
+ * @param {{ env?: import('./command.js').Environment, stripsTypes?: unknown }} [surroundings] `stripsTypes`: whether the workers' Node runs TypeScript unasked
+ * @returns {Launch}
+ * @throws {DeckError} entry-not-found, invalid-config; with `details: { reason }` where it is no Node program
+ */
+export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @type {any} */ (process.features).typescript } = {}) {
+  const { cwd, execArgv = [], source = wish.script === undefined ? 'entry' : 'script' } = wish
+  const received = receivedOf(wish)
+  /** @type {Command} */
+  const command = { words: [], cwd, env: {}, execArgv: [], notes: [], source, received }
+  const program = find(wish, command, env)
+  const all = [...program.execArgv, ...execArgv]
+  const more = typeScriptOptions({ ...program, execArgv: all }, stripsTypes)
+  if (more === null) throw refusal('typescript', { source, received: received === program.entry ? received : `${received} → ${program.entry}` })
+  const launch = { ...program, execArgv: [...more, ...all] }
+  const isAsItWas = 'isPlain' in program && more.length === 0
+  return { entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : sentence(wish, launch, received) }
+}
+
+/**
+ * The same wish for another copy of the app.
+ * @param {string} cwd @param {Wish} wish
+ * @returns {Wish}
+ */
+export function movedTo (cwd, { entry, folder = cwd, ...wish }) {
+  const isFolder = entry !== undefined && statSync(path.resolve(folder, entry), { throwIfNoEntry: false })?.isDirectory()
+  return { ...wish, entry: isFolder ? '.' : entry, cwd, folder: cwd }
+}
+
+/** @param {Wish} wish */
+function receivedOf ({ entry, script, args = [], cwd }) {
+  if (script !== undefined) return `the script ${JSON.stringify(script)}`
+  return entry === undefined ? cwd : shownWords([entry, ...args])
+}
+
+/** @param {Wish} wish @param {Command} command @param {import('./command.js').Environment} env @returns {Program & { isPlain?: true }} */
+function find ({ entry, script, args = [], cwd, folder = cwd }, command, env) {
+  if (script !== undefined) return followCommand(runScript(command, { name: script, args }, env), env)
+  if (entry === undefined) {
+    const found = inFolder(folder, { ...command, words: args }, env) ?? (folder === cwd ? null : inFolder(cwd, { ...command, words: args }, env))
+    return found ?? notFound(`entry: expected a file, or a package.json with "main", a script "start" or "bin" in ${cwd}, received neither`)
+  }
+  const place = path.resolve(folder, entry)
+  const file = fileOf(place)
+  if (file) return asFile(file, args, command, env)
+  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
+  const inside = isFolder ? inFolder(place, { ...command, words: args }, env) ?? plain(fileOf(path.join(place, 'index')), args, command) : null
+  if (inside) return inside
+  if (!/[/\\]|\.[cm]?[jt]sx?$/.test(entry) && !isFolder) return byName(entry, args, command, env)
+  return notFound(`${command.source}: expected a file, received ${place}, which ${isFolder ? 'is none' : 'does not exist'}`)
+}
+
+/** @param {string} message @returns {never} */
+function notFound (message) {
+  throw new DeckError('entry-not-found', message)
+}
+
+/** @param {string | undefined} entry @param {string[]} args @param {Command} command @returns {(Program & { isPlain: true }) | null} */
+function plain (entry, args, { cwd }) {
+  return entry === undefined ? null : { entry, args, execArgv: [], env: {}, cwd, notes: [], isPlain: true }
+}
+
+/** @param {string} file @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
+function asFile (file, args, command, env) {
+  if (path.basename(path.dirname(file)) === '.bin') return followCommand({ ...command, words: [file, ...args] }, env)
+  if (FOREIGN_FILE.test(file)) throw refusal('not-node', command)
+  if (!IS_JAVASCRIPT.test(file) && isForeign(file)) throw refusal('not-node', command)
+  return /** @type {Program & { isPlain: true }} */ (plain(file, args, command))
+}
+
+/**
+ * A package's folder: its main file, else its script "start", else its command.
+ * @param {string} folder @param {Command} command `words`: the arguments @param {import('./command.js').Environment} env
+ * @returns {Program & { isPlain?: true } | null}
+ */
+function inFolder (folder, command, env) {
+  const { words: args } = command
+  const main = mainOf(folder)
+  if (main) return plain(main, args, command)
+  const found = readPackage(folder)
+  if (typeof found?.content.scripts?.start === 'string') return followCommand(runScript({ ...command, cwd: folder }, { name: 'start', args }, env), env)
+  const file = found ? commandOf(found) : undefined
+  return file ? plain(file, args, command) : null
+}
+
+/** @param {string} name @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
+function byName (name, args, command, env) {
+  const split = splitWords(name)
+  if ('reason' in split) throw refusal(split.reason, command)
+  const [word] = split.words
+  if (word === name && !isInstalled(word, command.cwd, env)) notFound(`${command.source}: expected a file, a folder or the name of a program, received ${name}, which is neither in ${command.cwd} nor installed there`)
+  return followCommand({ ...command, words: [...split.words, ...args] }, env)
+}
+
+/** @param {Wish} wish @param {Program} program @param {string} received */
+function sentence ({ entry, script, cwd, args = [] }, { entry: file, args: ownArgs, execArgv, env, cwd: ownCwd }, received) {
+  const wished = script === undefined ? (entry === undefined ? 'start' : received) : shownWords(['script', script, ...args])
+  // Any other may be a secret.
+  const variables = Object.keys(env).filter((name) => !OF_A_SCRIPT.test(name)).map((name) => name === 'NODE_ENV' ? `NODE_ENV=${shownWords([env.NODE_ENV])} ` : `${name}=… `).join('')
+  const where = ownCwd === cwd ? '' : ` in ${path.relative(cwd, ownCwd)}`
+  return `${wished} → ${variables}node ${shownWords([...execArgv, shownFile(file, ownCwd), ...ownArgs])}${where}`
+}
+
+/** @param {string} file @param {string} cwd */
+function shownFile (file, cwd) {
+  // The link there says less than what it leads to.
+  const isLink = path.basename(path.dirname(file)) === '.bin'
+  const way = isLink ? path.relative(realpathSync(cwd), realpathSync(file)) : path.relative(cwd, file)
+  return way.startsWith(`..${path.sep}..`) ? file : way
+}

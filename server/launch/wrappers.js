@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { parseNodeWords, splitOption } from './node-options.js'
+import { installedPackage, isFile } from './packages.js'
+import { refusal } from './refusal.js'
+import { splitWords } from './shell-words.js'
+import { tsxLoader } from './typescript.js'
+
+/** @typedef {import('./command.js').Command} Command */
+/** What is known of a command that only prepares another one: it becomes that. @typedef {(command: Command, called: string) => Command} Wrapper */
+
+export const WATCH_NOTE = 'it would restart at changes; clusterdeck does with --watch'
+
+/** @type {Readonly<Record<string, Wrapper>>} */
+export const WRAPPERS = Object.freeze({
+  exec: (command) => command,
+  nohup: (command) => command,
+  env: withAssignments,
+  'cross-env': withAssignments,
+  'cross-env-shell': withAssignments,
+  dotenv: withEnvFiles,
+  'env-cmd': withEnvCommand,
+  nodemon: withoutNodemon,
+  'node-dev': (command) => noting({ ...command, words: ['node', ...command.words] }, WATCH_NOTE),
+  tsx: withTsx,
+  'ts-node': withTsNode,
+  'ts-node-esm': (command) => withTsNode({ ...command, words: ['--esm', ...command.words] }),
+  'ts-node-dev': (command) => noting(withTsNode(command), WATCH_NOTE),
+  tsnd: (command) => noting(withTsNode(command), WATCH_NOTE)
+})
+
+/** @param {Command} command @param {string} note @returns {Command} */
+export function noting (command, note) {
+  return command.notes.includes(note) ? command : { ...command, notes: [...command.notes, note] }
+}
+
+/** `NAME=value` before a command. @param {Command} command @returns {Command} */
+export function withAssignments (command) {
+  const end = command.words.findIndex((word) => !/^[A-Za-z_]\w*=/.test(word))
+  const given = command.words.slice(0, end === -1 ? undefined : end)
+  const words = end === -1 ? [] : command.words.slice(end)
+  if (words[0]?.startsWith('-')) throw wrongOption(command, words[0])
+  return { ...command, words, env: { ...command.env, ...Object.fromEntries(given.map(splitAssignment)) } }
+}
+
+/** @param {string} word */
+function splitAssignment (word) {
+  const at = word.indexOf('=')
+  return [word.slice(0, at), word.slice(at + 1)]
+}
+
+/** dotenv-cli: of several files the first one counts, under node the last. What is set already counts more. @type {Wrapper} */
+function withEnvFiles (command) {
+  const { found, rest } = readOptions(command, { valued: ['-e', '-v'], switches: ['--quiet', '--no-expand', '--debug'] })
+  const files = (found['-e'] ?? ['.env']).filter((file) => isFile(path.resolve(command.cwd, file)))
+  for (const file of found['--no-expand'] ? [] : files) {
+    if (readFileSync(path.resolve(command.cwd, file), 'utf8').includes('$')) throw refusal('expansion', { ...command, why: `has dotenv put values into others ("$" in ${file})` })
+  }
+  const env = { ...command.env, ...Object.fromEntries((found['-v'] ?? []).map(splitAssignment)) }
+  return { ...command, words: rest, env, execArgv: [...command.execArgv, ...files.reverse().map((file) => `--env-file=${file}`)] }
+}
+
+/** env-cmd: what the file says counts more than what is set. @type {Wrapper} */
+function withEnvCommand (command) {
+  const { found, rest } = readOptions(command, { valued: ['-f', '--file'], switches: ['--silent', '--verbose'] })
+  const [name = '.env'] = found['-f'] ?? found['--file'] ?? []
+  const file = path.resolve(command.cwd, name)
+  if (!isFile(file)) throw refusal('not-found', { ...command, why: `reads ${file}, which is not there`, instead: 'Create it' })
+  const values = /** @type {Record<string, string>} */ (parseEnv(readFileSync(file, 'utf8')))
+  return { ...command, words: rest, env: { ...command.env, ...values } }
+}
+
+const NODEMON = {
+  valued: ['-w', '--watch', '-e', '--ext', '-i', '--ignore', '-d', '--delay', '-x', '--exec', '--config', '-s', '--signal', '--polling-interval'],
+  switches: ['-V', '--verbose', '-q', '--quiet', '-L', '--legacy-watch', '-I', '--no-stdin', '-C', '--on-change-only', '--no-colors', '--exitcrash', '--spawn']
+}
+
+/** @type {Wrapper} */
+function withoutNodemon (command) {
+  const { found, rest, others } = readOptions(command, { ...NODEMON, passes: true })
+  const [exec] = found['-x'] ?? found['--exec'] ?? []
+  const file = rest.find((word) => !word.startsWith('-'))
+  if (exec === undefined && file === undefined) throw refusal('no-file', { ...command, instead: 'Start the file itself, with --watch' })
+  const runner = exec === undefined ? [file?.endsWith('.ts') && installedPackage('ts-node', command.cwd) ? 'ts-node' : 'node', ...others] : wordsOf(command, exec)
+  return noting({ ...command, words: [...runner, ...rest] }, WATCH_NOTE)
+}
+
+/** @param {Command} command @param {string} text */
+function wordsOf (command, text) {
+  const split = splitWords(text)
+  if ('reason' in split) throw refusal(split.reason, command)
+  return split.words
+}
+
+/** It would fork a Node with its loader. @type {Wrapper} */
+function withTsx (command) {
+  const watches = command.words[0] === 'watch'
+  const loader = tsxLoader(command.cwd)
+  if (loader === null) throw refusal('not-installed', { ...command, why: 'needs tsx, which is not installed there' })
+  const { execArgv, rest, refused } = parseNodeWords(command.words.slice(watches ? 1 : 0), new Set(['--tsconfig', '--include', '--exclude', '--ignore']))
+  if (refused) throw wrongOption(command, refused)
+  const env = { ...command.env }
+  const options = []
+  for (let at = 0; at < execArgv.length; at++) {
+    const [name, inner] = splitOption(execArgv[at])
+    if (name === '--tsconfig') env.TSX_TSCONFIG_PATH = inner ?? execArgv[++at]
+    else if (['--include', '--exclude', '--ignore'].includes(name)) at += inner === undefined ? 1 : 0
+    else if (name !== '--clear-screen' && name !== '--no-cache') options.push(execArgv[at])
+  }
+  const next = { ...command, env, words: ['node', '--import', loader, ...options, ...rest] }
+  return watches ? noting(next, WATCH_NOTE) : next
+}
+
+const TS_NODE = {
+  valued: ['-P', '--project', '-O', '--compiler-options', '-r', '--require', '--ignore-watch', '--watch'],
+  switches: ['-T', '--transpile-only', '--transpileOnly', '--files', '--esm', '--respawn', '--clear', '--quiet', '--notify', '--exit-child', '--poll', '--pretty', '--cls', '--rs']
+}
+const TS_NODE_ENV = Object.freeze({ '-P': 'TS_NODE_PROJECT', '--project': 'TS_NODE_PROJECT', '-O': 'TS_NODE_COMPILER_OPTIONS', '--compiler-options': 'TS_NODE_COMPILER_OPTIONS' })
+
+/** @param {Command} command @returns {Command} */
+function withTsNode (command) {
+  if (!installedPackage('ts-node', command.cwd)) throw refusal('not-installed', { ...command, why: 'needs ts-node, which is not installed there' })
+  const { found, rest, others } = readOptions(command, { ...TS_NODE, passes: true })
+  const isQuick = ['-T', '--transpile-only', '--transpileOnly'].some((name) => found[name])
+  const register = found['--esm'] ? ['--loader', 'ts-node/esm'] : ['-r', isQuick ? 'ts-node/register/transpile-only' : 'ts-node/register']
+  const required = [...found['-r'] ?? [], ...found['--require'] ?? []].flatMap((name) => ['-r', name])
+  const wrong = others.find((word) => !word.startsWith('--inspect'))
+  if (wrong) throw wrongOption(command, wrong)
+  /** @type {Record<string, string>} */
+  const env = { ...command.env, ...(found['--files'] && { TS_NODE_FILES: 'true' }) }
+  for (const [name, variable] of Object.entries(TS_NODE_ENV)) if (found[name]) env[variable] = found[name][0]
+  return { ...command, env, words: ['node', ...others, ...register, ...required, ...rest] }
+}
+
+/**
+ * @param {Command} command @param {{ valued: string[], switches: string[], passes?: boolean }} known `passes`: others are kept apart, not refused
+ * @returns {{ found: Record<string, string[]>, others: string[], rest: string[] }}
+ */
+function readOptions (command, { valued, switches, passes = false }) {
+  /** @type {Record<string, string[]>} */
+  const found = {}
+  const others = []
+  const { words } = command
+  for (let at = 0; at < words.length; at++) {
+    const [name, inner] = splitOption(words[at])
+    if (words[at] === '--') return { found, others, rest: words.slice(at + 1) }
+    if (!words[at].startsWith('-')) return { found, others, rest: words.slice(at) }
+    if (valued.includes(name)) (found[name] ??= []).push(inner ?? words[++at] ?? '')
+    else if (switches.includes(name)) found[name] = []
+    else if (passes) others.push(words[at])
+    else throw wrongOption(command, name)
+  }
+  return { found, others, rest: [] }
+}
+
+/** @param {Command} command @param {string} option */
+export function wrongOption (command, option) {
+  return refusal('option', { ...command, why: `has "${option}", which has no meaning here` })
+}

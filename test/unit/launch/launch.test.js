@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { resolveLaunch } from '../../../server/launch/launch.js'
+import { tempFolder } from '../../support/folder.js'
+
+/** @typedef {import('../../../server/launch/launch.js').Wish} Wish */
+
+const NODE_SCRIPT = '#!/usr/bin/env node\n'
+/** As pnpm writes it. */
+const SHIM = `#!/bin/sh
+basedir=$(dirname "$(echo "$0" | sed -e 's,\\\\,/,g')")
+if [ -z "$NODE_PATH" ]; then
+  export NODE_PATH="/store/node_modules"
+else
+  export NODE_PATH="/store/node_modules:$NODE_PATH"
+fi
+if [ -x "$basedir/node" ]; then
+  exec "$basedir/node"  "$basedir/../next/dist/bin/next" "$@"
+else
+  exec node  "$basedir/../next/dist/bin/next" "$@"
+fi
+`
+
+/** @param {Record<string, string | object>} files by path; objects become JSON @param {string} [folder] */
+function write (files, folder = tempFolder()) {
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.join(folder, name)
+    mkdirSync(path.dirname(file), { recursive: true })
+    writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  return folder
+}
+
+/** An installed package with a command, and the link to that. @param {string} folder @param {string} name @param {{ text?: string, command?: string }} [how] */
+function install (folder, name, { text = NODE_SCRIPT, command = name.replace(/^@.*\//, '') } = {}) {
+  const file = 'dist/cli'
+  write({ 'package.json': { name, version: '1.0.0', bin: { [command]: file } }, [file]: text }, path.join(folder, 'node_modules', name))
+  mkdirSync(path.join(folder, 'node_modules/.bin'), { recursive: true })
+  symlinkSync(path.join('..', name, file), path.join(folder, 'node_modules/.bin', command))
+}
+
+/** @param {Record<string, string>} scripts @param {Record<string, string | object>} [files] */
+function appWith (scripts, files = {}) {
+  const folder = write({ 'package.json': { name: 'shop', version: '1.2.3', main: 'app.js', config: { port: 8080 }, scripts }, 'app.js': '', ...files })
+  for (const name of ['next', 'http-server']) install(folder, name)
+  return folder
+}
+
+/** @param {string} cwd @param {Omit<Wish, 'cwd'>} wish @param {Parameters<typeof resolveLaunch>[1]} [surroundings] */
+function launch (cwd, wish, surroundings) {
+  return resolveLaunch({ cwd, ...wish }, { env: { PATH: '/usr/bin' }, stripsTypes: false, ...surroundings })
+}
+
+/** The words of a node process, and the variables that a script sets. @param {string} cwd @param {ReturnType<typeof launch>} found */
+function shown (cwd, { entry, args, execArgv, env }) {
+  const variables = Object.entries(env).filter(([name]) => !/^(npm_|PATH$)/.test(name)).map(([name, value]) => `${name}=${value}`)
+  return [...variables, 'node', ...execArgv, path.relative(cwd, entry), ...args].join(' ')
+}
+
+describe('what a script runs', () => {
+  for (const [script, expected] of [
+    ['node app.js', 'node app.js'],
+    ['node app', 'node app.js'],
+    ['node .', 'node app.js'],
+    ['/usr/local/bin/node ./app.js --port 3000', 'node app.js --port 3000'],
+    ['exec node app.js', 'node app.js'],
+    ['node -r dotenv/config --max-old-space-size=512 --env-file .env app.js -x', 'node -r dotenv/config --max-old-space-size=512 --env-file .env app.js -x'],
+    ['node --watch --watch-path src app.js', 'node app.js'],
+    ['NODE_ENV=production LEVEL="a b" node app.js', 'NODE_ENV=production LEVEL=a b node app.js'],
+    ['env A=1 node app.js', 'A=1 node app.js'],
+    ['cross-env A=1 B=2 next start', 'A=1 B=2 node node_modules/.bin/next start'],
+    ['cross-env A=1 npm run other', 'A=1 node app.js other'],
+    ['dotenv -- node app.js', 'node --env-file=.env app.js'],
+    ['dotenv -e .env -e absent -e .env.more -v A=1 -- next start', 'A=1 node --env-file=.env.more --env-file=.env node_modules/.bin/next start'],
+    ['env-cmd -f .env node app.js', 'FROM_FILE=yes node app.js'],
+    ['next start -p 4000', 'node node_modules/.bin/next start -p 4000'],
+    ['./node_modules/.bin/next start', 'node node_modules/.bin/next start'],
+    ['npx -y next@15 start', 'node node_modules/.bin/next start'],
+    ['npm exec -- next start', 'node node_modules/.bin/next start'],
+    ['npx @scope/tool x', 'node node_modules/.bin/tool-of-scope x'],
+    ['yarn other --flag', 'node app.js other --flag'],
+    ['yarn run other -- --flag', 'node app.js other --flag'],
+    ['yarn next start', 'node node_modules/.bin/next start'],
+    ['yarn node app.js', 'node app.js'],
+    ['pnpm run other --flag', 'node app.js other --flag'],
+    ['pnpm other', 'node app.js other'],
+    ['pnpm exec next start', 'node node_modules/.bin/next start'],
+    ['npm run other -- --flag', 'node app.js other --flag'],
+    ['npm run -s other', 'node app.js other'],
+    ['node --run other', 'node app.js other'],
+    ['npm --prefix sub start', 'node sub/server.js'],
+    ['npm run serve -w sub', 'node app.js sub'],
+    ['yarn workspace linked serve', 'node app.js linked'],
+    ['nodemon --watch src -e js,json app.js --flag', 'node app.js --flag'],
+    ['nodemon --inspect app.js', 'node --inspect app.js'],
+    ['nodemon --exec "node -r dotenv/config" app.js', 'node -r dotenv/config app.js'],
+    ['tsx watch --clear-screen=false --tsconfig t.json src/main.ts x', 'TSX_TSCONFIG_PATH=t.json node --import tsx src/main.ts x'],
+    ['ts-node -T -r tsconfig-paths/register src/main.ts', 'node -r ts-node/register/transpile-only -r tsconfig-paths/register src/main.ts'],
+    ['ts-node-dev --respawn --files src/main.ts', 'TS_NODE_FILES=true node -r ts-node/register src/main.ts'],
+    ['nest start', 'node --enable-source-maps dist/main.js'],
+    ['nest start --watch -- --flag', 'node --enable-source-maps dist/main.js --flag'],
+    ['nuxt start', 'node .output/server/index.mjs'],
+    ['with-options x', 'node --no-warnings node_modules/.bin/with-options x'],
+    ['unlinked x', 'node node_modules/unlinked/cli.js x']
+  ]) {
+    test(`${script} → ${expected}`, () => {
+      const cwd = appWith({ it: script, other: 'node app.js other' }, {
+        '.env': 'FROM_FILE=yes',
+        '.env.more': '',
+        'src/main.ts': '',
+        'dist/main.js': '',
+        '.output/server/index.mjs': '',
+        'sub/package.json': { scripts: { serve: 'node ../app.js sub' } },
+        'sub/server.js': '',
+        'linked/package.json': { scripts: { serve: 'node ../app.js linked' } },
+        'node_modules/tsx/package.json': {},
+        'node_modules/ts-node/package.json': {},
+        'node_modules/unlinked/package.json': { name: 'unlinked', bin: 'cli.js' },
+        'node_modules/unlinked/cli.js': NODE_SCRIPT
+      })
+      symlinkSync('../linked', path.join(cwd, 'node_modules/linked'))
+      install(cwd, '@scope/tool', { command: 'tool-of-scope' })
+      install(cwd, 'with-options', { text: '#!/usr/bin/env -S node --no-warnings\n' })
+      assert.equal(shown(cwd, launch(cwd, { script: 'it' })), expected)
+      assert.equal(shown(cwd, launch(cwd, { entry: 'npm', args: ['run', 'it'] })), expected)
+    })
+  }
+
+  test('it runs in the folder of its package.json, and sees what a package manager tells it', () => {
+    const cwd = appWith({ serve: 'http-server' })
+    const inside = path.join(cwd, 'src')
+    mkdirSync(inside)
+    const { env, cwd: where } = launch(inside, { script: 'serve' })
+    assert.equal(where, cwd)
+    assert.deepEqual(
+      [env.npm_lifecycle_event, env.npm_package_name, env.npm_package_version, env.npm_package_config_port, env.npm_package_json],
+      ['serve', 'shop', '1.2.3', '8080', path.join(cwd, 'package.json')]
+    )
+    assert.ok(env.PATH.startsWith(`${path.join(cwd, 'node_modules/.bin')}:`) && env.PATH.endsWith(':/usr/bin'), env.PATH)
+  })
+
+  test('what it would have done besides is said: pre and post, watching, building', () => {
+    const cwd = appWith({ prestart: 'tsc', start: 'nest start', poststart: 'x', dev: 'nodemon app.js' }, { 'dist/main.js': '' })
+    assert.deepEqual(launch(cwd, { script: 'dev' }).notes, ['it would restart at changes; clusterdeck does with --watch'])
+    const { notes } = launch(cwd, { script: 'start' })
+    assert.equal(notes.length, 3)
+    assert.match(notes.join(' '), /"prestart" is not run.* "poststart" is not run.* run "nest build"/)
+  })
+})
+
+describe('what is named', () => {
+  test('a file is run as it is, and nothing is said', () => {
+    const cwd = write({ 'app.js': '', tool: NODE_SCRIPT, bare: 'x' })
+    for (const entry of ['app.js', 'app', './app.js', path.join(cwd, 'app.js'), 'tool', 'bare']) {
+      const { said, env, execArgv, args } = launch(cwd, { entry, args: ['a'], execArgv: ['--inspect'] })
+      assert.deepEqual([said, env, execArgv, args], [null, {}, ['--inspect'], ['a']], entry)
+    }
+  })
+
+  test('a file comes before a program of the same name, a program before nothing', () => {
+    const cwd = appWith({})
+    assert.equal(launch(cwd, { entry: 'next', args: ['start'] }).entry, path.join(cwd, 'node_modules/.bin/next'))
+    write({ 'next.js': '' }, cwd)
+    assert.equal(launch(cwd, { entry: 'next', args: ['start'] }).entry, path.join(cwd, 'next.js'))
+  })
+
+  test('a program is found upwards from the folder, and in PATH', () => {
+    const root = appWith({}, { 'apps/web/package.json': {} })
+    const global = tempFolder()
+    write({ served: NODE_SCRIPT, native: '\0ELF' }, global)
+    const cwd = path.join(root, 'apps/web')
+    assert.equal(shown(root, launch(cwd, { entry: 'next', args: ['start'] })), 'node node_modules/.bin/next start')
+    assert.equal(launch(cwd, { entry: 'served' }, { env: { PATH: `/nowhere:${global}` } }).entry, path.join(global, 'served'))
+    assert.throws(() => launch(cwd, { entry: 'native' }, { env: { PATH: global } }), { code: 'invalid-config', details: { reason: 'not-node' } })
+  })
+
+  test('a script for a shell in node_modules/.bin leads to the program', () => {
+    const cwd = write({ 'node_modules/next/package.json': {}, 'node_modules/next/dist/bin/next': NODE_SCRIPT, 'node_modules/.bin/next': SHIM })
+    chmodSync(path.join(cwd, 'node_modules/.bin/next'), 0o755)
+    for (const entry of ['next', 'node_modules/.bin/next']) {
+      assert.equal(shown(cwd, launch(cwd, { entry, args: ['start'] })), 'NODE_PATH=/store/node_modules node node_modules/next/dist/bin/next start', entry)
+    }
+  })
+
+  test('a folder is its main file, else its start script, else its command, else its index', () => {
+    const cwd = write({
+      'main/package.json': { main: 'lib', scripts: { start: 'node other.js' } },
+      'main/lib/index.js': '',
+      'start/package.json': { main: 'absent.js', bin: 'cli.js', scripts: { start: 'node server.js' } },
+      'start/server.js': '',
+      'start/cli.js': '',
+      'bin/package.json': { name: '@us/bin', bin: { bin: 'cli.js', other: 'other.js' } },
+      'bin/cli.js': NODE_SCRIPT,
+      'bin/other.js': '',
+      'index/index.js': ''
+    })
+    for (const [entry, expected, where] of [['main', 'main/lib/index.js', cwd], ['./start', 'start/server.js', path.join(cwd, 'start')], ['bin', 'bin/cli.js', cwd], ['index', 'index/index.js', cwd]]) {
+      const found = launch(cwd, { entry })
+      assert.deepEqual([path.relative(cwd, found.entry), found.cwd], [expected, where], entry)
+    }
+    assert.equal(launch(path.join(cwd, 'start'), {}).said, 'start → node server.js')
+    assert.throws(() => launch(cwd, {}), { code: 'entry-not-found' })
+  })
+
+  test('what was made of it is one line, without the values of variables', () => {
+    const cwd = appWith({ serve: 'NODE_ENV=production TOKEN=secret next start' })
+    assert.equal(launch(cwd, { entry: 'npm', args: ['run', 'serve', '--', '--port', '3000'] }).said, 'npm run serve -- --port 3000 → NODE_ENV=production TOKEN=… node node_modules/next/dist/cli start --port 3000')
+    assert.equal(launch(cwd, { entry: 'node_modules/.bin/next', args: ['start'] }).said, 'node_modules/.bin/next start → node node_modules/next/dist/cli start')
+  })
+})
+
+describe('TypeScript', () => {
+  const bare = () => write({ 'package.json': {}, 'main.ts': '', 'view.tsx': '' })
+  const refused = { code: 'invalid-config', details: { reason: 'typescript' }, message: /Node 22\.18 or later, install tsx/ }
+
+  test('is run by Node where that can, else by tsx where the app has it, else refused with both', () => {
+    const cwd = bare()
+    assert.deepEqual(launch(cwd, { entry: 'main.ts' }, { stripsTypes: 'strip' }).execArgv, [])
+    assert.throws(() => launch(cwd, { entry: 'main.ts' }), refused)
+    assert.throws(() => launch(cwd, { entry: 'view.tsx' }, { stripsTypes: 'strip' }), refused)
+    write({ 'node_modules/tsx/package.json': {} }, cwd)
+    const { execArgv, said } = launch(cwd, { entry: 'main.ts', execArgv: ['--inspect'] })
+    assert.deepEqual([execArgv, said], [['--import', 'tsx', '--inspect'], 'main.ts → node --import tsx --inspect main.ts'])
+  })
+
+  test('a loader that was named is left alone', () => {
+    const cwd = bare()
+    for (const execArgv of [['-r', 'ts-node/register'], ['--import=tsx'], ['--experimental-strip-types']]) {
+      assert.deepEqual(launch(cwd, { entry: 'main.ts', execArgv }).execArgv, execArgv)
+    }
+    assert.throws(() => launch(cwd, { entry: 'main.ts', execArgv: ['-r', 'dotenv/config'] }), refused)
+  })
+
+  test('tsx of an app that runs in another folder is named by its file', () => {
+    const app = bare()
+    write({ 'node_modules/tsx/package.json': { exports: { '.': './dist/loader.mjs' } } }, app)
+    assert.deepEqual(launch(tempFolder(), { entry: path.join(app, 'main.ts') }).execArgv, ['--import', pathToFileURL(path.join(app, 'node_modules/tsx/dist/loader.mjs')).href])
+  })
+})
+
+describe('what is no single Node program', () => {
+  for (const [script, reason, says] of /** @type {[string, string, RegExp][]} */ ([
+    ['node app.js | pino-pretty', 'pipeline', /"node app\.js \| pino-pretty" \(script "it" of .*package\.json\), which is a pipeline \(\|\)/],
+    ['tsc && node app.js', 'several', /several commands \(&&\)\. Run the others before each deploy/],
+    ['cd app; node .', 'several', /several commands \(;\)/],
+    ['cd app', 'several', /needs a shell/],
+    ['node app.js --port $PORT', 'expansion', /\(\$\)\. .*"env" of clusterdeck\.config\.mjs/],
+    ['node app.js > log', 'redirection', /keeps its output/],
+    ['python3 app.py', 'not-node', /runs python3, which is no Node program.*systemd/],
+    ['bun run app.ts', 'not-node', /bun/],
+    ['sh ./run.sh', 'not-node', /sh/],
+    ['absent-tool start', 'not-installed', /absent-tool, which is not installed in/],
+    ['npx absent-tool start', 'not-installed', /downloads nothing/],
+    ['tsx src/main.ts', 'not-installed', /tsx/],
+    ['ts-node src/main.ts', 'not-installed', /ts-node/],
+    ['next dev', 'starts-child', /"next build".*"next start"/],
+    ['next', 'starts-child', /development/],
+    ['react-scripts start', 'starts-child', /build/],
+    ['nest start', 'not-built', /"nest build"/],
+    ['nuxt start', 'not-built', /"nuxt build"/],
+    ['pm2-runtime start x', 'starts-child', /clusterdeck import/],
+    ['concurrently "a" "b"', 'several', /app of its own/],
+    ['npm run it', 'circle', /leads back/],
+    ['npm run absent', 'not-found', /needs a script "absent" .* It has it/],
+    ['npm install', 'no-file', /npm install/],
+    ['npm run it --port 3', 'option', /"--port"/],
+    ['npm run it -w absent', 'not-found', /workspace absent/],
+    ['node', 'no-file', /starts no file/],
+    ['node -e 1', 'no-file', /-e/],
+    ['node absent.js', 'not-found', /absent\.js, which is not there/],
+    ['nodemon', 'no-file', /--watch/],
+    ['env -i node app.js', 'option', /"-i"/],
+    ['dotenv -c -- node app.js', 'option', /"-c"/],
+    ['dotenv -- node app.js', 'expansion', /"\$" in \.env/],
+    ['env-cmd -f absent node app.js', 'not-found', /absent, which is not there/],
+    ['NODE_ENV=production', 'empty', /runs nothing/],
+    ['', 'empty', /runs nothing/]
+  ])) {
+    test(`${script} is refused: ${reason}`, () => {
+      const cwd = appWith({ it: script }, { '.env': 'A=$B' })
+      assert.throws(() => launch(cwd, { script: 'it' }), { code: 'invalid-config', details: { reason }, message: says })
+    })
+  }
+
+  test('a file that is for something else says so', () => {
+    const cwd = write({ 'app.py': '', 'run.sh': '', tool: '#!/bin/bash\n', native: '\x7fELF\0' })
+    for (const entry of ['app.py', 'run.sh', 'tool', 'native']) {
+      assert.throws(() => launch(cwd, { entry }), { code: 'invalid-config', details: { reason: 'not-node' }, message: /^entry: expected one Node program, received .*systemd can run any other$/ })
+    }
+  })
+
+  test('what is nowhere is one clear error', () => {
+    const cwd = tempFolder()
+    assert.throws(() => launch(cwd, { entry: 'nix' }), { code: 'entry-not-found', message: `entry: expected a file, a folder or the name of a program, received nix, which is neither in ${cwd} nor installed there` })
+    assert.throws(() => launch(cwd, { entry: './nix' }), { code: 'entry-not-found', message: `entry: expected a file, received ${path.join(cwd, 'nix')}, which does not exist` })
+    assert.throws(() => launch(cwd, { script: 'x' }), { code: 'invalid-config', message: /needs a package\.json in/ })
+  })
+
+  test('Yarn Plug\'n\'Play has no files to start', () => {
+    const cwd = write({ 'package.json': { scripts: { it: 'next start' } }, '.pnp.cjs': '' })
+    assert.throws(() => launch(cwd, { script: 'it' }), { details: { reason: 'not-installed' }, message: /nodeLinker: node-modules/ })
+  })
+})

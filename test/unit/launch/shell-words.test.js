@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+import { shownWords, splitWords } from '../../../server/launch/shell-words.js'
+
+/** What sh(1) makes of it: each word in a line of its own. @param {string} text */
+function bySh (text) {
+  return execFileSync('sh', ['-c', `printf '%s\\n' ${text}`], { encoding: 'utf8' }).split('\n').slice(0, -1)
+}
+
+for (const text of [
+  'node app.js',
+  '  node\t--flag=a  "two words" \'single $quoted\' ',
+  String.raw`a\ b "c\"d\\e\$f" 'g\h' "i\j"`,
+  '""  "" \'\' x""y',
+  'node app.js # the server',
+  'a#b --x=#y',
+  'A="1 2"B node',
+  'node app.js\n',
+  'node \\\n app.js',
+  'a~b {x,y} !z'
+]) {
+  test(`splits ${JSON.stringify(text)} as sh does`, () => {
+    assert.deepEqual(splitWords(text), { words: bySh(text) })
+  })
+}
+
+for (const [text, reason, sign] of /** @type {[string, string, string][]} */ ([
+  ['a | b', 'pipeline', '|'], ['a || b', 'several', '||'], ['a && b', 'several', '&&'], ['a & b', 'several', '&'], ['a; b', 'several', ';'], ['a\nb', 'several', 'a second line'], ['(a)', 'several', '('],
+  ['a > b', 'redirection', '>'], ['a 2>&1', 'redirection', '>'], ['a < b', 'redirection', '<'],
+  ['a $B', 'expansion', '$'], ['a "x$B"', 'expansion', '$'], ['a `b`', 'expansion', '`'], ['a "`b`"', 'expansion', '`'], ['a *.js', 'expansion', '*'], ['a ~/b', 'expansion', '~'],
+  ['a "b', 'quote', '"'], ["a 'b", 'quote', "'"]
+])) {
+  test(`leaves ${JSON.stringify(text)} to a shell`, () => {
+    assert.deepEqual(splitWords(text), { reason, sign })
+  })
+}
+
+test('words are shown so that a shell reads them as they are', () => {
+  const words = ['node', '--port=80', 'two words', 'it\'s', '$HOME', '', '*']
+  assert.deepEqual(bySh(shownWords(words)), words)
+})
