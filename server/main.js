@@ -9,6 +9,7 @@ import { createForker } from './cluster/forker.js'
 import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { nextRun } from './config/cron.js'
+import { originOf } from './config/config.js'
 import { checkExposure } from './config/exposure.js'
 import { createSettings } from './config/settings.js'
 import { createCrashRecorder } from './crashes/recorder.js'
@@ -49,6 +50,8 @@ import { createWebhooks } from './webhooks/webhooks.js'
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 const SOFTWARE = { version, nodeVersion: process.version }
 
+/** Of the admin page, from the default one on: another deck may have it. */
+const PORTS_TO_TRY = 100
 const KILL_PATIENCE_MS = 1000
 /** What a master may have recorded since it last wrote its memory, where the history cannot be asked: no id is given out twice. */
 const UNKNOWN_EVENTS = 1000
@@ -255,14 +258,15 @@ function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycl
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string }>} */
-async function serve ({ config, place, dataDir, logs, log, closers }, { supervisor, deck, startedAt }) {
+async function serve ({ config, place, dataDir, logs, log, terminal, closers }, { supervisor, deck, startedAt }) {
   const token = dataDir.token()
   const certificate = openCertificate(config.admin.tls, {
     onRenewed: (fingerprint) => dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt }),
     onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
   })
-  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, certificate, maxConnections: roomWithin(descriptorLimit()), loadAfter: within(supervisor.running, LOAD_SITE_WITHIN_MS), log })
-  const { url, publicUrl, socket } = await admin.listen()
+  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY, certificate, maxConnections: roomWithin(descriptorLimit()), loadAfter: within(supervisor.running, LOAD_SITE_WITHIN_MS), log })
+  const { url, publicUrl, port, socket } = await admin.listen()
+  if (place.port !== 0 && !place.socket && port !== place.port) terminal.quote(`port ${place.port} is in use, so the admin page is on ${port} (option --admin-port)`)
   place.hold(socket)
   closers.add(logs, ({ close }, how) => close(how))
   closers.add(admin, ({ close }) => close())

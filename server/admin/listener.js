@@ -48,6 +48,7 @@ export async function loadSite () {
  * @param {string} parts.token
  * @param {string} [parts.host]
  * @param {number} [parts.port]  0: any free one
+ * @param {number} [parts.portsToTry]  this one and the next ones, where it is in use
  * @param {any} [parts.socket]  a raw handle that is bound to them already
  * @param {readonly string[]} [parts.allowedHosts]
  * @param {string} [parts.basePath]
@@ -65,7 +66,7 @@ export async function loadSite () {
  * @param {Promise<unknown>} [parts.loadAfter] unless somebody asks before
  */
 export function createAdmin ({
-  deck, history, token, host = '127.0.0.1', port = 0, socket, allowedHosts = [], basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS,
+  deck, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [], basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS,
   now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity), load = loadSite, loadAfter = Promise.resolve()
 }) {
   const publicUrl = configuredUrl?.replace(/\/+$/, '') ?? null
@@ -95,7 +96,7 @@ export function createAdmin ({
      * @throws {DeckError} `port-in-use`, `listen-failed`
      */
     async listen () {
-      const realPort = await bind(outer, { host, port, socket })
+      const realPort = await bindOne(outer, { host, port, socket }, portsToTry)
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
       certificate?.renewFor(/** @type {https.Server} */ (outer))
@@ -214,6 +215,18 @@ function followConnections (server, admit) {
     admit(socket)
   })
   return (socket) => raw.get(endOf(socket)) ?? socket
+}
+
+/** @param {http.Server} server @param {{ host: string, port: number, socket?: any }} place @param {number} portsToTry @returns {Promise<number>} the real port */
+async function bindOne (server, place, portsToTry) {
+  for (let n = 0; n < portsToTry - 1; n++) {
+    try {
+      return await bind(server, { ...place, port: place.port + n })
+    } catch (error) {
+      if (!(error instanceof DeckError) || error.code !== 'port-in-use') throw error
+    }
+  }
+  return await bind(server, { ...place, port: place.port + portsToTry - 1 })
 }
 
 /** @param {http.Server} server @param {{ host: string, port: number, socket?: any }} place @returns {Promise<number>} the real port */

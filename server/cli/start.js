@@ -37,6 +37,7 @@ export async function addStartOptions (start) {
     start.option(`${short[name] ?? ''}${flag}${kind === 'switch' ? '' : ` <${hint}>`}`, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
   }
   start.optionsGroup('Options:').addOption(new Option('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
+  start.option('--app <name>', 'one of the apps of the config file (env: CLUSTERDECK_APP)')
   all.filter(isCommon).forEach(add)
   start.option('--no-keeper', 'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')
   start.optionsGroup('Fine tuning:')

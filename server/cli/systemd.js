@@ -15,23 +15,23 @@ import { unitFiles } from '../systemd/unit.js'
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found
  */
 export async function systemdUnits ({ keeper, name, user, socket: sockets = [], notifyReload = false, entry, args, ...flags }, { cwd, script }) {
-  const [{ loadConfig }, { readConfigFile }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/file.js'), import('../config/options.js')])
+  const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/options.js')])
   // Without the environment of this shell, which the service will not have.
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd })
-  const { config: configFile, dataDir, ...rest } = flags
-  const file = await readConfigFile(configFile, cwd)
+  const { config: configFile, app, dataDir, ...rest } = flags
   return unitFiles({
-    name: checkedName(name ?? nameOf(config)),
+    name: checkedName(name ?? app ?? nameOf(config)),
     node: process.execPath,
     script,
     // What is looked up at each start and each deploy is to stay that.
     entry: config.launch ? entry ?? null : config.entry,
     options: [
       ...(configFile === undefined ? [] : ['--config', path.resolve(cwd, configFile)]),
+      ...(app === undefined ? [] : ['--app', app]),
       ...Object.entries(rest).flatMap(([key, value]) => flagOf(/** @type {Option} */ (OPTIONS.find((option) => option.key === key)), value, cwd)),
       ...(keeper === false ? ['--no-keeper'] : []),
       // The journal collects what the service writes, so the workers' output belongs there; unless somebody has decided.
-      ...(flags.logsMirror === undefined && chosenMirror(file) === undefined ? ['--logs-mirror', 'on'] : [])
+      ...(originOf(config, 'logs.mirror') === null ? ['--logs-mirror', 'on'] : [])
     ],
     args: args ?? [],
     cwd,
@@ -46,11 +46,6 @@ export async function systemdUnits ({ keeper, name, user, socket: sockets = [], 
 /** @param {Option} option @param {string} value @param {string} cwd @returns {string[]} */
 function flagOf ({ flag, kind }, value, cwd) {
   return kind === 'switch' ? [flag] : [flag, kind === 'path' ? path.resolve(cwd, value) : value]
-}
-
-/** `auto`, the default, is as good a choice as any other. @param {{ values: Record<string, any> } | null} file */
-function chosenMirror (file) {
-  return file?.values.logs?.mirror
 }
 
 /** The app's name: that of its package, else of its file. @param {import('../config/config.js').Config} config */

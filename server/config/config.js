@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { pickApp } from './apps.js'
 import { readConfigFile } from './file.js'
 import { cpuCount } from './cpu-count.js'
 import { checkExposure } from './exposure.js'
@@ -20,12 +21,12 @@ const ENV_PREFIX = 'CLUSTERDECK_'
 /** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
 const ORIGINS = new WeakMap()
 // Set for workers, or read by the commands that talk to a running master.
-const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'KEEPER', 'KEPT'].map((name) => ENV_PREFIX + name)
+const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT'].map((name) => ENV_PREFIX + name)
 
 /**
  * What a master runs with: flags over environment over config file over defaults.
  * @param {object} [sources]
- * @param {Record<string, unknown>} [sources.flags] by option key (`adminPort`), and `config`: the file to read; values may be strings
+ * @param {Record<string, unknown>} [sources.flags] by option key (`adminPort`), `config`: the file to read, and `app`: which of its apps; values may be strings
  * @param {Record<string, string | undefined>} [sources.env]
  * @param {string} [sources.cwd]
  * @param {() => number} [sources.countCpus] what `max` means
@@ -35,9 +36,9 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIM
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
 export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
-  const { config: named, ...flagValues } = flags
+  const { config: named, app, ...flagValues } = flags
   const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
-  return toConfig([...fromFile(file), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus, launchIn })
+  return toConfig([...fromApp(file, /** @type {string | undefined} */ (app ?? (env.CLUSTERDECK_APP || undefined)), cwd), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus, launchIn })
 }
 
 /**
@@ -50,7 +51,7 @@ export async function loadConfig ({ flags = {}, env = process.env, cwd = process
  */
 export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain })
-  return toConfig([...fromFile(file), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus, launchIn })
+  return toConfig([...fromApp(file, undefined, cwd), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus, launchIn })
 }
 
 /** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
@@ -196,7 +197,18 @@ function refuseMistyped (names) {
   }
 }
 
-/** @param {{ file: string, values: Record<string, unknown> } | null} file @returns {[string, Given][]} */
+/** @param {import('./apps.js').ConfigFile | null} file @param {string | undefined} app @param {string} cwd @returns {[string, Given][]} */
+function fromApp (file, app, cwd) {
+  const { shared, own, dataDir } = pickApp(file, app, cwd)
+  return [...fromFile(shared), ...inFolder(dataDir), ...fromFile(own)]
+}
+
+/** @param {{ value: string, folder: string } | null} dataDir @returns {[string, Given][]} */
+function inFolder (dataDir) {
+  return dataDir ? [['dataDir', { ...dataDir, source: 'dataDir' }]] : []
+}
+
+/** @param {import('./apps.js').ConfigFile | null} file @returns {[string, Given][]} */
 function fromFile (file) {
   return file ? fromValues(file.values, { where: ` in ${file.file}`, folder: path.dirname(file.file), origin: { source: 'file', from: file.file } }) : []
 }

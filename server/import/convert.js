@@ -187,8 +187,8 @@ function fileItems (ecosystem) {
  * @param {string} name of an option @param {unknown} value @returns {string | null} why it cannot be the value
  */
 function refusalOf (name, value) {
-  const option = OPTIONS.find((each) => each.name === name)
-  if (option === undefined || value instanceof Expression) return null
+  if (value instanceof Expression) return null
+  const option = /** @type {import('../config/options.js').Option} */ (OPTIONS.find((each) => each.name === name))
   const bare = name === 'env' ? Object.fromEntries(Object.entries(/** @type {object} */ (value)).filter(([, each]) => !(each instanceof Expression))) : value
   const nested = option.path.reduceRight((/** @type {unknown} */ inner, key) => ({ [key]: inner }), bare)
   return SCHEMA.safeParse(nested).success ? null : `expected ${option.expected}`

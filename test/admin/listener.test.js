@@ -11,6 +11,18 @@ import { rawBytes, rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
 const QUICK = { headersTimeout: 60, requestTimeout: 120, connectionsCheckingInterval: 20, keepAliveTimeout: 60 }
 
+test('takes the next free port where it may, and says which is in use where it has tried all', async (t) => {
+  const { deck, history, port } = await startAdmin(t)
+  const next = net.createServer().listen(port + 1, '127.0.0.1')
+  t.after(() => next.close())
+  await Promise.race([once(next, 'listening'), once(next, 'error')])
+  const second = createAdmin({ deck, history, token: TOKEN, port, portsToTry: 20 })
+  t.after(() => second.close())
+  const { port: taken } = await second.listen()
+  assert.ok(taken > port + 1 && taken < port + 20, `${taken} after ${port}`)
+  await assert.rejects(createAdmin({ deck, history, token: TOKEN, port, portsToTry: 2 }).listen(), { code: 'port-in-use', message: new RegExp(`127\\.0\\.0\\.1, but ${port + 1} is in use`) })
+})
+
 test('says which port is in use', async (t) => {
   const { deck, history, port } = await startAdmin(t)
   const second = createAdmin({ deck, history, token: TOKEN, port })
