@@ -7,7 +7,7 @@ import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promot
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
 import { isNoServer, notReadyInTime, takeNoteOfProbe, tellNoServer, tellWarmUp } from './readiness.js'
-import { advance, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
+import { advance, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { phaseOf } from './rollout/stages.js'
@@ -78,6 +78,8 @@ const HANDLERS = {
   'release-prepared': releasePrepared,
 
   'release-not-prepared': releaseNotPrepared,
+
+  'hook-ended': hookEnded,
 
   judged,
 

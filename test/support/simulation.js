@@ -35,6 +35,8 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   let prepared = null
   let isFinished = false
   let socketsClosed = false
+  /** @type {{ rollout: number, release: string, from: string, isEnding: boolean } | null} */
+  let hook = null
   /** @type {'starting' | 'cancelled' | null} */
   let nextMaster = null
 
@@ -58,6 +60,14 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
       preparing = rollout
       prepared = source
     },
+    'run-hook' ({ rollout, release, from }) {
+      if (hook && !hook.isEnding) throw new Error('two hooks run side by side')
+      hook = { rollout, release: release.id, from, isEnding: false }
+    },
+    'end-hook' ({ rollout }) {
+      if (hook?.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
+      hook.isEnding = true
+    },
     'begin-judging': () => {},
     judge: (order) => { judgements.push(order) },
     'start-next': () => { nextMaster = 'starting' },
@@ -75,6 +85,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     get nextMaster () { return nextMaster },
     get preparing () { return preparing },
     get prepared () { return prepared },
+    get hook () { return hook },
     judgements,
     /** Which releases have drifted, by id. @type {Record<string, import('../../server/lifecycle/state.js').Drift>} */
     drift: {},
@@ -110,6 +121,13 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     exit (worker, { code = null, signal = null } = {}) {
       processes.delete(worker)
       return simulation.feed({ type: 'worker-exited', worker, code, signal })
+    },
+
+    /** @param {{ passed?: boolean, reason?: string | null, output?: string }} [how] */
+    endHook ({ passed = true, reason = null, output = '' } = {}) {
+      const { rollout } = hook ?? { rollout: 0 }
+      hook = null
+      simulation.feed({ type: 'hook-ended', rollout, passed, reason, output })
     },
 
     /** What healthy processes do: boot, become ready, drain and exit when told, until nothing is left to do. */
