@@ -35,8 +35,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   let prepared = null
   let isFinished = false
   let socketsClosed = false
-  /** @type {{ rollout: number, release: string, from: string, isEnding: boolean } | null} */
-  let hook = null
+  let hook = /** @type {{ rollout: number, release: string, from: string, isEnding: boolean } | null} */ (null)
   /** @type {'starting' | 'cancelled' | null} */
   let nextMaster = null
 
@@ -65,8 +64,8 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
       hook = { rollout, release: release.id, from, isEnding: false }
     },
     'end-hook' ({ rollout }) {
-      if (hook?.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
-      hook.isEnding = true
+      if (!hook || hook.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
+      hook = { ...hook, isEnding: true }
     },
     'begin-judging': () => {},
     judge: (order) => { judgements.push(order) },

@@ -62,7 +62,7 @@ describe('the hook of a deploy', () => {
     assert.equal(pool.hook, null)
     assert.deepEqual([pool.rollout?.state, pool.rollout?.hook?.state], ['paused', 'due'])
     pool.feed(steer('resume'))
-    assert.equal(pool.hook?.release, 'r2')
+    assert.deepEqual(pool.hook, { rollout: 1, release: 'r2', from: 'r1', isEnding: false })
     assert.equal(pool.rollout?.state, 'preparing')
   })
 
