@@ -19,6 +19,14 @@ export const EXAMPLES = Object.freeze({
     ['a unit file for this app', 'clusterdeck systemd app.js --name shop > shop.service'],
     ['and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units']
   ],
+  install: [
+    ['see what would be done', 'clusterdeck install app.js --dry-run'],
+    ['now and at every boot, for yourself, or as root for the machine', 'clusterdeck install app.js --name shop']
+  ],
+  uninstall: [
+    ['see what would be done', 'clusterdeck uninstall --name shop --dry-run'],
+    ['stop it, and start it no more', 'clusterdeck uninstall --name shop']
+  ],
   status: [
     ['of the app of this folder, each second', 'clusterdeck status --watch'],
     ['of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck'],

@@ -1,3 +1,4 @@
+import { delimiter, dirname } from 'node:path'
 import { CRASH_CAUSES } from '../crashes/record.js'
 import { isAlive } from '../system/process-identity.js'
 import { runHook, signalProcessGroup } from './hook-run.js'
@@ -140,6 +141,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       env: {
         ...process.env,
         ...environment(release.id),
+        ...withNode(environment(release.id).PATH ?? process.env.PATH),
         ...NOT_FOR_APPS,
         CLUSTERDECK_HOOK: name,
         CLUSTERDECK_RELEASE: release.id,
@@ -166,6 +168,12 @@ export function createHooks ({ configured, release: findRelease, environment, cw
 function endGroup (hook) {
   signalProcessGroup(hook.pid, 'SIGTERM')
   setTimeout(() => { if (isAlive(hook)) signalProcessGroup(hook.pid, 'SIGKILL') }, LAST_GRACE_MS)
+}
+
+/** What lies beside node, as npm does: a service manager may look for programs in few places. @param {string} [path] */
+function withNode (path) {
+  const own = dirname(process.execPath)
+  return { PATH: path ? `${path}${delimiter}${own}` : own }
 }
 
 /** @param {number | null} number */
