@@ -190,10 +190,10 @@ function ofDrift ({ workers, desiredWorkers }) {
   return { tone: 'warn', text: `${who} drifted`, hint: 'Files of the release changed after its deploy. Deploy to give all workers the same files.' }
 }
 
-/** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'isHeld' | 'from' | 'to' | 'steps'>} rollout `to`: null until its release is prepared */
-export function rolloutTitle ({ kind, state, isHeld, from, to, steps }) {
+/** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'isHeld' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */
+export function rolloutTitle ({ kind, state, isHeld, from, to, steps, hook }) {
   if (state === 'aborting') return `Reverting to ${from}`
-  if (state === 'preparing') return 'Preparing a release'
+  if (state === 'preparing') return hook?.state === 'running' ? `Running ${hook.name} of ${to}` : 'Preparing a release'
   if (state === 'paused') return `${nameOf(kind, to)} ${isHeld ? 'awaits an operator' : 'paused'}`
   if (state === 'canary') return `Running a canary of ${to}`
   if (kind === 'deploy') return `Deploying ${to}`

@@ -6,6 +6,7 @@ import { roomWithin } from './admin/connections.js'
 import { createAdmin, loadSite } from './admin/listener.js'
 import { createCronRestarts } from './cluster/cron-restarts.js'
 import { createForker } from './cluster/forker.js'
+import { createHooks } from './cluster/hooks.js'
 import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { nextRun } from './config/cron.js'
@@ -119,13 +120,14 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   const drift = createDrift()
   const onError = (/** @type {unknown} */ error) => log.error({ err: error }, 'the releases could not be kept as they should')
   const releases = createReleases({ config, reload, dataDir, isDrifted: drift.isDrifted, onError })
+  const hooks = createHooks({ configured: releases.hooks, release: releases.find, environment: releases.environment, cwd: config.cwd })
   const terminal = createTerminal({ stdout, stderr })
   if (config.launch) terminal.resolved(config.launch)
   vitals.start()
   const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
   closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
   if (dataDir.away) terminal.fail(dataDir.away)
-  return { config, settings, keeper, place, dataDir, memoryStore, log, vitals, logs, drift, releases, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), isGuest, closers }
+  return { config, settings, keeper, place, dataDir, memoryStore, log, vitals, logs, drift, releases, hooks, terminal, crashRecorder: createCrashRecorder({ logs, vitals }), isGuest, closers }
 }
 
 /** @typedef {Awaited<ReturnType<typeof open>>} Tools */
@@ -237,12 +239,12 @@ function hangOptions ({ keeper, watchdog }) {
  * @param {Tools} tools
  * @param {Omit<Parameters<typeof createState>[0], 'options'> & { events: any, outlives: () => boolean }} start
  */
-function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, crashRecorder }, { events, outlives, ...start }) {
+function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashRecorder }, { events, outlives, ...start }) {
   const { watchdog, recycle } = settings.current
   const state = createState({ options: lifecycleOptions(settings.current), ...start })
   const fork = createForker(settings, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment })
   const sticky = settings.current.dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: settings.current.sticky.failoverMs } : null
-  return createSupervisor(state, { fork, events, keeper, sticky, portPerSlot: settings.current.portPerSlot, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, drift })
+  return createSupervisor(state, { fork, events, keeper, sticky, portPerSlot: settings.current.portPerSlot, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, hooks, drift })
 }
 
 /** @returns {import('./system/posix.js').Posix} @throws {DeckError} invalid-config */
@@ -283,7 +285,7 @@ function openCertificate ({ cert, key }, hooks) {
  * The two ways in which a master leaves.
  * @param {Tools} tools @param {Past} past @param {Cluster} cluster
  */
-function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) {
+function end ({ keeper, hooks, closers }, { events }, { supervisor, deck, startedAt }) {
   /** @type {ReturnType<typeof createMilestone<number>>} the exit code */
   const stopped = createMilestone()
   let hasEnded = false
@@ -297,7 +299,9 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
       if (hasEnded) return
       hasEnded = true
       const delivered = keeper.deliver({ type: 'ending' })
+      const hooksEnded = hooks.close(exitCode === 0 ? {} : { graceMs: 0 })
       if (exitCode !== 0) await killWorkers()
+      await hooksEnded
       tellStopped({ code: exitCode })
       await closers.close()
       await delivered
@@ -309,6 +313,7 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
       if (hasEnded) return
       hasEnded = true
       supervisor.handOver()
+      await hooks.close()
       tellStopped({ cause: 'upgrade', code: 0 })
       await closers.close({ handsOver: true })
       await keeper.deliver({ type: 'handed-over' })
@@ -334,7 +339,7 @@ function end ({ keeper, closers }, { events }, { supervisor, deck, startedAt }) 
  * @param {{ admin: Awaited<ReturnType<typeof serve>>, ending: ReturnType<typeof end> }} parts
  */
 function run (tools, past, cluster, { admin, ending }) {
-  const { keeper, config, settings, releases, terminal, closers } = tools
+  const { keeper, config, settings, releases, hooks, terminal, closers } = tools
   const { next, memory, history, events, release } = past
   const { supervisor } = cluster
   const since = memory.since ?? events.lastId + 1
@@ -342,9 +347,11 @@ function run (tools, past, cluster, { admin, ending }) {
   const left = takeStock(tools, past, cluster, { since, adminUrl: admin.url, fingerprint: admin.fingerprint })
 
   events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...SOFTWARE, workers: memory.workers } })
+  hooks.open({ events, fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null })
   if (!tools.isGuest) ownProcess(tools, past, cluster, ending)
-  closers.add(rememberFor({ memory: tools.memoryStore, events, supervisor, settings, releases, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
+  closers.add(rememberFor({ memory: tools.memoryStore, events, supervisor, settings, releases, hooks, software: SOFTWARE, since }), (remember, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   releases.follow({ events, supervisor })
+  hooks.endLeft(memory.hooks)
   if (next) {
     next.open(events, isOnRecord(history))
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(memory.before, SOFTWARE), detail: { from: memory.before, to: SOFTWARE } })
@@ -454,9 +461,9 @@ function listenToSignals ({ terminal, keeper }, { deck }, ending) {
  * As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
  * @param {Tools} tools @param {Cluster} cluster
  */
-function reapOrphans ({ logs, releases, terminal }, { supervisor }) {
+function reapOrphans ({ logs, releases, hooks, terminal }, { supervisor }) {
   if (process.pid !== 1) return
-  createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid), onReaped: supervisor.reaped, say: terminal.fail })
+  createReaper({ isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid), onReaped: supervisor.reaped, say: terminal.fail })
 }
 
 /** @param {Past} past @param {Cluster} cluster */

@@ -72,6 +72,13 @@ export const ROLLOUT = z.strictObject({
   finishedAt: TIME.nullable(),
   reason: z.string().nullable().describe('why it has not succeeded'),
   warnings: z.array(z.string()),
+  hook: z.strictObject({
+    name: z.enum(['beforeDeploy']),
+    state: z.enum(['due', 'running', 'passed', 'failed', 'ended']).describe('due: it waits for the end of a pause; ended: the deploy was called off'),
+    startedAt: TIME.nullable(),
+    finishedAt: TIME.nullable(),
+    output: z.string().nullable().describe('the last of what it wrote, where it failed')
+  }).nullable().describe('what runs before anything is replaced; null: nothing').optional(),
   progress: z.strictObject({ total: COUNT, replaced: COUNT }),
   steps: z.array(STEP)
 }).meta({ id: 'Rollout' })

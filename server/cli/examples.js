@@ -24,6 +24,14 @@ export const EXAMPLES = Object.freeze({
     ['with the variables of env_production, to be looked at', 'clusterdeck import ecosystem.config.js --env production --print'],
     ['from the PM2 that runs', 'clusterdeck import --pm2']
   ],
+  install: [
+    ['see what would be done', 'clusterdeck install app.js --dry-run'],
+    ['now and at every boot, for yourself, or as root for the machine', 'clusterdeck install app.js --name shop']
+  ],
+  uninstall: [
+    ['see what would be done', 'clusterdeck uninstall --name shop --dry-run'],
+    ['stop it, and start it no more', 'clusterdeck uninstall --name shop']
+  ],
   status: [
     ['of the app of this folder, each second', 'clusterdeck status --watch'],
     ['of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck'],

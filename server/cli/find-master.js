@@ -32,6 +32,20 @@ export async function findMaster (options, { env, cwd }) {
   return { url: /** @type {string} */ (named ?? running?.url), token, fingerprint: isOwn ? running?.fingerprint ?? null : null, pid: isOwn ? running?.pid ?? null : null, dataDir }
 }
 
+/**
+ * @param {string} dataDir @param {Record<string, string | undefined>} env
+ * @returns {number | null} the pid of the master that runs there; null: none, or none that may be seen
+ */
+export function findRunning (dataDir, env) {
+  try {
+    const { pid = null } = readRunning(dataDir, env) ?? {}
+    return pid !== null && isAlive({ pid, startTime: null }) ? pid : null
+  } catch {
+    // EACCES: somebody else's.
+    return null
+  }
+}
+
 /** @param {string | undefined} given @param {Record<string, string | undefined>} env @param {string} cwd */
 async function findDataDir (given, env, cwd) {
   const named = given ?? (env.CLUSTERDECK_DATA_DIR || undefined)

@@ -134,9 +134,15 @@ function percentOf (share) {
 }
 
 /** @param {any} rollout */
-export function rolloutText ({ id, kind, state, progress, startedAt, finishedAt }) {
+export function rolloutText ({ id, kind, state, progress, hook, startedAt, finishedAt }) {
+  if (isHookRunning({ state, hook })) return `rollout ${id} (${kind}) running ${hook.name}`
   const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
   return `rollout ${id} (${kind}) ${state}${took}: ${progress.replaced} of ${progress.total} workers replaced`
+}
+
+/** @param {any} rollout @returns {boolean} whether it waits for the end of what it runs first */
+export function isHookRunning ({ state, hook }) {
+  return state === 'preparing' && hook?.state === 'running'
 }
 
 /** @param {any[]} events newest first */

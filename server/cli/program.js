@@ -4,7 +4,7 @@ import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { beforeSeparator, commandOf } from './arguments.js'
 import { addHelpCommand } from './help.js'
-import { addStartOptions, addSystemdOptions, startMaster } from './start.js'
+import { addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startMaster } from './start.js'
 
 /** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string, script: string }} Terminal `script`: how this program was called */
 
@@ -60,10 +60,29 @@ export async function createProgram (argv, terminal, outcome) {
     .usage('[options] [entry] [-- app arguments]')
     .argument('[entry]', ENTRY)
     .action(async (entry, flags) => {
-      const { systemdUnits } = await import('./systemd.js')
-      terminal.stdout.write(await systemdUnits({ ...flags, entry, ...appArguments(argv) }, { cwd: terminal.cwd, script: terminal.script }))
+      const { printUnits } = await import('./systemd.js')
+      await printUnits({ ...flags, entry, ...appArguments(argv) }, terminal)
     })
   if (isWanted('systemd')) await addSystemdOptions(systemd)
+
+  const install = program.command('install')
+    .description('have systemd run an app, now and at every boot, with these options of start')
+    .usage('[options] [entry] [-- app arguments]')
+    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .action(async (entry, flags) => {
+      const commands = await import('./install.js')
+      await commands.install({ ...flags, entry, ...appArguments(argv) }, terminal)
+    })
+  if (isWanted('install')) await addInstallOptions(install)
+
+  addUninstallOptions(program.command('uninstall')
+    .description('take back what install has done; the data folder stays')
+    .usage('[options] [entry]')
+    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .action(async (entry, flags) => {
+      const commands = await import('./install.js')
+      await commands.uninstall({ ...flags, entry }, terminal)
+    }))
 
   // A master has no use for them, and starts faster without.
   if (commandOf(argv) !== 'start') {
@@ -97,6 +116,6 @@ function report (error, { stderr }) {
 /** @param {string} text what commander says: `error: unknown option '--wrokers'\n(Did you mean --workers?)` */
 function inOurWords (text) {
   const line = text.trim().replace(/^error: /, '').replace(/\n\(Did you mean (.*)\?\)$/s, ' (did you mean $1?)').replace(/'/g, '"')
-  const hint = line.startsWith('too many arguments for "start"') ? ' Arguments for the app go after --.' : ''
+  const hint = /^too many arguments for "(start|systemd|install)"/.test(line) ? ' Arguments for the app go after --.' : ''
   return `clusterdeck: ${line}${hint}\n`
 }

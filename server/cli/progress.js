@@ -1,6 +1,6 @@
 import { formatExactDuration } from '../../public/format.js'
 import { oneLine } from '../system/one-line.js'
-import { rolloutText } from './output.js'
+import { isHookRunning, rolloutText } from './output.js'
 
 /** @type {Readonly<Record<string, (step: any) => string>>} */
 const STEP_TEXTS = Object.freeze({
@@ -23,9 +23,12 @@ const STEP_TEXTS = Object.freeze({
 export function createProgress (rollout, tell) {
   /** @type {string} */
   let state = rollout.state
+  let wasHookRunning = false
   /** @type {Map<number, string>} by slot */
   const known = new Map(rollout.steps.filter((/** @type {any} */ { state, finishedAt }) => state === 'pending' || finishedAt !== null).map((/** @type {any} */ step) => [step.slot, keyOf(step)]))
   return (now) => {
+    if (isHookRunning(now) && !wasHookRunning) tell(rolloutText(now))
+    wasHookRunning = isHookRunning(now)
     // The end is the result.
     if (now.state !== state && !now.done) tell(stateText(now))
     state = now.state

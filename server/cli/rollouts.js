@@ -9,6 +9,8 @@ import { createProgress } from './progress.js'
 
 /** How long one call waits for the end of a rollout; short enough to show its progress. */
 const FOLLOW_WAIT = '250ms'
+/** Of what a hook that failed has written; the history has more. */
+const SHOWN_LINES = 20
 
 /** @param {'restart' | 'deploy' | 'rollback'} kind */
 export function rollout (kind) {
@@ -62,12 +64,18 @@ async function reportOn (rollout, context, good = ['succeeded']) {
   }
   const ended = await follow(rollout, context)
   for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
+  for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
   if (options.json) print(json(ended))
   if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) awaits an operator: ${ended.reason}; continue with "clusterdeck retry" or "resume", or revert with "abort"`)
   if (!good.includes(ended.state)) {
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }
   if (!options.json) print(rolloutText(ended))
+}
+
+/** @param {any} rollout @returns {string[]} the last lines of a hook that has made it fail */
+function outputOf ({ hook }) {
+  return (hook?.output ?? '').trimEnd().split('\n').filter(Boolean).slice(-SHOWN_LINES)
 }
 
 /**

@@ -6,6 +6,7 @@ import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
 
 /** 128 + SIGTERM, as a shell has it. */
 const EARLY_STOP_EXIT_CODE = 143
+const NAME_ABOUT = 'name of the units (default: that of the package, or of the file)'
 
 /** @param {Record<string, unknown>} flags @param {Terminal} terminal */
 export async function startMaster (flags, { stdout, stderr, env, cwd }) {
@@ -48,9 +49,33 @@ export async function addStartOptions (start) {
 export async function addSystemdOptions (systemd) {
   const several = (/** @type {string} */ value, /** @type {string[]} */ before = []) => [...before, value]
   systemd.optionsGroup('The unit:')
-    .option('--name <name>', 'name of the units (default: that of the package, or of the file)')
+    .option('--name <name>', NAME_ABOUT)
     .option('--user <name>', 'user of the service (default: the current one; for root, a user of its own)')
     .option('--socket <address>', 'port, address with port, or path that systemd listens on; repeatable', several)
     .option('--notify-reload', 'Type=notify-reload, which needs systemd 253')
+  if (systemd.name() === 'systemd') systemd.option('--scope <system|user>', 'for which service manager: the machine\'s, or that of one user (default: system)')
   await addStartOptions(systemd)
+}
+
+/** @param {Command} install */
+export async function addInstallOptions (install) {
+  addPlaceOptions(install.optionsGroup('The installation:'))
+    .option('--force', 'replace other units of this name')
+  await addSystemdOptions(install)
+}
+
+/** @param {Command} uninstall */
+export function addUninstallOptions (uninstall) {
+  addPlaceOptions(uninstall)
+    .option('--name <name>', NAME_ABOUT)
+    .option('--app <name>', 'one of the apps of the config file')
+    .option('-c, --config <path>', 'config file that names the entry')
+    .option('--force', 'remove units that "clusterdeck install" has not written, too')
+}
+
+/** @param {Command} command */
+function addPlaceOptions (command) {
+  return command
+    .option('--scope <system|user>', 'whose service manager: the machine\'s, or one\'s own (default: system for root, else user)')
+    .option('--dry-run', 'print what would be done, and do nothing')
 }

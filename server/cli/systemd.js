@@ -1,26 +1,44 @@
 import { readFileSync } from 'node:fs'
 import net from 'node:net'
-import os from 'node:os'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
-import { unitFiles } from '../systemd/unit.js'
+import { joinUnits, unitFiles } from '../systemd/unit.js'
+import { userId, userName } from './user.js'
 
 /** @typedef {import('../config/options.js').Option} Option */
+/** @typedef {import('../systemd/unit.js').Scope} Scope */
+/** @typedef {{ name: string, files: import('../systemd/unit.js').UnitFile[], config: import('../config/config.js').Config, dataDir: string }} Service `dataDir`: where its deck keeps what it keeps */
+
+/** @type {readonly string[]} */
+const SCOPES = ['system', 'user']
+/** Where systemd makes the folders of services: StateDirectory= in systemd.exec(5). */
+const STATE_FOLDER = '/var/lib'
+
+/** @param {Record<string, any>} options as of systemdService @param {import('./program.js').Terminal} terminal */
+export async function printUnits (options, { stdout, cwd, script }) {
+  const { files } = await systemdService(options, { cwd, script })
+  stdout.write(joinUnits(files))
+}
 
 /**
  * Says how systemd is to run an app: `start` with the same options, everything else as the configuration has it.
  * @param {Record<string, any>} options the flags as they were given, `entry` and `args` among them
  * @param {{ cwd: string, script: string }} where `script`: the command line's own file
- * @returns {Promise<string>}
+ * @returns {Promise<Service>}
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found
  */
-export async function systemdUnits ({ keeper, name, user, socket: sockets = [], notifyReload = false, entry, args, ...flags }, { cwd, script }) {
+export async function systemdService ({ keeper, name: givenName, user, scope: givenScope = 'system', socket: sockets = [], notifyReload = false, entry, args, ...flags }, { cwd, script }) {
+  const scope = checkedScope(givenScope)
   const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/options.js')])
   // Without the environment of this shell, which the service will not have.
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd })
   const { config: configFile, app, dataDir, ...rest } = flags
-  return unitFiles({
-    name: checkedName(name ?? app ?? nameOf(config)),
+  const name = serviceName(givenName ?? app, config)
+  // What a service of the system writes lies where the system keeps such things, and a user's own beside the app as ever.
+  const ownDataDir = dataDir === undefined && scope === 'system' ? null : config.dataDir
+  const files = unitFiles({
+    scope,
+    name,
     node: process.execPath,
     script,
     // What is looked up at each start and each deploy is to stay that.
@@ -35,12 +53,24 @@ export async function systemdUnits ({ keeper, name, user, socket: sockets = [], 
     ],
     args: args ?? [],
     cwd,
-    user: userOf(user),
-    dataDir: dataDir === undefined ? null : config.dataDir,
+    user: scope === 'system' ? userOf(user) : noUser(user),
+    dataDir: ownDataDir,
     sockets: sockets.map(checkedSocket),
     notifyReload,
     config
   })
+  return { name, files, config, dataDir: ownDataDir ?? path.join(STATE_FOLDER, name) }
+}
+
+/** @param {unknown} scope @returns {Scope} @throws {DeckError} usage */
+export function checkedScope (scope) {
+  if (SCOPES.includes(/** @type {string} */ (scope))) return /** @type {Scope} */ (scope)
+  throw new DeckError('usage', `--scope: expected one of "system", "user", received ${JSON.stringify(scope)}`)
+}
+
+/** @param {string | undefined} given @param {Pick<import('../config/config.js').Config, 'entry' | 'cwd' | 'launch'>} config @returns {string} what its units are called @throws {DeckError} usage */
+export function serviceName (given, config) {
+  return checkedName(given ?? nameOf(config))
 }
 
 /** @param {Option} option @param {string} value @param {string} cwd @returns {string[]} */
@@ -48,7 +78,7 @@ function flagOf ({ flag, kind }, value, cwd) {
   return kind === 'switch' ? [flag] : [flag, kind === 'path' ? path.resolve(cwd, value) : value]
 }
 
-/** The app's name: that of its package, else of its file. @param {import('../config/config.js').Config} config */
+/** The app's name: that of its package, else of its file. @param {Pick<import('../config/config.js').Config, 'entry' | 'cwd' | 'launch'>} config */
 function nameOf ({ entry, cwd, launch }) {
   const name = packageName(launch ? cwd : path.dirname(entry)) ?? path.parse(entry).name
   return name.replace(/^@/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'app'
@@ -76,9 +106,15 @@ function checkedName (name) {
  * @param {string | undefined} user
  */
 function userOf (user) {
-  if (user === undefined) return os.userInfo().uid === 0 ? null : os.userInfo().username
+  if (user === undefined) return userId() === 0 ? null : userName()
   if (/^[a-z_][\w.-]{0,30}$/i.test(user) || /^\d{1,9}$/.test(user)) return user
   throw new DeckError('usage', `--user: expected the name or number of a user, received ${JSON.stringify(user)}`)
+}
+
+/** @param {string | undefined} user */
+function noUser (user) {
+  if (user === undefined) return null
+  throw new DeckError('usage', `--user: expected nothing with --scope user, where a service runs as the user whose service manager it is, received ${JSON.stringify(user)}`)
 }
 
 /** @param {string} text a port, an address with one, or the path of a Unix socket; ListenStream= reads it the same way */

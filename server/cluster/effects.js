@@ -14,10 +14,12 @@
  * @param {Pick<import('./standbys.js').Standbys, 'promote'>} parts.standbys
  * @param {(order: Extract<Command, { type: 'fork' }>) => void} parts.forkWorker
  * @param {(order: Extract<Command, { type: 'prepare-release' }>) => void} parts.prepareRelease
+ * @param {(order: Extract<Command, { type: 'run-hook' }>) => void} parts.runHook
+ * @param {(rollout: number) => void} parts.endHook
  * @param {() => void} parts.onFinished
  * @returns {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }}
  */
-export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, onFinished }) {
+export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, endHook, onFinished }) {
   return {
     fork: forkWorker,
     promote: ({ worker, slot }) => standbys.promote(worker, slot),
@@ -35,6 +37,8 @@ export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdo
     'expire-unused-sockets': () => sockets.expireUnused(),
     'close-unused-sockets': () => sockets.closeUnused(),
     'prepare-release': prepareRelease,
+    'run-hook': runHook,
+    'end-hook': ({ rollout }) => endHook(rollout),
     'begin-judging': () => judge.begin(),
     judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
     'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),

@@ -5,14 +5,10 @@ import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
+import { NOT_FOR_APPS } from './not-for-apps.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
-
-/** What is the master's own business: its secret, and what systemd told it. */
-const NOT_FOR_APPS = Object.freeze(Object.fromEntries([
-  'CLUSTERDECK_TOKEN', 'CLUSTERDECK_TOKEN_FILE', 'NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES'
-].map((name) => [name, undefined])))
 
 /** Of workers that are started with `--inspect`. */
 const FIRST_INSPECT_PORT = 9230

@@ -2,6 +2,7 @@ import { DeckError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
+import { phaseOf } from '../lifecycle/rollout/stages.js'
 import { releasesInUse, snapshot } from '../lifecycle/snapshot.js'
 import { createMilestone } from '../system/milestone.js'
 import { createAdoption } from './adoption.js'
@@ -44,12 +45,13 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
  * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<any>} [shell.prepare]  makes the release of a deploy
+ * @param {Pick<import('./hooks.js').Hooks, 'has' | 'beforeDeploy' | 'endOf'>} [shell.hooks]
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} [shell.judge]
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
  */
 export function createSupervisor (initialState, {
   fork, events, keeper, sticky = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, vitals = NO_VITALS, crashes = NO_CRASHES,
-  prepare = async () => { throw new Error('nobody prepares releases here') }, judge = NO_JUDGE, drift = NO_DRIFT
+  prepare = async () => { throw new Error('nobody prepares releases here') }, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -112,7 +114,7 @@ export function createSupervisor (initialState, {
     nonsense
   })
 
-  const effects = createEffects({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, onFinished: finished.reach })
+  const effects = createEffects({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, endHook: hooks.endOf, onFinished: finished.reach })
 
   return {
     /** Resolves once every slot is served for the first time. */
@@ -257,7 +259,7 @@ export function createSupervisor (initialState, {
   /** @param {number} since the first worker that loads what this deploy means, also of a release that is known */
   function noteDeploy (since) {
     const { rollout } = state
-    if (rollout?.kind !== 'deploy' || !rollout.to || rollout.id === lastDeploy) return
+    if (rollout?.kind !== 'deploy' || !rollout.to || phaseOf(rollout) === 'preparing' || rollout.id === lastDeploy) return
     lastDeploy = rollout.id
     drift.renew(rollout.to, since)
   }
@@ -317,10 +319,17 @@ export function createSupervisor (initialState, {
   /** @param {Extract<Command, { type: 'prepare-release' }>} order */
   async function prepareRelease ({ rollout, source, note, actor }) {
     try {
-      receive({ type: 'release-prepared', rollout, release: await prepare(source, { note, actor }) })
+      const release = await prepare(source, { note, actor })
+      receive({ type: 'release-prepared', rollout, release, hasHook: hooks.has('beforeDeploy') })
     } catch (/** @type {any} */ error) {
       receive({ type: 'release-not-prepared', rollout, reason: error.message })
     }
+  }
+
+  /** @param {Extract<Command, { type: 'run-hook' }>} order */
+  async function runHook ({ rollout, from, release }) {
+    const { passed, reason, output } = await hooks.beforeDeploy({ rollout, from, release })
+    receive({ type: 'hook-ended', rollout, passed, reason, output })
   }
 
   /**
@@ -355,6 +364,7 @@ export function createSupervisor (initialState, {
 
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('nobody judges here') } }
+const NO_HOOKS = { has: () => false, beforeDeploy: async () => { throw new Error('no hooks run here') }, endOf () {} }
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })

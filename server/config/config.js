@@ -20,8 +20,9 @@ import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 const ENV_PREFIX = 'CLUSTERDECK_'
 /** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
 const ORIGINS = new WeakMap()
-// Set for workers, or read by the commands that talk to a running master.
-const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT'].map((name) => ENV_PREFIX + name)
+// Set for workers and hooks, or read by the commands that talk to a running master.
+const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
+  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED'].map((name) => ENV_PREFIX + name)
 
 /**
  * What a master runs with: flags over environment over config file over defaults.

@@ -10,7 +10,7 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze(['standby', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift', 'logs.maxBytes', 'logs.maxFiles', 'notify'])
 /** What may hold a secret is shown to nobody. */
-const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify'])
+const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash'])
 
 /** How a deploy goes about its work. `guardMs` is not of one rollout but of what follows it. */
 const ROLLOUT = {
@@ -125,6 +125,11 @@ export const SCHEMA = z.strictObject({
     keep: integer(1, 100, 'how many releases are kept; one that a worker runs always is').default(10),
     onDrift: choice(['mark', 'hold'], 'where the files of a release have changed under its workers: mark a replacement as drifted, or let its slot wait until they are restored or something is deployed')
   }),
+  hooks: group({
+    beforeDeploy: hook('run once by a deploy, such as migrations, before it replaces anything: where it fails, so does the deploy'),
+    afterDeploy: hook('run after a deploy that has succeeded'),
+    onCrash: hook('run when a worker has crashed, at most once a minute')
+  }),
   watch: onOrOff('for development: roll out when a file changes that the workers have loaded').default(false),
   diagnostics: group({
     maxFiles: integer(1, 10_000, 'how many files of diagnostics are kept').default(20),
@@ -174,7 +179,7 @@ function describe (schema, path) {
   return Object.entries(schema.shape).flatMap(([key, field]) => {
     const here = [...path, key]
     const inner = unwrapped(field)
-    return inner.def.type === 'object' ? describe(inner, here) : [toOption(here, field)]
+    return inner.def.type === 'object' && !metaOf(field) ? describe(inner, here) : [toOption(here, field)]
   })
 }
 
@@ -213,6 +218,16 @@ function unwrapped (field) {
 /** @template {import('zod').ZodRawShape} T @param {T} shape */
 function group (shape) {
   return z.strictObject(shape).prefault(/** @type {any} */ ({}))
+}
+
+/** @param {string} description */
+function hook (description) {
+  return z.strictObject({
+    command: z.array(z.string().regex(/^[^\0]*$/)).min(1).refine(([program]) => program !== ''),
+    timeoutMs: z.int().min(100).max(MAX_TIMER_MS).default(300_000)
+  }).optional().meta({
+    kind: 'file', hint: 'object', expected: 'an object { command: ["npm", "run", "migrate"], timeoutMs?: from 100 }', description: `${description}. Read again at each deploy; in the config file only`
+  })
 }
 
 /** @param {number} min @param {number} max @param {string} description @param {string} [hint] */

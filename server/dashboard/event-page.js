@@ -21,7 +21,7 @@ export function eventModel ({ history, id, now }) {
   const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = toShownEvent(event)
-  const { errorName, stack, ...rest } = event.detail ?? {}
+  const { errorName, stack, output, ...rest } = event.detail ?? {}
   const [facts, detail] = partition(Object.entries(rest), ([, value]) => isFact(value))
   const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
   return {
@@ -30,6 +30,7 @@ export function eventModel ({ history, id, now }) {
     ...headlineOf(shown.sentence),
     facts: [...factsOf(event, errorName), ...facts.map(toFact)],
     stack: stack === undefined ? null : String(stack),
+    output: output === undefined ? null : readable(output),
     detail: detail.length === 0 ? null : JSON.stringify(Object.fromEntries(detail), null, 2),
     links: { newer: neighbour(1), older: neighbour(-1) }
   }

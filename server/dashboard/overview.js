@@ -3,6 +3,7 @@ import { FAULTS, NOTABLE_TYPES } from '../events/kinds.js'
 import { rolloutTitle } from '../health.js'
 import { newestMark } from './chart-news.js'
 import { crashUrlOf } from './crash-kinds.js'
+import { readable } from './readable-text.js'
 import { toReleaseRow } from './releases.js'
 import { toShownEvent } from './shown-event.js'
 
@@ -175,6 +176,7 @@ export function toRollout (rollout, { history } = {}) {
     title: rolloutTitle(rollout),
     name: rollout.kind === 'restart' ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers') : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
     outcome,
+    hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoodStillAt),
     beside: rollout.isHeld ? toBeside(rollout, crashesOfOld(history, rollout)) : null,
     controls: outcome ? [] : controlsOf(rollout),

@@ -44,6 +44,9 @@ const SENTENCES = Object.freeze({
   // To people that is no success.
   'rollout.succeeded': (event) => event.actor === 'guard' ? `The guard rolled back to ${event.detail?.to ?? 'the release before'}${because(event.message)}` : `${rolloutName(event)} succeeded`,
   'rollout.failed': (event) => `${rolloutName(event)} failed${because(event.message)}`,
+  'hook.started': (event) => `Hook ${event.message} started`,
+  'hook.succeeded': (event) => `Hook ${event.message}`,
+  'hook.failed': (event) => `Hook ${event.message}`,
   'notice.acknowledged': ({ message }) => `Acknowledged: ${message}`,
   'scale.changed': ({ message, detail }) => message ? `Scaled ${message}` : `Scaled to ${detail?.to} workers`,
   'config.changed': ({ message }) => `Settings changed: ${message}`,

@@ -25,6 +25,7 @@ const MEMORY = z.looseObject({
   finished: z.record(z.string().regex(/^\d+$/), z.looseObject({ at: z.iso.datetime(), worker: z.int(), release: z.string(), cause: z.string(), code: z.int().nullable(), succeeded: z.boolean() })).default({}),
   since: z.int().positive(),
   changes: z.array(z.looseObject({ name: z.string(), value: z.unknown(), configured: z.unknown() })).default([]),
+  hooks: z.array(z.looseObject({ name: z.string(), pid: PID, startTime: z.string().nullable() })).default([]),
   workers: z.array(z.looseObject({
     id: z.int().positive(),
     slot: z.int().positive(),
@@ -48,6 +49,7 @@ const MEMORY = z.looseObject({
  * @property {Record<number, import('../lifecycle/state.js').Finished>} finished  slots whose program has come to its end, by number
  * @property {number} workers  how many are wanted
  * @property {import('../config/settings.js').RememberedChange[]} changes  what an operator has changed of the configuration
+ * @property {import('../cluster/hooks.js').LeftHook[]} hooks  those that it had not seen ending
  * @property {number} nextWorker
  * @property {number} lastRelease  the highest n of `r<n>` that is known to be given out
  * @property {number} lastEvent  the newest event, or one shortly before it
@@ -65,7 +67,7 @@ const MEMORY = z.looseObject({
 export function restoreMemory (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
   const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, changes: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -81,6 +83,7 @@ export function restoreMemory (memory, { entry, workers }, predecessor) {
     finished: keepsRelease ? data.finished : {},
     workers: configured.workers === workers ? desiredWorkers : workers,
     changes: /** @type {import('../config/settings.js').RememberedChange[]} */ (data.changes),
+    hooks: data.hooks,
     nextWorker: data.nextWorker,
     lastRelease: data.nextRelease - 1,
     lastEvent: data.lastEvent,
@@ -138,10 +141,11 @@ export function reconcile (left, { ended, open }, own) {
  * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
  * @param {Pick<import('../config/settings.js').Settings, 'current' | 'memory'>} parts.settings
  * @param {Pick<import('../releases/registry.js').Releases, 'configuredEntry' | 'lastNumber'>} parts.releases
+ * @param {Pick<import('../cluster/hooks.js').Hooks, 'memory'>} parts.hooks
  * @param {Software} parts.software
  * @param {number} parts.since
  */
-export function rememberFor ({ memory, events, supervisor, settings, releases, software: { version, nodeVersion }, since }) {
+export function rememberFor ({ memory, events, supervisor, settings, releases, hooks, software: { version, nodeVersion }, since }) {
   const master = identify(process.pid)
   let written = ''
   const unsubscribe = events.subscribe(() => write({ handedOver: false }))
@@ -171,6 +175,7 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, s
       configured: { entry: releases.configuredEntry(), workers: settings.current.workers },
       changes: settings.memory(),
       ...supervisor.memory(),
+      hooks: hooks.memory(),
       // One whose rollout was refused has used up its number too.
       nextRelease: releases.lastNumber() + 1
     }

@@ -7,7 +7,8 @@ export function endUnfinished ({ history, events }) {
     const at = new Date().toISOString()
     const reason = rollout.reason ?? 'its master ended'
     const timeline = rollout.timeline && [...rollout.timeline, { at, type: 'rollout.failed', actor: null, message: reason }]
-    const detail = { ...rollout, state: 'failed', done: true, finishedAt: at, reason, ...(timeline && { timeline }) }
+    const hook = rollout.hook?.finishedAt === null ? { ...rollout.hook, state: 'ended', finishedAt: at } : rollout.hook
+    const detail = { ...rollout, state: 'failed', done: true, finishedAt: at, reason, ...(hook && { hook }), ...(timeline && { timeline }) }
     events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
   }
 }

@@ -158,6 +158,7 @@
  * @property {string | null} note
  * @property {string | null} reason  why it did not succeed
  * @property {string[]} warnings  what went wrong without making it fail
+ * @property {{ name: 'beforeDeploy', state: 'due' | 'running' | 'passed' | 'failed' | 'ended', startedAt: string | null, finishedAt: string | null, output: string | null } | null} [hook]  what runs before anything is replaced
  * @property {string} startedAt
  * @property {string | null} finishedAt
  * @property {{ total: number, replaced: number }} progress

@@ -9,7 +9,7 @@ import { endsByItself } from './restart-policy.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
 import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellWarmUp, watchNoServer } from './readiness.js'
-import { advance, candidateFinished, candidateLost, candidateReady, cutShort, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
+import { advance, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { phaseOf } from './rollout/stages.js'
@@ -82,6 +82,8 @@ const HANDLERS = {
   'release-prepared': releasePrepared,
 
   'release-not-prepared': releaseNotPrepared,
+
+  'hook-ended': hookEnded,
 
   judged,
 

@@ -149,6 +149,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} finishedAt
  * @property {string | null} reason
  * @property {string[]} warnings  what went wrong without making it fail, the first 20
+ * @property {import('./rollout/hook.js').RolloutHook | null} [hook]  what it runs before anything is replaced; null: nothing
  * @property {{ total: number, replaced: number }} progress
  * @property {RolloutStep[]} steps
  */
@@ -193,8 +194,9 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'configure', options: LifecycleOptions }
  *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null }
  *   | { type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry', rollout: number, actor: string }
- *   | { type: 'release-prepared', rollout: number, release: Release }
+ *   | { type: 'release-prepared', rollout: number, release: Release, hasHook?: boolean }
  *   | { type: 'release-not-prepared', rollout: number, reason: string }
+ *   | { type: 'hook-ended', rollout: number, passed: boolean, reason: string | null, output: string }
  *   | { type: 'judged', rollout: number, verdict: Verdict }
  *   | { type: 'restart-worker', worker: number, actor: string, client?: Client | null }
  *   | { type: 'kill-worker', worker: number, actor: string }
@@ -242,6 +244,8 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'expire-unused-sockets' }
  *   | { type: 'close-unused-sockets' }
  *   | { type: 'prepare-release', rollout: number, source: Record<string, unknown>, note: string | null, actor: string }
+ *   | { type: 'run-hook', rollout: number, from: string, release: Release }
+ *   | { type: 'end-hook', rollout: number }
  *   | { type: 'begin-judging' }
  *   | { type: 'judge', rollout: number, isFinal: boolean, fresh: number[], old: number[], limits: import('./rollout/strategy.js').Limits }
  *   | { type: 'start-next', execPath: string | null }

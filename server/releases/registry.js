@@ -73,6 +73,12 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     /** The entry as the newest configuration that could be read has it. */
     configuredEntry: () => latest.config.entry,
 
+    /** What is to be run on occasions, as the newest configuration that could be read has it. */
+    hooks: () => latest.config.hooks,
+
+    /** @param {string} id @returns {Release | undefined} with what nobody is to see */
+    find: (id) => catalogue.find(id)?.release,
+
     /** The highest n of `r<n>` given out. */
     lastNumber: catalogue.lastNumber,
 

@@ -14,7 +14,11 @@ const WATCHDOG_S = 30
 const HOMES = ['/home', '/root', '/run/user']
 
 /**
+ * @typedef {'system' | 'user'} Scope whose service manager: the machine's, or one user's own
+ * @typedef {{ file: string, text: string }} UnitFile
+ *
  * @typedef {object} UnitFacts
+ * @property {Scope} scope
  * @property {string} name of the units, without their suffix
  * @property {string} node
  * @property {string} script the command line's own file
@@ -22,7 +26,7 @@ const HOMES = ['/home', '/root', '/run/user']
  * @property {string[]} options of `start`
  * @property {string[]} args the app's own
  * @property {string} cwd
- * @property {string | null} user null: one that systemd makes up for as long as the service runs
+ * @property {string | null} user null: one that systemd makes up for as long as the service runs; of a user's own manager, that user
  * @property {string | null} dataDir null: one that systemd makes
  * @property {string[]} sockets what it is to listen on for the app, as ListenStream= has it
  * @property {boolean} notifyReload
@@ -31,17 +35,21 @@ const HOMES = ['/home', '/root', '/run/user']
 
 /**
  * @param {UnitFacts} facts
- * @returns {string} the unit of the service, and that of its sockets where it has any
+ * @returns {UnitFile[]} the unit of the service, and that of its sockets where it has any
  * @throws {import('../errors.js').DeckError} invalid-config: a value that no unit file can hold
  */
 export function unitFiles (facts) {
-  const service = serviceUnit(facts)
-  if (facts.sockets.length === 0) return service
-  return `# ${facts.name}.service\n${service}\n# ${facts.name}.socket\n${socketUnit(facts)}`
+  const service = { file: `${facts.name}.service`, text: serviceUnit(facts) }
+  return facts.sockets.length === 0 ? [service] : [service, { file: `${facts.name}.socket`, text: socketUnit(facts) }]
+}
+
+/** @param {UnitFile[]} files @returns {string} all of them in one text, each below its name where there are several */
+export function joinUnits (files) {
+  return files.length === 1 ? files[0].text : files.map(({ file, text }) => `# ${file}\n${text}`).join('\n')
 }
 
 /** @param {UnitFacts} facts */
-function serviceUnit ({ name, node, script, entry, options, args, cwd, user, dataDir, sockets, notifyReload, config: { ready, drain, stop } }) {
+function serviceUnit ({ scope, name, node, script, entry, options, args, cwd, user, dataDir, sockets, notifyReload, config: { ready, drain, stop } }) {
   const stopSeconds = Math.ceil((drain.deadlineMs + stop.termGraceMs) / 1000) + STOP_SLACK_S
   const startSeconds = Math.max(LEAST_START_S, Math.ceil(ready.timeoutMs / 1000) + START_SLACK_S)
   const words = [
@@ -53,8 +61,7 @@ function serviceUnit ({ name, node, script, entry, options, args, cwd, user, dat
   ]
   return `[Unit]
 Description=${name}, run by clusterdeck
-After=network.target
-${sockets.length > 0 ? `# Whoever starts the service gets its sockets too.\nRequires=${name}.socket\nAfter=${name}.socket\n` : ''}
+${scope === 'system' ? 'After=network.target\n' : ''}${sockets.length > 0 ? `# Whoever starts the service gets its sockets too.\nRequires=${name}.socket\nAfter=${name}.socket\n` : ''}
 [Service]
 ${notifyReload
     ? '# Needs systemd 253. A reload is a rolling deploy, and ends when that has ended.\nType=notify-reload'
@@ -63,9 +70,7 @@ ${notifyReload
 NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=${wholeLine('the working folder', cwd)}
-${user === null ? '# Name one by User= if the app needs to own files.\nDynamicUser=yes' : `User=${user}`}
-${dataDir === null ? `StateDirectory=${name}\nStateDirectoryMode=0700` : `ReadWritePaths=${listedPath('--data-dir', dataDir)}`}
-WatchdogSec=${WATCHDOG_S}
+${scope === 'system' ? ownership({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_S}
 TimeoutStartSec=${startSeconds}
 # drain.deadlineMs and stop.termGraceMs, and what is left to do then.
 TimeoutStopSec=${stopSeconds}
@@ -80,9 +85,36 @@ OOMPolicy=continue
 LimitNOFILE=524288
 
 NoNewPrivileges=yes
-CapabilityBoundingSet=
+${scope === 'system' ? sandbox([node, script, entry ?? '', cwd, dataDir ?? '']) : '# What needs more than a user may do, such as ProtectSystem=, is for services of the system.\n'}# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM
+# A Unix socket that the app binds itself is its user's alone; one of a socket unit has SocketMode=.
+UMask=0077
+# Not MemoryDenyWriteExecute=: V8 compiles JavaScript to machine code at run time.
+
+[Install]
+WantedBy=${scope === 'system' ? 'multi-user' : 'default'}.target
+${sockets.length > 0 ? `Also=${name}.socket\n` : ''}`
+}
+
+/** @param {Pick<UnitFacts, 'name' | 'user' | 'dataDir'>} facts */
+function ownership ({ name, user, dataDir }) {
+  return `${user === null ? '# Name one by User= if the app needs to own files.\nDynamicUser=yes' : `User=${user}`}
+${dataDir === null ? `StateDirectory=${name}\nStateDirectoryMode=0700` : `ReadWritePaths=${listedPath('--data-dir', dataDir)}`}
+`
+}
+
+/** @param {string[]} paths that have to be seen from inside */
+function sandbox (paths) {
+  return `CapabilityBoundingSet=
 ProtectSystem=strict
-${homeLine([node, script, entry ?? '', cwd, dataDir ?? ''])}
+${homeLine(paths)}
 PrivateTmp=yes
 PrivateDevices=yes
 ProtectClock=yes
@@ -92,23 +124,8 @@ ProtectKernelModules=yes
 ProtectKernelTunables=yes
 ProtectControlGroups=yes
 ProtectProc=invisible
-# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
 RemoveIPC=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallErrorNumber=EPERM
-# A Unix socket that the app binds itself is its user's alone; one of a socket unit has SocketMode=.
-UMask=0077
-# Not MemoryDenyWriteExecute=: V8 compiles JavaScript to machine code at run time.
-
-[Install]
-WantedBy=multi-user.target
-${sockets.length > 0 ? `Also=${name}.socket\n` : ''}`
+`
 }
 
 /** @param {UnitFacts} facts */

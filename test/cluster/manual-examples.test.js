@@ -40,6 +40,7 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck tokens revoke 3$/, async ({ deck }, line) => line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)],
   [/^clusterdeck webhooks retry 1 7$/, async (scene, line) => line.replace('7', await failedDelivery(scene))],
   [/--url https:\/\/deck\.example\.com /, ({ deck }, line) => line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck', path.join(deck.folder, 'admin.token'))],
+  [/^clusterdeck (un)?install (?!.*--dry-run)/, (_scene, line) => `${line} --dry-run`],
   [/ --node \/opt\/node-24\/bin\/node /, (_scene, line) => line.replace('/opt/node-24/bin/node', process.execPath)],
   [/^clusterdeck (pause|abort|promote)\b/, async ({ deck }, line) => { await canary(deck); return line }],
   [/^clusterdeck resume\b/, async ({ deck }, line) => { await post(deck, `/rollouts/${await canary(deck, 1000)}/pause`); return line }],

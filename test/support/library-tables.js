@@ -41,7 +41,7 @@ function propertiesOf (schema, above) {
   return Object.entries(schema.shape).flatMap(([key, field]) => {
     const name = [...above, key].join('.')
     const inner = unwrapped(field)
-    if (inner.def.type === 'object') return [` * @property {object} [${name}]`, ...propertiesOf(inner, [...above, key])]
+    if (inner.def.type === 'object' && !isOption(field)) return [` * @property {object} [${name}]`, ...propertiesOf(inner, [...above, key])]
     return [` * @property {${ALSO_TAKEN[name] ?? typeOf(field, name)}} [${name}]  ${aboutOf(field)}`]
   })
 }
@@ -66,6 +66,11 @@ function metaOf (field) {
   return field.meta() ?? metaOf(field.def.innerType)
 }
 
+/** @param {any} field @returns {boolean} a group has no description of its own */
+function isOption (field) {
+  return field !== undefined && (field.meta() !== undefined || isOption(field.def.innerType))
+}
+
 /** @param {any} field @returns {any} */
 function unwrapped (field) {
   return field.def.innerType ? unwrapped(field.def.innerType) : field
@@ -73,7 +78,7 @@ function unwrapped (field) {
 
 /** @param {any} field */
 function isOptional (field) {
-  return field.def.type === 'optional'
+  return ['optional', 'default'].includes(field.def.type)
 }
 
 /** @param {unknown} text */

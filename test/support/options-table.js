@@ -7,7 +7,7 @@ const GROUPS = [
   ['Readiness', ['ready'], '[Readiness](readiness.md)'],
   ['Draining and stopping', ['drain', 'stop', 'crash'], '[How it works](how-it-works.md#drain)'],
   ['Restarts, hangs and recycling', ['restart', 'watchdog', 'recycle', 'keeper'], '[How it works](how-it-works.md#what-happens-when)'],
-  ['Deploys', ['rollout'], '[Deploying](deploying.md)'],
+  ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],
   ['Releases', ['releases'], '[Releases](releases.md)'],
   ['Logs, history and diagnostics', ['logs', 'history', 'diagnostics'], '[Logs](logs.md)']
 ]

@@ -35,6 +35,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   let prepared = null
   let isFinished = false
   let socketsClosed = false
+  let hook = /** @type {{ rollout: number, release: string, from: string, isEnding: boolean } | null} */ (null)
   /** @type {'starting' | 'cancelled' | null} */
   let nextMaster = null
 
@@ -59,6 +60,14 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
       preparing = rollout
       prepared = source
     },
+    'run-hook' ({ rollout, release, from }) {
+      if (hook && !hook.isEnding) throw new Error('two hooks run side by side')
+      hook = { rollout, release: release.id, from, isEnding: false }
+    },
+    'end-hook' ({ rollout }) {
+      if (!hook || hook.rollout !== rollout) throw new Error(`no hook of rollout ${rollout} runs`)
+      hook = { ...hook, isEnding: true }
+    },
     'begin-judging': () => {},
     judge: (order) => { judgements.push(order) },
     'start-next': () => { nextMaster = 'starting' },
@@ -76,6 +85,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     get nextMaster () { return nextMaster },
     get preparing () { return preparing },
     get prepared () { return prepared },
+    get hook () { return hook },
     judgements,
     /** Which releases have drifted, by id. @type {Record<string, import('../../server/lifecycle/state.js').Drift>} */
     drift: {},
@@ -119,6 +129,13 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
       if (slot === null) return simulation.feed({ type: 'worker-held', worker })
       for (const { url, isFixed } of state.addresses[slot] ?? []) simulation.feed({ type: 'worker-listening', worker, url, isFixed })
       simulation.feed({ type: 'worker-ready', worker })
+    },
+
+    /** @param {{ passed?: boolean, reason?: string | null, output?: string }} [how] */
+    endHook ({ passed = true, reason = null, output = '' } = {}) {
+      const { rollout } = hook ?? { rollout: 0 }
+      hook = null
+      simulation.feed({ type: 'hook-ended', rollout, passed, reason, output })
     },
 
     /** What healthy processes do: boot, become ready, drain and exit when told, until nothing is left to do. */

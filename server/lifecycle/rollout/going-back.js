@@ -1,5 +1,6 @@
 import { isBlocked, whyBlocked } from '../drift.js'
 import { isVacant } from '../vacancy.js'
+import { endHook, isHookRunning } from './hook.js'
 import { clearClocks, countReplaced, finish, running, tellRollout } from './record.js'
 import { askFigures } from './sides.js'
 import { canMove, move } from './stages.js'
@@ -45,6 +46,7 @@ function awaitOperator (turn, rollout, reason) {
 export function goBack (turn, { reason, actor, hasReplaced = false }) {
   const rollout = running(turn)
   clearClocks(turn)
+  endHook(turn, rollout)
   move(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
   rollout.reason = reason
   rollout.pausedAt = null
@@ -55,6 +57,8 @@ export function goBack (turn, { reason, actor, hasReplaced = false }) {
 
 /** @param {Turn} turn @param {Rollout} rollout what is left to go back goes on; the rollout ends with the last of it */
 export function revert (turn, rollout) {
+  // The next deploy may have a hook too, and two of them do not run side by side.
+  if (isHookRunning(rollout)) return
   const isUnderWay = (/** @type {RolloutStep} */ step) => isGoing(turn, rollout, step)
   for (const step of rollout.steps) if (step.state === 'reverting' && !isUnderWay(step) && isBlocked(turn, step.from)) leaveStep(turn, rollout, step)
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')

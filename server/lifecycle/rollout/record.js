@@ -1,5 +1,6 @@
 import { renewStandbys } from '../standby.js'
 import { guardDeploy, liftGuard } from './guard.js'
+import { leaveHook } from './hook.js'
 import { move, phaseOf, shownStage } from './stages.js'
 
 /** @typedef {import('../turn.js').Turn} Turn */
@@ -100,6 +101,7 @@ export function finish (turn, how) {
   move(rollout, how)
   rollout.finishedAt = turn.isoTime()
   clearClocks(turn)
+  leaveHook(turn, rollout)
   if (how === 'succeed') {
     turn.state.release = turn.state.releases[mustFind(rollout.to)]
     guardDeploy(turn, rollout)

@@ -1,5 +1,6 @@
 import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, revert } from './going-back.js'
+import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
 import { countReplaced, find, finish, mustFind, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
 import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.js'
@@ -48,6 +49,7 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
     finishedAt: null,
     reason: null,
     warnings: [],
+    hook: null,
     progress: { total: chosen.length, replaced: 0 },
     steps: []
   }
@@ -58,14 +60,33 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
   else beginJudging(turn)
 }
 
-/** @param {Turn} turn @param {{ rollout: number, release: import('../state.js').Release }} input its release is there */
-export function releasePrepared (turn, { rollout: id, release }) {
+/** @param {Turn} turn @param {{ rollout: number, release: import('../state.js').Release, hasHook?: boolean }} input its release is there; `hasHook`: a deploy of it has something to do first */
+export function releasePrepared (turn, { rollout: id, release, hasHook = false }) {
   const rollout = turn.state.rollout
   // It was called off meanwhile.
-  if (rollout?.id !== id || phaseOf(rollout) !== 'preparing') return
-  setOut(turn, rollout, { to: addRelease(turn, release), slots: turn.state.slots.map(({ number }) => number) })
+  if (rollout?.id !== id || phaseOf(rollout) !== 'preparing' || rollout.to !== null) return
+  rollout.to = addRelease(turn, release)
+  const message = `release ${rollout.to} is prepared`
+  if (!hasHook || rollout.kind !== 'deploy') return goAhead(turn, rollout, message)
+  rollout.hook = dueHook()
+  tellRollout(turn, 'rollout.step', { message })
+}
+
+/** @param {Turn} turn @param {{ rollout: number, passed: boolean, reason: string | null, output: string }} input `reason`: why it has not passed */
+export function hookEnded (turn, { rollout: id, passed, reason, output }) {
+  const rollout = turn.state.rollout
+  if (rollout?.id !== id || !rollout.hook || !isHookRunning(rollout)) return
+  if (phaseOf(rollout) !== 'preparing') return closeHook(turn, rollout.hook, 'ended')
+  closeHook(turn, rollout.hook, passed ? 'passed' : 'failed', passed ? null : output)
+  if (passed) goAhead(turn, rollout, `${rollout.hook.name} has passed`)
+  else cutShort(turn, String(reason))
+}
+
+/** @param {Turn} turn @param {Rollout} rollout @param {string} message */
+function goAhead (turn, rollout, message) {
+  setOut(turn, rollout, { to: mustFind(rollout.to), slots: turn.state.slots.map(({ number }) => number) })
   countReplaced(rollout)
-  tellRollout(turn, 'rollout.step', { message: `release ${rollout.to} is prepared` })
+  tellRollout(turn, 'rollout.step', { message })
   beginJudging(turn)
 }
 
@@ -79,11 +100,18 @@ function setOut (turn, rollout, { to, slots }) {
 /** @param {Turn} turn @param {{ rollout: number, reason: string }} input */
 export function releaseNotPrepared (turn, { rollout: id, reason }) {
   const { rollout } = turn.state
-  if (rollout?.id === id && phaseOf(rollout) === 'preparing') cutShort(turn, reason)
+  if (rollout?.id === id && phaseOf(rollout) === 'preparing' && rollout.to === null) cutShort(turn, reason)
+}
+
+/** @param {Turn} turn @param {Rollout} rollout once its release is there; nobody wants migrations to begin during a pause */
+function runHook (turn, rollout) {
+  if (rollout.hook?.state !== 'due') return
+  beginHook(turn, rollout, rollout.hook)
+  tellRollout(turn, 'rollout.step', { message: `running ${rollout.hook.name}` })
 }
 
 /** What a rollout does by itself in a stage. @type {Partial<Record<import('./stages.js').Stage, (turn: Turn, rollout: Rollout) => void>>} */
-const WORK = { canary: tryOut, rolling: roll, 'rolling-back': revert, withdrawing: revert }
+const WORK = { preparing: runHook, canary: tryOut, rolling: roll, 'rolling-back': revert, withdrawing: revert }
 
 /** @param {Turn} turn whatever can go on does, in this stage and those that it leads to */
 export function advance (turn) {

@@ -23,6 +23,16 @@ function told (looks) {
   return lines
 }
 
+test('what runs before anything is replaced is told once', () => {
+  const hook = { name: 'beforeDeploy', state: 'running' }
+  assert.deepEqual(told([
+    rollout([], { state: 'preparing', hook: null }),
+    rollout([], { state: 'preparing', hook }),
+    rollout([], { state: 'preparing', hook }),
+    rollout([step({})], { hook: { ...hook, state: 'passed' } })
+  ]), ['rollout 7 (deploy) running beforeDeploy', 'rollout 7 (deploy) rolling: 0 of 2 workers replaced'])
+})
+
 test('each step is told as it changes, once, also where looks have missed something in between', () => {
   const second = { slot: 2, oldWorker: 5, newWorker: 9, startedAt: START }
   assert.deepEqual(told([

@@ -60,6 +60,7 @@ test('without anything set the defaults hold', async (t) => {
     },
     watchdog: { timeoutMs: 10_000, stack: 'on' },
     recycle: { maxRssBytes: 0, maxAgeMs: 0, maxRequests: 0 },
+    hooks: {},
     watch: false,
     diagnostics: { maxFiles: 20, maxBytes: 1024 ** 3 },
     notify: [],
@@ -139,6 +140,32 @@ test('webhooks are set in the file alone, and a wrong one is refused without sho
       return true
     })
   }
+})
+
+test('hooks are set in the file alone, as words for a program, and a wrong one is refused without showing it', async (t) => {
+  const write = (/** @type {unknown} */ hooks) => workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ hooks }) })
+  const { hooks } = await write({ beforeDeploy: { command: ['npm', 'run', 'migrate'] }, onCrash: { command: ['true'], timeoutMs: 100 } }).load()
+  assert.deepEqual(hooks, { beforeDeploy: { command: ['npm', 'run', 'migrate'], timeoutMs: 300_000 }, onCrash: { command: ['true'], timeoutMs: 100 } })
+  assert.deepEqual((await workingFolder(t).load({}, { CLUSTERDECK_HOOKS_ON_CRASH: '{"command":["true"]}' })).hooks, {})
+  await assert.rejects(workingFolder(t).load({ hooksOnCrash: 'true' }), /unknown option "hooksOnCrash"/)
+  for (const [wrong, place] of /** @type {[any, RegExp][]} */ ([
+    [{ command: 'echo a secret' }, /wrong is hooks\.onCrash\.command$/],
+    [{ command: [] }, /wrong is hooks\.onCrash\.command$/],
+    [{ command: ['', 'a secret'] }, /wrong is hooks\.onCrash\.command$/],
+    [{ command: ['a secret\0'] }, /wrong is hooks\.onCrash\.command\[0\]$/],
+    [{ command: ['true'], timeoutMs: 99 }, /wrong is hooks\.onCrash\.timeoutMs$/],
+    [{ command: ['true'], shell: true }, /wrong is hooks\.onCrash: unknown "shell"$/],
+    ['echo a secret', /wrong is hooks\.onCrash$/]
+  ])) {
+    await assert.rejects(write({ onCrash: wrong }).load(), (/** @type {any} */ error) => {
+      assert.equal(error.code, 'invalid-config')
+      assert.match(error.message, place)
+      assert.match(error.message, /^hooks\.onCrash in .+: expected an object \{ command: \["npm"/)
+      assert.doesNotMatch(error.message, /a secret/)
+      return true
+    })
+  }
+  await assert.rejects(write({ afterCrash: { command: ['true'] } }).load(), /unknown option "hooks\.afterCrash"/)
 })
 
 test('paths in a config file start from its folder', async (t) => {

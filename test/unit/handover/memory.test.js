@@ -10,6 +10,7 @@ import { tempFolder } from '../../support/folder.js'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
 const NEXT = identify(process.pid)
+const HOOKS = { memory: () => [{ name: 'beforeDeploy', pid: 77, startTime: 'boot:5' }] }
 const RELEASES = { configuredEntry: () => '/srv/app.js', lastNumber: () => 7 }
 const CHANGES = [{ name: 'drain.deadlineMs', value: 10_000, configured: 30_000 }]
 const SOFTWARE = { version: '1.0.0', nodeVersion: 'v20.20.0' }
@@ -31,7 +32,7 @@ function setUp () {
     intent: null,
     identity: { pid: 4322, startTime: 'boot:2', crashFile: '/crash', orderFile: '/order' }
   }
-  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 }, desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'], addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, workers: [worker] }
+  const content = { version: 1, master: LOST, software: SOFTWARE, handedOver: false, configured: { entry, workers: 2 }, desiredWorkers: 4, release, nextWorker: 9, sockets: ['null:3000:4:undefined:0'], addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] }, since: 5, hooks: HOOKS.memory(), workers: [worker] }
   return { folder, entry, memory, release, worker, content, config: { entry, workers: 2 } }
 }
 
@@ -43,7 +44,7 @@ function settingsOf (config) {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, changes: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -57,6 +58,7 @@ describe('a memory that is restored', () => {
       before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }],
       sockets: ['null:3000:4:undefined:0'],
+      hooks: HOOKS.memory(),
       addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] },
       since: 5,
       release,
@@ -141,11 +143,11 @@ describe('what is remembered', () => {
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
     let size = desiredWorkers
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
-    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers, nextRelease: 8, lastEvent: 1 })
+    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers, hooks: HOOKS.memory(), nextRelease: 8, lastEvent: 1 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -163,7 +165,7 @@ describe('what is remembered', () => {
   test('is forgotten for good where nothing is left to go on with', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream()
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -174,7 +176,7 @@ describe('what is remembered', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream({ onError: () => {} })
     const write = t.mock.method(memory, 'write', () => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) })
-    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })

@@ -39,6 +39,8 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   rollback: (pool, n) => pool.feed({ type: 'rollout', kind: 'rollback', release: pick(Object.values(pool.state.releases), n), actor: 'api' }),
   prepared: (pool) => pool.feed({ type: 'release-prepared', rollout: pool.preparing ?? 1, release: { ...NEW_RELEASE, id: 'r9' } }),
   notPrepared: (pool) => pool.feed({ type: 'release-not-prepared', rollout: pool.preparing ?? 1, reason: 'no room on the disk' }),
+  preparedWithHook: (pool) => pool.feed({ type: 'release-prepared', rollout: pool.preparing ?? 1, release: { ...NEW_RELEASE, id: 'r9' }, hasHook: true }),
+  hookEnded: (pool, n) => pool.endHook(n % 3 === 0 ? { passed: false, reason: 'beforeDeploy exited with code 1' } : {}),
   pause: (pool) => steer(pool, 'pause'),
   resume: (pool) => steer(pool, 'resume'),
   abort: (pool) => steer(pool, 'abort'),
@@ -131,7 +133,7 @@ function assertConsistent (/** @type {Pool} */ pool) {
   }
   if (rollout && ['rolling', 'canary', 'aborting'].includes(rollout.state)) {
     const isAtTheJudge = pool.judgements.some((order) => order.isFinal && order.rollout === rollout.id)
-    assert.ok(pool.deadlines.has('progress:0') || pool.deadlines.has('canary:0') || isAtTheJudge, `a rollout that is ${rollout.state} ends, or is ended`)
+    assert.ok(pool.deadlines.has('progress:0') || pool.deadlines.has('canary:0') || isAtTheJudge || pool.hook?.isEnding, `a rollout that is ${rollout.state} ends, or is ended`)
     if (rollout.kind === 'deploy' && rollout.state !== 'aborting') assert.ok(pool.deadlines.has('judge:0'), 'a deploy is judged')
   }
   const surge = rollout ? Math.max(rollout.strategy.surge, rollout.strategy.canary?.workers ?? 0, 1) : recycling ? 1 : 0
@@ -173,6 +175,7 @@ function becomeHealthy (/** @type {Pool} */ pool) {
     const isQuiet = !pool.state.rollout && pool.ready() === living && pool.processes.size === living + wantedStandbys(pool)
     if (isQuiet) return
     if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
+    if (pool.hook) pool.endHook()
     if (pool.rollout?.state === 'paused') steer(pool, 'resume')
     const order = pool.judgements.pop()
     if (order) pool.feed({ type: 'judged', rollout: order.rollout, verdict: verdict(null, order.isFinal) })

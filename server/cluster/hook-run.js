@@ -1,0 +1,161 @@
+import { ChildProcess, spawn } from 'node:child_process'
+import { stripVTControlCharacters } from 'node:util'
+import { oneLine } from '../system/one-line.js'
+import { identify } from '../system/process-identity.js'
+import { within } from '../system/within.js'
+
+/** @typedef {ReturnType<typeof runHook>} HookRun */
+/** @typedef {{ passed: boolean, code: number | null, signal: string | null, durationMs: number, reason: string | null, output: string }} HookEnd  `reason`: why it has not passed; `output`: the last of it, of both streams */
+
+const MAX_OUTPUT_CHARS = 8000
+const MAX_LAST_LINE_CHARS = 300
+/** What one that floods may write before it waits a moment: it is to hold up nobody but itself. */
+const MAX_CHARS_AT_ONCE = 512 * 1024
+const BREATHER_MS = 50
+const TERM_GRACE_MS = 5000
+/** What a process outside of the group may still hold open is not waited for longer. */
+const LAST_OUTPUT_MS = 200
+// eslint-disable-next-line no-control-regex
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
+
+/**
+ * Runs one command in a process group of its own, without a shell. Whatever it leaves in that group ends with it.
+ * @param {object} order
+ * @param {string} order.name  of the hook
+ * @param {readonly string[]} order.command  program and arguments
+ * @param {number} order.timeoutMs
+ * @param {string} order.cwd
+ * @param {Record<string, string | undefined>} order.env
+ * @param {(pid: number) => void} [order.onExited]  the process itself is gone, its last output perhaps not yet there
+ */
+export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, env, onExited = () => {} }) {
+  const startedAt = performance.now()
+  const child = begin()
+  const { pid } = child
+  const output = collect(child)
+  /** Why it was told to end. @type {string | null} */
+  let endedFor = null
+  /** @type {NodeJS.Timeout | undefined} */
+  let killTimer
+  const timeout = setTimeout(() => end(`did not end within ${timeoutMs} ms (option hooks.${name})`), timeoutMs)
+
+  return {
+    name,
+    /** null: it could not be started */
+    identity: pid === undefined ? null : identify(pid),
+    /** Never rejects. @type {Promise<HookEnd>} */
+    ended: new Promise((resolve) => {
+      child.once('error', (/** @type {NodeJS.ErrnoException} */ error) => {
+        // Afterwards it would be a signal that could not be sent.
+        if (pid === undefined) finish({ code: null, signal: null, failure: `could not be started: ${program} in ${cwd} (${error.code})` })
+      })
+      child.once('exit', async (code, signal) => {
+        signalGroup('SIGKILL')
+        onExited(Number(pid))
+        output.flush()
+        await within(output.closed, LAST_OUTPUT_MS)
+        finish({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : `exited with code ${code}` })
+      })
+
+      /** @param {{ code: number | null, signal: string | null, failure: string | null }} exit */
+      function finish ({ code, signal, failure }) {
+        clearTimeout(timeout)
+        clearTimeout(killTimer)
+        const text = output.close()
+        const durationMs = Math.round(performance.now() - startedAt)
+        const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationMs} ms`, text) : failure)
+        resolve({ passed: why === null, code, signal, durationMs, reason: why && `${name} ${why}`, output: text })
+      }
+    }),
+
+    end
+  }
+
+  function begin () {
+    try {
+      return spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    } catch (error) {
+      // E2BIG, ENOMEM: of some errors node makes an event, of others none.
+      const none = new ChildProcess()
+      process.nextTick(() => none.emit('error', error))
+      return none
+    }
+  }
+
+  /** @param {string} why @param {{ graceMs?: number }} [how] until whatever is left is killed */
+  function end (why, { graceMs = TERM_GRACE_MS } = {}) {
+    endedFor ??= why
+    clearTimeout(timeout)
+    clearTimeout(killTimer)
+    killTimer = setTimeout(() => signalGroup('SIGKILL'), graceMs)
+    signalGroup('SIGTERM')
+  }
+
+  /** @param {NodeJS.Signals} signal */
+  function signalGroup (signal) {
+    if (pid !== undefined) signalProcessGroup(pid, signal)
+  }
+}
+
+/** @param {number} pid of its leader @param {NodeJS.Signals} signal */
+export function signalProcessGroup (pid, signal) {
+  try {
+    process.kill(-pid, signal)
+  } catch (/** @type {any} */ error) {
+    // ESRCH: nobody is left in it. EPERM: those who are have become somebody else's.
+    if (!['ESRCH', 'EPERM'].includes(error.code)) throw error
+  }
+}
+
+/** @param {string} why @param {string} output */
+function withLastLine (why, output) {
+  const last = oneLine(output.trimEnd().split('\n').at(-1) ?? '').trim().slice(0, MAX_LAST_LINE_CHARS)
+  return last === '' ? why : `${why}: ${last}`
+}
+
+/**
+ * Keeps the last of what a process writes.
+ * @param {import('node:child_process').ChildProcess} child
+ */
+function collect (child) {
+  let text = ''
+  let isCut = false
+  let isExited = false
+  for (const stream of [child.stdout, child.stderr]) {
+    let room = MAX_CHARS_AT_ONCE
+    stream?.setEncoding('utf8').on('data', (/** @type {string} */ part) => {
+      add(part)
+      room -= part.length
+      if (room > 0 || isExited) return
+      room = MAX_CHARS_AT_ONCE
+      stream.pause()
+      setTimeout(() => stream.resume(), BREATHER_MS)
+    })
+  }
+
+  return {
+    closed: new Promise((resolve) => child.once('close', resolve)),
+
+    /** It has exited: what is left is read at once. */
+    flush () {
+      isExited = true
+      child.stdout?.resume()
+      child.stderr?.resume()
+    },
+
+    /** @returns {string} without anything that a terminal would obey */
+    close () {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+      // The cut may have gone through the middle of a character.
+      const shown = stripVTControlCharacters(text.replace(/^[\udc00-\udfff]/, '')).replace(/\r\n?/g, '\n').replace(CONTROLS, '')
+      return isCut ? `…${shown}` : shown
+    }
+  }
+
+  /** @param {string} part */
+  function add (part) {
+    isCut ||= text.length + part.length > MAX_OUTPUT_CHARS
+    text = (text + part).slice(-MAX_OUTPUT_CHARS)
+  }
+}

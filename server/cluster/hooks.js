@@ -1,0 +1,182 @@
+import { delimiter, dirname } from 'node:path'
+import { CRASH_CAUSES } from '../crashes/record.js'
+import { isAlive } from '../system/process-identity.js'
+import { runHook, signalProcessGroup } from './hook-run.js'
+import { NOT_FOR_APPS } from './not-for-apps.js'
+import { createPace } from './pace.js'
+
+/** @typedef {ReturnType<typeof createHooks>} Hooks */
+/** @typedef {'beforeDeploy' | 'afterDeploy' | 'onCrash'} HookName */
+/** @typedef {{ command: readonly string[], timeoutMs: number }} HookConfig */
+/** @typedef {import('../lifecycle/state.js').Release} Release */
+/** @typedef {import('../system/process-identity.js').ProcessIdentity & { name: string }} LeftHook  of a master that has died */
+
+const CRASH_EVERY_MS = 60_000
+/** How long a hook has to end once its master does. */
+const LAST_GRACE_MS = 2000
+
+/**
+ * Runs the commands that the configuration names for occasions. Nothing here waits for one but the deploy whose hook it is.
+ * @param {object} parts
+ * @param {() => Partial<Record<HookName, HookConfig>>} parts.configured  as the configuration was read last
+ * @param {(id: string) => Release | undefined} parts.release
+ * @param {(id: string) => Record<string, string | undefined>} parts.environment  of the workers of a release, over the master's own
+ * @param {string} parts.cwd  of a release that has none
+ * @param {number} [parts.crashEveryMs]
+ */
+export function createHooks ({ configured, release: findRelease, environment, cwd, crashEveryMs = CRASH_EVERY_MS }) {
+  /** @type {Set<import('./hook-run.js').HookRun & { rollout: number | null }>} */
+  const running = new Set()
+  /** Those of `running` that node still waits for. @type {Set<number>} */
+  const children = new Set()
+  /** @type {Pick<import('../events/stream.js').EventStream, 'publish'>} */
+  let events = { publish: () => { throw new Error('no hook runs before its history is open') } }
+  let unsubscribe = () => {}
+  let isClosed = false
+  /** @type {(group: number) => string | null} */
+  let fingerprintOf = () => null
+  const crashes = createPace({ everyMs: crashEveryMs, act: runOnCrash })
+
+  return {
+    /** @param {HookName} name */
+    has: (name) => configured()[name] !== undefined,
+
+    /** To be called first. @param {{ events: import('../events/stream.js').EventStream, fingerprint: (crashGroup: number) => string | null }} parts */
+    open (parts) {
+      events = parts.events
+      fingerprintOf = parts.fingerprint
+      // What follows from an event is told after it.
+      unsubscribe = parts.events.subscribe((event) => queueMicrotask(() => hear(event)))
+    },
+
+    /**
+     * @param {{ rollout: number, from: string, release: Release }} deploy
+     * @returns {Promise<{ passed: boolean, reason: string | null, output: string }>} never rejects
+     */
+    beforeDeploy: (deploy) => run('beforeDeploy', deploy),
+
+    /** @param {number} rollout it is called off */
+    endOf (rollout) {
+      for (const each of running) if (each.rollout === rollout && each.name === 'beforeDeploy') each.end('was ended, as the deploy was called off')
+    },
+
+    /** @param {number} pid @returns {boolean} whether it is a child of this module that node waits for */
+    isChild: (pid) => children.has(pid),
+
+    /** What the next master has to end, should this one die. @returns {LeftHook[]} */
+    memory: () => [...running].flatMap(({ name, identity }) => identity ? [{ name, ...identity }] : []),
+
+    /** @param {LeftHook[]} left of a master that has died: nobody knows any more what they are for */
+    endLeft (left) {
+      for (const hook of left) {
+        const lives = hook.startTime !== null && isAlive(hook)
+        if (lives) endGroup(hook)
+        const message = `${hook.name} ${lives ? 'is ended' : 'has ended unseen'}: its master has died`
+        events.publish({ type: 'hook.failed', cause: 'master-lost', actor: 'system', message, detail: { hook: hook.name } })
+      }
+    },
+
+    /**
+     * None begins any more, and those that run are ended.
+     * @param {{ graceMs?: number }} [how]
+     * @returns {Promise<void>} when they are gone
+     */
+    async close ({ graceMs = LAST_GRACE_MS } = {}) {
+      isClosed = true
+      unsubscribe()
+      crashes.stop()
+      const all = [...running]
+      for (const each of all) each.end('was ended, as the master ends', { graceMs })
+      await Promise.all(all.map(({ ended }) => ended))
+    }
+  }
+
+  /** @param {import('../events/stream.js').DeckEvent} event */
+  function hear ({ type, cause, rollout, release, slot, detail }) {
+    if (isClosed) return
+    if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(detail)
+    if (type !== 'worker.exited' || !CRASH_CAUSES.includes(String(cause)) || !configured().onCrash) return
+    crashes.offer({ release: String(release), rollout, slot, cause: String(cause), crash: detail?.crash ?? null, group: detail?.crashGroup ?? null })
+  }
+
+  /** @param {Record<string, any>} rollout */
+  function runAfterDeploy ({ id, from, to }) {
+    const release = findRelease(to)
+    if (release && configured().afterDeploy) run('afterDeploy', { rollout: id, from, release })
+  }
+
+  /**
+   * @param {{ release: string, rollout: number | null, slot: number | null, cause: string, crash: number | null, group: number | null }} crash
+   * @param {number} missed
+   */
+  async function runOnCrash ({ release: id, rollout, slot, cause, crash, group }, missed) {
+    const release = findRelease(id)
+    if (!release || !configured().onCrash) return
+    await run('onCrash', {
+      rollout,
+      from: null,
+      release,
+      more: {
+        CLUSTERDECK_CRASH: text(crash),
+        CLUSTERDECK_CRASH_GROUP: text(group),
+        CLUSTERDECK_CRASH_FINGERPRINT: group === null ? undefined : fingerprintOf(group) ?? undefined,
+        CLUSTERDECK_CRASH_SLOT: text(slot),
+        CLUSTERDECK_CRASH_CAUSE: cause,
+        CLUSTERDECK_CRASH_MISSED: String(missed)
+      }
+    })
+  }
+
+  /**
+   * @param {HookName} name
+   * @param {{ rollout: number | null, from: string | null, release: Release, more?: Record<string, string | undefined> }} occasion
+   */
+  async function run (name, { rollout, from, release, more = {} }) {
+    const { command, timeoutMs } = /** @type {HookConfig} */ (configured()[name])
+    const hook = runHook({
+      name,
+      command,
+      timeoutMs,
+      cwd: release.cwd ?? cwd,
+      env: {
+        ...process.env,
+        ...environment(release.id),
+        ...withNode(environment(release.id).PATH ?? process.env.PATH),
+        ...NOT_FOR_APPS,
+        CLUSTERDECK_HOOK: name,
+        CLUSTERDECK_RELEASE: release.id,
+        CLUSTERDECK_FROM_RELEASE: from ?? undefined,
+        CLUSTERDECK_ROLLOUT: text(rollout),
+        ...more
+      },
+      onExited: (pid) => children.delete(pid)
+    })
+    const entry = { ...hook, rollout }
+    running.add(entry)
+    if (hook.identity) children.add(hook.identity.pid)
+    const about = { rollout, release: release.id, actor: 'system' }
+    events.publish({ type: 'hook.started', ...about, pid: hook.identity?.pid ?? null, message: name, detail: { hook: name } })
+    const { passed, code, signal, durationMs, reason, output } = await hook.ended
+    running.delete(entry)
+    const detail = { hook: name, durationMs, ...(output !== '' && { output }) }
+    events.publish({ type: passed ? 'hook.succeeded' : 'hook.failed', ...about, pid: hook.identity?.pid ?? null, code, signal, message: reason ?? `${name} took ${durationMs} ms`, detail })
+    return { passed, reason, output }
+  }
+}
+
+/** @param {LeftHook} hook */
+function endGroup (hook) {
+  signalProcessGroup(hook.pid, 'SIGTERM')
+  setTimeout(() => { if (isAlive(hook)) signalProcessGroup(hook.pid, 'SIGKILL') }, LAST_GRACE_MS)
+}
+
+/** What lies beside node, as npm does: a service manager may look for programs in few places. @param {string} [path] */
+function withNode (path) {
+  const own = dirname(process.execPath)
+  return { PATH: path ? `${path}${delimiter}${own}` : own }
+}
+
+/** @param {number | null} number */
+function text (number) {
+  return number === null ? undefined : String(number)
+}

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { DeckError } from '../errors.js'
+import { oneLine } from '../system/one-line.js'
+
+/** @typedef {ReturnType<typeof createSystemctl>} Systemctl */
+
+const MAX_OUTPUT_BYTES = 1024 * 1024
+
+/**
+ * The service manager, as its own command line has it: the machine's, or that of the user who asks.
+ * @param {{ scope: import('./unit.js').Scope, env?: Record<string, string | undefined> }} options
+ */
+export function createSystemctl ({ scope, env = process.env }) {
+  const own = scope === 'user' ? ['--user'] : []
+
+  return {
+    /** @param {string[]} words @returns {string} as one would type it */
+    line: (...words) => ['systemctl', ...own, ...words].join(' '),
+
+    /** @param {string} unit */
+    logLine: (unit) => ['journalctl', ...own, '-u', unit].join(' '),
+
+    /** @throws {DeckError} not-possible: nobody is there to be asked */
+    async check () {
+      const { code, reason } = await run('systemctl', [...own, 'show', '--property=Version'])
+      if (code === 0) return
+      const hint = scope === 'user' ? '; a service manager of one\'s own is there after a login of its user, not after su or sudo' : ''
+      throw new DeckError('not-possible', `no systemd to ask here: ${reason}${hint}`)
+    },
+
+    /** @param {string} unit @returns {Promise<boolean>} whether it runs, or is about to */
+    async isActive (unit) {
+      const { stdout } = await run('systemctl', [...own, 'is-active', unit])
+      return ['active', 'reloading', 'activating'].includes(stdout.trim())
+    },
+
+    /** @param {string[]} words @throws {DeckError} start-failed */
+    async order (...words) {
+      const { code, reason } = await run('systemctl', [...own, ...words])
+      if (code !== 0) throw new DeckError('start-failed', `${this.line(...words)} failed: ${reason}`)
+    },
+
+    /** @param {string | number} user @returns {Promise<boolean>} whether its service manager runs without a login too */
+    async lingers (user) {
+      const { stdout } = await run('loginctl', ['show-user', String(user), '--property=Linger', '--value'])
+      return stdout.trim() === 'yes'
+    }
+  }
+
+  /** @param {string} program @param {string[]} words @returns {Promise<{ code: number | string | null, stdout: string, reason: string }>} never rejects */
+  function run (program, words) {
+    return new Promise((resolve) => {
+      execFile(program, words, { env: { ...env, LC_ALL: 'C', SYSTEMD_COLORS: '0' }, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
+        if (!error) return resolve({ code: 0, stdout, reason: '' })
+        const reason = error.code === 'ENOENT' ? `${program} was not found` : oneLine(stderr.trim()) || `exit code ${error.code ?? error.signal}`
+        resolve({ code: error.code ?? null, stdout, reason })
+      })
+    })
+  }
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import { runHook } from '../../../server/cluster/hook-run.js'
+import { tempFolder } from '../../support/folder.js'
+import { until } from '../../support/until.js'
+
+/** @param {string} script @param {Partial<Parameters<typeof runHook>[0]>} [more] */
+const run = (script, more) => runHook({ name: 'beforeDeploy', command: ['sh', '-c', script], timeoutMs: 20_000, cwd: os.tmpdir(), env: process.env, ...more })
+
+/** @param {string} pid */
+function isGone (pid) {
+  try {
+    return readFileSync(`/proc/${pid.trim()}/stat`, 'utf8').includes(') Z ')
+  } catch {
+    return true
+  }
+}
+
+test('a command that ends with 0 has passed, with what it wrote to both streams', async () => {
+  const { passed, code, reason, output, durationMs } = await run('echo one; echo two >&2').ended
+  assert.deepEqual([passed, code, reason, output.split('\n').sort()], [true, 0, null, ['', 'one', 'two']])
+  assert.ok(durationMs >= 0)
+})
+
+test('words reach the program as they are: there is no shell', async () => {
+  const { output } = await run('', { command: ['printf', '%s', '$HOME; echo `id`'] }).ended
+  assert.equal(output, '$HOME; echo `id`')
+})
+
+test('any other end is a failure that says how, with the last line', async () => {
+  assert.match(String((await run('echo first; echo why; exit 7').ended).reason), /^beforeDeploy exited with code 7 after \d+ ms: why$/)
+  assert.match(String((await run('kill -9 $$').ended).reason), /^beforeDeploy was ended by SIGKILL after \d+ ms$/)
+})
+
+test('a command that cannot be started is a failure that says which and where', async () => {
+  const { passed, reason } = await run('', { command: ['no-such-program'], cwd: '/' }).ended
+  assert.deepEqual([passed, reason], [false, 'beforeDeploy could not be started: no-such-program in / (ENOENT)'])
+  assert.match(String((await run('', { cwd: '/no/such/folder' }).ended).reason), /could not be started: sh in \/no\/such\/folder \(ENOENT\)$/)
+  assert.match(String((await run('', { command: ['true', 'x'.repeat(4 * 1024 * 1024)] }).ended).reason), /could not be started: true in .+ \(E2BIG\)$/)
+})
+
+test('of long output the last part is kept, without anything that a terminal would obey', async () => {
+  const { output } = await run('seq 100000; printf "\\033]0;title\\007\\033[2Jred\\rover\\b\\000\\n"').ended
+  assert.ok(output.startsWith('…') && output.length <= 8001)
+  assert.ok(output.endsWith('\n100000\nred\nover\n'), JSON.stringify(output.slice(-40)))
+})
+
+test('one that ignores SIGTERM is killed when its grace is over, with its whole group', async () => {
+  const hook = run('trap "" TERM; (trap "" TERM; while :; do sleep 0.02; done) & echo $!; while :; do sleep 0.02; done')
+  setTimeout(() => hook.end('was ended, as the deploy was called off', { graceMs: 50 }), 100)
+  const { passed, signal, reason, output } = await hook.ended
+  assert.deepEqual([passed, signal, reason], [false, 'SIGKILL', 'beforeDeploy was ended, as the deploy was called off'])
+  await until(() => isGone(output), 'the end of its child')
+})
+
+test('one that is told to end and ends with 0 has not passed', async () => {
+  const hook = run('trap "exit 0" TERM; while :; do sleep 0.02; done', { timeoutMs: 100 })
+  const { passed, reason } = await hook.ended
+  assert.deepEqual([passed, reason], [false, 'beforeDeploy did not end within 100 ms (option hooks.beforeDeploy)'])
+})
+
+test('what it leaves running in its group ends with it, and what has left the group is not waited for', async () => {
+  const file = path.join(tempFolder(), 'it-has-left')
+  const began = performance.now()
+  const { passed, output } = await run(`sleep 1000 & echo $!; setsid sh -c 'touch ${file}; exec sleep 3' & until [ -e ${file} ]; do sleep 0.01; done`).ended
+  assert.ok(passed && performance.now() - began < 2000)
+  await until(() => isGone(output), 'the end of its child')
+})
