@@ -117,16 +117,26 @@ function harm (deck, fault) {
     while (!stopped.signal.aborted) {
       const ready = (await deck.status()).workers.filter((/** @type {any} */ { state }) => state === 'ready')
       const victim = ready[Math.floor(Math.random() * ready.length)]
-      if (victim && fault === 'kill') process.kill(Number(victim.pid), 'SIGKILL')
+      if (victim && fault === 'kill') signal(victim, 'SIGKILL')
       if (victim && fault === 'drain') await deck.api(`/workers/${victim.id}/restart`, { method: 'POST' })
-      if (victim && fault === 'stop') process.kill(Number(victim.pid), 'SIGSTOP')
+      if (victim && fault === 'stop') signal(victim, 'SIGSTOP')
       await wait(FAULT_EVERY_MS)
-      if (victim && fault === 'stop') process.kill(Number(victim.pid), 'SIGCONT')
+      if (victim && fault === 'stop') signal(victim, 'SIGCONT')
     }
   })()
   return async () => {
     stopped.abort()
     await over
+  }
+}
+
+/** @param {{ pid: number }} worker @param {NodeJS.Signals} name */
+function signal ({ pid }, name) {
+  try {
+    process.kill(pid, name)
+  } catch (/** @type {any} */ error) {
+    // It has ended in between.
+    if (error.code !== 'ESRCH') throw error
   }
 }
 
