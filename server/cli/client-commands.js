@@ -26,6 +26,7 @@ export function addClientCommands (program, terminal) {
     .option('--json', 'print the result as JSON')
     .optionsGroup('Which master:')
     .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
+    .option('--app <name>', 'of the apps of the config file, the one that it runs (env: CLUSTERDECK_APP)')
     .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
     .option('--token <token>', 'its admin token; every user of this machine can see it here, so rather use one of the others (env: CLUSTERDECK_TOKEN)')
     .option('--token-file <file>', 'a file with its admin token in it (env: CLUSTERDECK_TOKEN_FILE)')

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { pickApp } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
@@ -11,13 +12,13 @@ import { givenToken } from './token.js'
 
 /**
  * Where the master is and what it takes to talk to it: what was named, else what the data folder says.
- * @param {{ url?: string, token?: string, tokenFile?: string, dataDir?: string }} options
+ * @param {{ url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
  * @returns {Promise<Master>}
  * @throws {DeckError} no-master, unauthenticated, usage, invalid-config
  */
 export async function findMaster (options, { env, cwd }) {
-  const dataDir = await findDataDir(options.dataDir, env, cwd)
+  const dataDir = await findDataDir(options, env, cwd)
   const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
   const running = readRunning(dataDir, env)
   if (named === null && running === null) {
@@ -46,12 +47,17 @@ export function findRunning (dataDir, env) {
   }
 }
 
-/** @param {string | undefined} given @param {Record<string, string | undefined>} env @param {string} cwd */
-async function findDataDir (given, env, cwd) {
-  const named = given ?? (env.CLUSTERDECK_DATA_DIR || undefined)
+/** @param {{ url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env @param {string} cwd */
+async function findDataDir (options, env, cwd) {
+  const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
   if (named !== undefined) return path.resolve(cwd, named)
   const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
-  const configured = file?.values.dataDir
+  const app = options.app ?? (env.CLUSTERDECK_APP || undefined)
+  // What was named by its address need not be one of them.
+  const isElsewhere = app === undefined && (options.url ?? (env.CLUSTERDECK_URL || undefined)) !== undefined
+  const { shared, own, dataDir } = isElsewhere ? { shared: file, own: null, dataDir: null } : pickApp(file, app, cwd)
+  if (dataDir) return path.resolve(dataDir.folder, dataDir.value)
+  const configured = own?.values.dataDir ?? shared?.values.dataDir
   return file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
 }
 
