@@ -29,7 +29,7 @@ import { COLUMNS, SPAN_SIZE } from './events.js'
 /** @typedef {{ query: EventQuery, filters: Filter[], times: Times, range: IdRange, conditions: Conditions }} Search */
 
 const CURSOR_KIND = 'e'
-const MAX_TYPES = 64
+const MAX_TYPES = 128
 const MAX_Q_CHARS = 100
 const FILTER_COLUMNS = /** @type {const} */ (['rollout', 'worker', 'cause', 'release', 'slot', 'type'])
 const MAX_STATEMENTS = 300
