@@ -109,7 +109,7 @@ test('every example that stops an app has it stopped', async (t) => {
 function appFolder () {
   const cwd = tempFolder()
   const app = `#!/usr/bin/env node\nimport(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`
-  const files = { 'package.json': '{ "scripts": { "serve": "NODE_ENV=production next start" } }', 'app.js': app, 'shop/package.json': '{ "main": "../app.js" }', 'node_modules/next/package.json': '{ "bin": { "next": "next.js" } }', 'node_modules/next/next.js': app }
+  const files = { 'package.json': '{ "scripts": { "start": "node app.js", "serve": "NODE_ENV=production next start" } }', 'app.js': app, 'shop/package.json': '{ "main": "../app.js" }', 'node_modules/next/package.json': '{ "bin": { "next": "next.js" } }', 'node_modules/next/next.js': app }
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
     writeFileSync(path.join(cwd, name), text)
