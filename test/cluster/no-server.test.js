@@ -38,11 +38,11 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   test('one that listens after all is a server from then on, which a restart waits for', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '1000'], env: { BOOT_MS: '2500', PORT: String(port) } })
+    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '2000'], env: { BOOT_MS: '4000', PORT: String(port) } })
     await deck.until({ ready: 1 })
     const { worker } = await deck.untilEvent(({ type }) => type === 'worker.listens-late', 'its server')
     const { state, reason } = await deck.rollout('restart')
-    assert.deepEqual([state, reason], ['failed', 'worker 2 (slot 1) was not ready within 1000 ms (option ready.timeoutMs)'])
+    assert.deepEqual([state, reason], ['failed', `worker ${worker + 1} (slot 1) was not ready within 2000 ms (option ready.timeoutMs)`])
     assert.deepEqual((await deck.until({ ready: 1 })).workers.map((/** @type {any} */ { id }) => id), [worker])
     assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
   })
