@@ -61,7 +61,7 @@ export const ROWS = Object.freeze({
     without: [...SINGLE, 'watt'],
     also: ['again'],
     workers: 1,
-    often: { starts: 5, turns: 12 },
+    often: { starts: 3, turns: 12 },
     ratio: { figure: 'µs', peer: 'shared', as: ['÷ shared', 'half of the turns'] },
     async measure ({ port, workers }) {
       const pids = await workers()
