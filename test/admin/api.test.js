@@ -146,7 +146,7 @@ test('ends waiting calls with an answer when the port closes', async (t) => {
   const beganAt = performance.now()
   await Promise.all([admin.admin.close(), waiting.body])
   assert.deepEqual(await waiting.body, { ...waiting.rollout, ...NO_STORY })
-  assert.ok(performance.now() - beganAt < 2000, 'a connection that became idle meanwhile does not delay the end')
+  assert.ok(performance.now() - beganAt < 4500, 'a connection that became idle meanwhile does not delay the end')
 })
 
 test('slows down strangers without slowing down who is signed in', async (t) => {

@@ -16,7 +16,7 @@
 const MODES = /** @type {const} */ (['cors', 'no-cors', 'same-origin'])
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 const FIELDS = 'workers=3&token=guess&type=reload&next=/'
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 40_000
 const PAGES = ['/', '/access', '/sign-in', '/api/v1/status']
 
 /** @type {Record<string, (plan: Plan) => Attempt[]>} */

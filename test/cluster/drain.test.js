@@ -61,7 +61,7 @@ describe('drain', { concurrency: 3 }, () => {
   })
 
   test('a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request', async (t) => {
-    const graceMs = 1000
+    const graceMs = 4000
     const port = await freePort()
     const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1, env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') }, flags: ['--drain-idle-grace-ms', String(graceMs)] })
     await deck.until({ ready: 1 })

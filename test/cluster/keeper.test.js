@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmodSync, cpSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { chmodSync, cpSync, readdirSync, statSync, truncateSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { describe, test } from 'node:test'
@@ -14,25 +14,8 @@ import { freePort } from '../support/ports.js'
 import { until } from '../support/until.js'
 
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
-const AT_REST_MS = 2000
 
 describe('keeper and data folder', { concurrency: 2 }, () => {
-  test('workers that a debugger can be attached to start as ever; at rest their keeper takes no CPU time, no descriptor and less than 20 MB that are its own', async (t) => {
-    const deck = await startDeck(t, 'answers-with-pid.js', { flags: ['--exec-argv=--inspect'] })
-    await deck.until({ ready: 2 })
-    assert.equal((await deck.rollout('restart')).state, 'succeeded')
-    await deck.until({ ready: 2 })
-    const pid = Number(deck.child.pid)
-    const before = { ticks: cpuTicks(pid), descriptors: descriptors(pid) }
-    await new Promise((resolve) => setTimeout(resolve, AT_REST_MS))
-    const ticks = cpuTicks(pid) - before.ticks
-    const dirtyKb = privateDirtyKb(pid)
-    t.diagnostic(`${ticks} ticks in ${AT_REST_MS} ms, ${dirtyKb} kB`)
-    assert.ok(ticks <= 1, `${ticks} ticks`)
-    assert.ok(dirtyKb < 20_000, `${dirtyKb} kB`)
-    assert.equal(descriptors(pid), before.descriptors)
-  })
-
   test('a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
@@ -123,23 +106,6 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     }
   })
 })
-
-/** utime and stime of proc_pid_stat(5). @param {number} pid */
-function cpuTicks (pid) {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const [utime, stime] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 13)
-  return Number(utime) + Number(stime)
-}
-
-/** What is written by this process alone: the heap and stacks, not node's own code, which all processes share. @param {number} pid */
-function privateDirtyKb (pid) {
-  return Number(/^Private_Dirty: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1])
-}
-
-/** @param {number} pid */
-function descriptors (pid) {
-  return readdirSync(`/proc/${pid}/fd`).length
-}
 
 /** @param {string} socketPath @returns {Promise<string>} */
 function ask (socketPath) {

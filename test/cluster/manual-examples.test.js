@@ -56,7 +56,7 @@ const MEANWHILE = Object.freeze(/** @type {[RegExp, (deck: Deck) => Promise<unkn
 /** They go on until somebody interrupts them. */
 const IS_ENDLESS = /^clusterdeck (status --watch|logs .*(-f|--follow)\b)/
 const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 60_000
 
 /** @typedef {import('../support/deck.js').Deck} Deck */
 /** @typedef {{ deck: Deck, cwd: string, statuses: number[], breakApp: (isBroken: boolean) => void }} Scene */

@@ -5,7 +5,7 @@ import { unpackChromium } from './chromium.js'
 
 const require = createRequire(import.meta.url)
 /** Of a busy machine, too. */
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 40_000
 /** The rules whose answer hangs on the theme. */
 export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-block'])
 

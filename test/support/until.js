@@ -1,5 +1,5 @@
 const LOOK_AGAIN_MS = 20
-const PATIENCE_MS = 20_000
+const PATIENCE_MS = 40_000
 
 /**
  * Looks until it is so: a process that is no child of ours tells nobody of its end.
