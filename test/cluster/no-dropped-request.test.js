@@ -49,12 +49,12 @@ describe('no dropped request', () => {
 
   test('a release that throws at load or never gets ready: the deploy fails with the reason, the old workers serve on, no request fails', async (t) => {
     const releases = await createReleases('answers-with-pid.js')
-    const deck = await startDeckHere(t, releases.entry, { flags: ['--rollout-limits-ready-timeout-ms', '1500'] })
+    const deck = await startDeckHere(t, releases.entry, { flags: ['--rollout-limits-ready-timeout-ms', '4000'] })
     const { workers } = await deck.until({ ready: 2 })
     const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
     for (const [name, source, reason] of /** @type {const} */ ([
       ['throws', "throw new TypeError('no configuration at all')", /worker \d+ \(slot 1\) exited with code 1 before it was ready: TypeError: no configuration at all/],
-      ['waits', 'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 1500 ms/]
+      ['waits', 'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 4000 ms/]
     ])) {
       await releases.add(name, source)
       const rollout = await deck.rollout('deploy')

@@ -83,19 +83,19 @@ test('a real profile tells which function was hot', async () => {
   session.connect()
   await session.post('Profiler.enable')
   await session.post('Profiler.start')
-  burnTime(60)
+  burnTime(200)
   const { profile } = await session.post('Profiler.stop')
   session.disconnect()
   const { functions, root } = toFlameTree(profile)
   const hot = functions.find(({ name }) => name === 'burnTime')
-  assert.ok(hot && hot.totalMs > 40 && hot.totalMs <= root.totalMs)
+  assert.ok(hot && hot.totalMs > 20 && hot.totalMs <= root.totalMs, JSON.stringify(functions.slice(0, 5)))
   assert.match(hot.place, /flame-tree\.test\.js:\d+$/)
 })
 
-/** @param {number} ms */
+/** A busy machine may give none of a time to this process. @param {number} ms of CPU time */
 function burnTime (ms) {
-  const end = performance.now() + ms
+  const before = process.cpuUsage()
   let sum = 0
-  while (performance.now() < end) for (let index = 0; index < 1000; index++) sum += Math.sqrt(index)
+  while (process.cpuUsage(before).user < ms * 1000) for (let index = 0; index < 1000; index++) sum += Math.sqrt(index)
   return sum
 }
