@@ -1,5 +1,5 @@
 import path from 'node:path'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../db/sqlite.js'
 import { findProcesses, isBound, isListening } from '../support/leftovers.js'
 
 /**
@@ -27,7 +27,7 @@ function endWhatIsLeft (mark) {
  * @param {string[]} fitting signals that are no fault
  */
 function describeExits (folder, killed, fitting) {
-  const db = new Database(path.join(folder, 'history.db'), { readonly: true })
+  const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })
   const exits = /** @type {any[]} */ (db.prepare("SELECT pid, cause, code, signal, message FROM events WHERE type = 'worker.exited' ORDER BY id").all())
   db.close()
   const counts = new Map()

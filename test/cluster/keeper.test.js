@@ -4,7 +4,7 @@ import http from 'node:http'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../db/sqlite.js'
 import { identify, isAlive, signalProcess } from '../../server/system/process-identity.js'
 import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
@@ -100,7 +100,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
       await deck.stop()
       assert.equal(/the history was unreadable and is kept as .*history\.db\.damaged-.*; a new one starts/.test(deck.output.stdout), isMoved)
       assert.equal(readdirSync(copies[n]).some((name) => name.includes('damaged')), isMoved)
-      const db = new Database(path.join(copies[n], 'history.db'), { readonly: true })
+      const db = openSqlite(path.join(copies[n], 'history.db'), { readonly: true })
       assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
       db.close()
     }

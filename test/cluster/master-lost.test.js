@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../db/sqlite.js'
 import { isAlive, identify } from '../../server/system/process-identity.js'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -63,7 +63,7 @@ describe('a master that is lost', () => {
     const master = identify(deck.masterPid)
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
     assert.equal(isAlive(master), false)
-    const db = new Database(path.join(deck.folder, 'history.db'), { readonly: true })
+    const db = openSqlite(path.join(deck.folder, 'history.db'), { readonly: true })
     assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
     db.close()
   })

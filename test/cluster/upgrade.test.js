@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../db/sqlite.js'
 import { identify, isAlive } from '../../server/system/process-identity.js'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
@@ -209,7 +209,7 @@ function parentOf (pid) {
 
 /** Every process of the history has ended, and every end is on record. @param {import('../support/deck.js').Deck} deck */
 async function assertNothingLeft ({ folder }) {
-  const db = new Database(path.join(folder, 'history.db'), { readonly: true })
+  const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })
   const pids = (/** @type {string} */ type) => db.prepare('SELECT pid FROM events WHERE type = ? ORDER BY pid').pluck().all(type)
   const [forked, exited] = [pids('worker.forked'), pids('worker.exited')]
   db.close()

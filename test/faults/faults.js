@@ -5,8 +5,8 @@ import { createRequire } from 'node:module'
 import net from 'node:net'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import Database from 'better-sqlite3'
 import { io } from 'socket.io-client'
+import { openSqlite } from '../../db/sqlite.js'
 import { WORKERS } from './site.js'
 import { lacksSmallDisk } from '../support/small-disk.js'
 
@@ -161,7 +161,7 @@ export const FAULTS = Object.freeze([
     name: 'database-locked',
     title: 'database locked for 10 s',
     async act (site) {
-      const db = new Database(path.join(site.deck.folder, 'history.db'))
+      const db = openSqlite(path.join(site.deck.folder, 'history.db'))
       db.exec('BEGIN EXCLUSIVE')
       const unlocked = wait(10_000).then(() => {
         db.exec('ROLLBACK')

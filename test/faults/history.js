@@ -1,5 +1,5 @@
 import path from 'node:path'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../db/sqlite.js'
 import { FAULTS } from '../../server/events/kinds.js'
 
 /** @typedef {{ id: number, type: string, cause: string | null, worker: number | null, pid: number | null, rollout: number | null, message: string | null, detail: any }} Row */
@@ -14,7 +14,7 @@ const VITALS_ON_FULL_DISK = 'the vitals could not be written: database or disk i
  * @returns {string[]} in words; none where it does
  */
 export function findFalseHistory (folder, deeds) {
-  const db = new Database(path.join(folder, 'history.db'), { readonly: true })
+  const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })
   const integrity = db.pragma('integrity_check', { simple: true })
   const rows = /** @type {Row[]} */ (db.prepare('SELECT id, type, cause, worker, pid, rollout, message, detail FROM events ORDER BY id').all())
   db.close()

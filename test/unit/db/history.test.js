@@ -6,6 +6,7 @@ import test from 'node:test'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { openHistory } from '../../../db/history.js'
+import { openSqlite } from '../../../db/sqlite.js'
 import { createEventStream } from '../../../server/events/stream.js'
 
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
@@ -84,7 +85,7 @@ test('an event comes back as it was published, hostile text included', (t) => {
 test('an event is on the disk when record returns: another process sees it', (t) => {
   const { history, file } = setUp(t)
   publish(history, [{ type: 'master.started' }])
-  const other = new Database(file, { readonly: true })
+  const other = openSqlite(file, { readonly: true })
   assert.equal(other.prepare('SELECT count(*) FROM events').pluck().get(), 1)
   other.close()
 })
@@ -224,7 +225,7 @@ test('a history of before its counts is counted as it is', (t) => {
   const { history, file, open } = setUp(t)
   publish(history, Array.from({ length: 3000 }, (_, n) => ({ type: n % 2 ? 'worker.ready' : 'worker.exited', ...(n % 2 ? {} : { cause: 'crash' }) })))
   history.close()
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.exec('DROP TABLE span_counts; ALTER TABLE sessions DROP COLUMN owner')
   db.pragma('user_version = 7')
   db.close()
@@ -243,7 +244,7 @@ test('events beside a time that is in the middle of many are not counted', (t) =
 test('counting a million events reads a few rows for each thousand', (t) => {
   const { history, file } = setUp(t)
   publish(history, Array.from({ length: 5000 }, () => ({ type: 'worker.ready' })))
-  const db = new Database(file)
+  const db = openSqlite(file)
   // Whatever the rows say: where a thousand are in one step, they are not asked.
   db.exec("UPDATE events SET type = 'never.read' WHERE id BETWEEN 1024 AND 4095")
   db.close()
@@ -499,7 +500,7 @@ test('no page of one filter is sorted or found by reading the whole table', (t) 
   for (const query of [{}, { type: 'worker.ready' }, { type: ['a', 'b'] }, { cause: 'c' }, { slot: 1 }, { worker: 1 }, { release: 'r1' }, { rollout: 1 }, { type: 'worker.ready', cause: 'c', since: 0, q: 'x' }]) {
     history.page(query)
   }
-  const db = new Database(file)
+  const db = openSqlite(file)
   assert.ok(prepared.length >= 10)
   for (const sql of prepared) {
     const named = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 1]))
@@ -512,7 +513,7 @@ test('no page of one filter is sorted or found by reading the whole table', (t) 
 test('a database of a newer version is left alone with a clear error', (t) => {
   const { history, file, open } = setUp(t)
   history.close()
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.pragma('user_version = 99')
   db.close()
   assert.throws(open, { code: 'data-dir-unusable', message: /expected schema version \d+ or older, received 99: it was written by a newer clusterdeck$/ })
@@ -549,7 +550,7 @@ test('a history that was cut short in the middle of a write opens with what had 
     publish(torn, [{ type: 'master.started' }])
     assert.equal(torn.lastEventId(), last + 1)
     torn.close()
-    const db = new Database(copy)
+    const db = openSqlite(copy)
     assert.equal(db.pragma('integrity_check', { simple: true }), 'ok')
     db.close()
     before = last
@@ -561,7 +562,7 @@ test('while somebody else has locked the file, the copy in memory has all of it,
   const { history, file } = setUp(t)
   publish(history, Array.from({ length: 600 }, () => ({ type: 'worker.exited', message: 'x'.repeat(50) })))
   assert.ok(statSync(`${file}-wal`).size > 0)
-  const other = new Database(file)
+  const other = openSqlite(file)
   other.exec('BEGIN EXCLUSIVE')
   history.retreat('locked')
   const expected = Array.from({ length: 600 }, (_, n) => 600 - n)
