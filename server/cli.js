@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
+import { tooFewFiles } from './errors.js'
 import { KEPT_VARIABLE } from './keeper/link.js'
 import { hasControllingTerminal } from './system/terminal.js'
 
@@ -49,9 +50,10 @@ function isMain () {
 
 /** Our own code could not be loaded. @param {any} error @returns {number} the exit code */
 function tellNotLoaded (error) {
-  if (!['EMFILE', 'ENFILE'].includes(error?.code)) throw error
-  process.stderr.write(`clusterdeck: expected to be allowed to open at least 256 files (ulimit -n), received ${error.code}\n`)
-  return 1
+  const told = tooFewFiles(error)
+  if (told === null) throw error
+  process.stderr.write(`clusterdeck: ${told.message}\n`)
+  return told.exitCode
 }
 
 if (isMain()) {

@@ -75,3 +75,12 @@ export class DeckError extends Error {
     this.title = title
   }
 }
+
+/**
+ * @param {any} error
+ * @returns {DeckError | null} null: it did not come of a limit of open files
+ */
+export function tooFewFiles (error) {
+  const code = [error?.code, error?.cause?.code].find((each) => each === 'EMFILE' || each === 'ENFILE')
+  return code === undefined ? null : new DeckError('start-failed', `expected to be allowed to open at least 256 files (ulimit -n), received ${code}`, { cause: error })
+}

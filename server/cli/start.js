@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { tooFewFiles } from '../errors.js'
 import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
 
 /** @typedef {import('commander').Command} Command */
@@ -20,7 +21,8 @@ export async function startMaster (flags, { stdout, stderr, env, cwd }) {
     const { stopped } = await main.startMaster(config, { stdout, stderr, reload: (launchIn) => loadConfig({ flags, env, cwd, isAgain: true, launchIn }) })
     process.off('SIGTERM', endEarly)
     return await stopped
-  } catch (/** @type {any} */ error) {
+  } catch (/** @type {any} */ cause) {
+    const error = tooFewFiles(cause) ?? cause
     if (isKept) tellFailure(error.message)
     throw error
   }

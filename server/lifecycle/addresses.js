@@ -74,11 +74,11 @@ export function releaseAddresses (turn, worker) {
   turn.order({ type: 'close-unused-sockets' })
 }
 
-/** @param {PoolState} state @returns {string[]} URLs on which its workers listen; while none lives, those of the last ones, as their sockets are still there */
+/** @param {PoolState} state @returns {string[]} URLs on which its workers listen; while none does, those of the last ones, as their sockets are still there */
 export function listAddresses ({ workers, addresses }) {
-  const living = Object.values(workers)
-  const all = living.length > 0 ? living.map((worker) => worker.addresses) : Object.values(addresses)
-  return [...new Set(all.flat().map(({ url }) => url))]
+  const own = Object.values(workers).flatMap((worker) => worker.addresses)
+  const all = own.length > 0 ? own : Object.values(addresses).flat()
+  return [...new Set(all.map(({ url }) => url))]
 }
 
 /** Only one that has a slot comes so far as to be ready. @param {Pick<Worker, 'slot'>} worker */

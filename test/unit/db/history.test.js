@@ -502,9 +502,9 @@ test('no page of one filter is sorted or found by reading the whole table', (t) 
   }
   const db = openSqlite(file)
   assert.ok(prepared.length >= 10)
-  for (const sql of prepared) {
+  for (const sql of [...prepared]) {
     const named = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name]) => [name, 1]))
-    const plan = /** @type {{ detail: string }[]} */ (prepare.call(db, `EXPLAIN QUERY PLAN ${sql}`).all(named)).map(({ detail }) => detail).join('; ')
+    const plan = /** @type {{ detail: string }[]} */ (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(named)).map(({ detail }) => detail).join('; ')
     assert.doesNotMatch(plan, /TEMP B-TREE|SCAN/, sql)
   }
   db.close()

@@ -26,7 +26,7 @@ function running (options = OPTIONS) {
 }
 
 describe('addresses', () => {
-  test('one that all workers share is listed once, and stays while one of them lives; then the last ones stand', () => {
+  test('one that all workers share is listed once, and stays while one of them listens; then the last ones stand', () => {
     const pool = simulate({ workers: 2 })
     boot(pool, 1, APP)
     boot(pool, 2, APP)
@@ -34,7 +34,9 @@ describe('addresses', () => {
     assert.deepEqual(listAddresses(pool.state), [APP, 'tcp://127.0.0.1:4001'])
     pool.feed({ type: 'worker-closed', worker: 1, url: 'tcp://127.0.0.1:4001' })
     assert.deepEqual(listAddresses(pool.state), [APP])
-    for (const worker of [1, 2, 3, 4]) pool.exit(worker, { code: 1 })
+    for (const worker of [1, 2]) pool.exit(worker, { code: 1 })
+    assert.deepEqual(listAddresses(pool.state), [APP], 'while the next ones start')
+    for (const worker of [3, 4]) pool.exit(worker, { code: 1 })
     assert.deepEqual(listAddresses(pool.state), [APP])
   })
 

