@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs'
+import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 import { createHealth } from './health.js'
@@ -76,7 +77,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
       return {
         ...supervisor.snapshot(),
         master: { ...master, rssBytes: process.memoryUsage.rss() },
-        app: { entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
+        app: { name: deckName(config, supervisor.snapshot().release), entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         // In turn, by the master.
@@ -142,6 +143,14 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     releases.get(release)
     return { ...command, source: { release } }
   }
+}
+
+/**
+ * As somebody has called it, or as its package, or else as its folder is called.
+ * @param {Pick<import('./config/config.js').Config, 'name' | 'entry' | 'cwd'>} config @param {{ package?: { name: string | null } | null } | null} release
+ */
+export function deckName ({ name, entry, cwd }, release) {
+  return name ?? (release?.package?.name || path.basename(cwd) || path.basename(entry))
 }
 
 /** @param {import('./config/settings.js').Change} change */

@@ -10,7 +10,7 @@ import { createHooks } from './cluster/hooks.js'
 import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { nextRun } from './config/cron.js'
-import { originOf } from './config/config.js'
+import { configFileOf, originOf } from './config/config.js'
 import { checkExposure } from './config/exposure.js'
 import { createSettings } from './config/settings.js'
 import { createCrashRecorder } from './crashes/recorder.js'
@@ -39,6 +39,8 @@ import { openDataDir } from './system/data-dir.js'
 import { descriptorLimit } from './system/descriptors.js'
 import { createLog } from './system/log.js'
 import { createMilestone } from './system/milestone.js'
+import { registerDeck, withdrawDeck } from './system/running-decks.js'
+import { identify } from './system/process-identity.js'
 import { loadPosix } from './system/posix.js'
 import { listenForSignals } from './system/signals.js'
 import { within } from './system/within.js'
@@ -260,10 +262,14 @@ function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycl
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string }>} */
-async function serve ({ config, place, dataDir, logs, log, terminal, closers }, { supervisor, deck, startedAt }) {
+async function serve (tools, { supervisor, deck, startedAt }) {
+  const { config, place, dataDir, logs, log, terminal, closers } = tools
   const token = dataDir.token()
   const certificate = openCertificate(config.admin.tls, {
-    onRenewed: (fingerprint) => dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt }),
+    onRenewed: (fingerprint) => {
+      dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt })
+      register(tools, { deck, startedAt }, { url, fingerprint })
+    },
     onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
   })
   const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY, certificate, maxConnections: roomWithin(descriptorLimit()), loadAfter: within(supervisor.running, LOAD_SITE_WITHIN_MS), log })
@@ -273,7 +279,35 @@ async function serve ({ config, place, dataDir, logs, log, terminal, closers }, 
   closers.add(logs, ({ close }, how) => close(how))
   closers.add(admin, ({ close }) => close())
   logs.start()
-  return { url, publicUrl, fingerprint: certificate?.fingerprint ?? null, token, signInLink: admin.signInLink }
+  const fingerprint = certificate?.fingerprint ?? null
+  register(tools, { deck, startedAt }, { url, fingerprint })
+  closers.add(register, (_, { handsOver }) => { if (!handsOver) withdrawDeck({ dataDir: config.dataDir, master: identify(process.pid) }) })
+  return { url, publicUrl, fingerprint, token, signInLink: admin.signInLink }
+}
+
+/**
+ * In the list of all decks of this user, on which no start depends.
+ * @param {Tools} tools @param {Pick<Cluster, 'deck' | 'startedAt'>} cluster @param {{ url: string, fingerprint: string | null }} admin
+ */
+function register ({ config, keeper, log }, { deck, startedAt }, { url, fingerprint }) {
+  const { entry, cwd, dataDir } = config
+  try {
+    registerDeck({
+      name: deck.snapshot().app.name,
+      entry,
+      cwd,
+      dataDir,
+      configFile: configFileOf(config),
+      adminUrl: url,
+      fingerprint,
+      version,
+      startedAt,
+      master: identify(process.pid),
+      keeper: keeper.isKept ? identify(process.ppid) : null
+    })
+  } catch (error) {
+    log.warn({ err: error }, 'this deck is not in the list of running decks')
+  }
 }
 
 /** @param {import('./config/config.js').Config['admin']['tls']} files @param {Omit<Parameters<typeof createCertificate>[1], 'timers'>} hooks */

@@ -5,6 +5,7 @@
 /**
  * What a config file can say.
  * @typedef {object} DeckOptions
+ * @property {string} [name]  what this deck is called in the list of all, and addressed by with -n; default: the name of the app in the config file, else that of its package, else of its folder
  * @property {string} [entry]  what to start: a file, a folder, a command of an installed package (next), or npm, npx, yarn or pnpm with their args; default: "main" or the script "start" of the package.json in the working folder
  * @property {string} [script]  a script of package.json to start, instead of an entry
  * @property {string[]} [args]  arguments for the app
