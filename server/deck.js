@@ -45,11 +45,12 @@ const MAX_RELEASES = 100
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {import('./events/notices.js').Notices} parts.notices
+ * @param {import('./system/other-decks.js').OtherDecks} parts.others
  * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, others, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -67,6 +68,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     webhooks: { list: webhooks.list, test: webhooks.test, retry: webhooks.retry },
     crashes,
     notices,
+    /** Decks of this user on this machine. */
+    others,
 
     /** What there is to say of a snapshot. */
     health: createHealth({ history, crashes, notices }),

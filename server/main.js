@@ -39,6 +39,7 @@ import { openDataDir } from './system/data-dir.js'
 import { descriptorLimit } from './system/descriptors.js'
 import { createLog } from './system/log.js'
 import { createMilestone } from './system/milestone.js'
+import { createOtherDecks } from './system/other-decks.js'
 import { registerDeck, withdrawDeck } from './system/running-decks.js'
 import { identify } from './system/process-identity.js'
 import { loadPosix } from './system/posix.js'
@@ -194,7 +195,7 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
   const startedAt = new Date().toISOString()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), historyProblem: () => dataDir.away ?? recorder.degraded })
+  const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, others: createOtherDecks({ dataDir: config.dataDir }), isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), historyProblem: () => dataDir.away ?? recorder.degraded })
   const cron = closers.add(createCronRestarts({
     expression: () => settings.current.restart.cron ?? '',
     nextRun,
@@ -268,7 +269,7 @@ async function serve (tools, { supervisor, deck, startedAt }) {
   const certificate = openCertificate(config.admin.tls, {
     onRenewed: (fingerprint) => {
       dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt })
-      register(tools, { deck, startedAt }, { url, fingerprint })
+      register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
     },
     onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
   })
@@ -280,16 +281,16 @@ async function serve (tools, { supervisor, deck, startedAt }) {
   closers.add(admin, ({ close }) => close())
   logs.start()
   const fingerprint = certificate?.fingerprint ?? null
-  register(tools, { deck, startedAt }, { url, fingerprint })
+  register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
   closers.add(register, (_, { handsOver }) => { if (!handsOver) withdrawDeck({ dataDir: config.dataDir, master: identify(process.pid) }) })
   return { url, publicUrl, fingerprint, token, signInLink: admin.signInLink }
 }
 
 /**
  * In the list of all decks of this user, on which no start depends.
- * @param {Tools} tools @param {Pick<Cluster, 'deck' | 'startedAt'>} cluster @param {{ url: string, fingerprint: string | null }} admin
+ * @param {Tools} tools @param {Pick<Cluster, 'deck' | 'startedAt'>} cluster @param {{ url: string, publicUrl: string, fingerprint: string | null }} admin
  */
-function register ({ config, keeper, log }, { deck, startedAt }, { url, fingerprint }) {
+function register ({ config, keeper, log }, { deck, startedAt }, { url, publicUrl, fingerprint }) {
   const { entry, cwd, dataDir } = config
   try {
     registerDeck({
@@ -299,6 +300,7 @@ function register ({ config, keeper, log }, { deck, startedAt }, { url, fingerpr
       dataDir,
       configFile: configFileOf(config),
       adminUrl: url,
+      publicUrl: config.admin.publicUrl ? publicUrl : null,
       fingerprint,
       version,
       startedAt,

@@ -15,6 +15,7 @@ import { isAlive } from './process-identity.js'
  * @property {string} dataDir  absolute, as configured: its token is there, and no other deck has it
  * @property {string | null} configFile
  * @property {string} adminUrl
+ * @property {string | null} [publicUrl]  of its admin page, for people, where that is another one
  * @property {string | null} fingerprint  of its certificate
  * @property {string} version  of clusterdeck
  * @property {string} startedAt  ISO 8601, of this master
@@ -32,7 +33,8 @@ const FIELDS = Object.freeze({
   cwd: isText,
   dataDir: (value) => isText(value) && path.isAbsolute(value),
   configFile: (value) => value === null || isText(value),
-  adminUrl: (value) => isText(value) && /^https?:\/\//.test(value) && URL.canParse(value),
+  adminUrl: isAddress,
+  publicUrl: (value) => (value ?? null) === null || isAddress(value),
   fingerprint: (value) => value === null || isText(value),
   version: isText,
   startedAt: (value) => isText(value) && !Number.isNaN(Date.parse(value)),
@@ -193,6 +195,11 @@ function isSame (one, other) {
 /** @param {any} value */
 function isText (value) {
   return typeof value === 'string' && value !== ''
+}
+
+/** @param {any} value */
+function isAddress (value) {
+  return isText(value) && /^https?:\/\//.test(value) && URL.canParse(value)
 }
 
 /** @param {any} value */
