@@ -13,8 +13,8 @@ import { DeckError } from '../errors.js'
 
 /** @type {Readonly<Record<Exclude<import('../system/other-decks.js').Presence, 'answers'>, State>>} */
 const WITHOUT_ANSWER = Object.freeze({
-  silent: { word: 'does not answer', tone: 'bad', workers: '', text: 'Its master lives.' },
-  restarting: { word: 'restarting', tone: 'warn', workers: '', text: 'Its master has ended; its keeper starts the next one.' },
+  silent: { word: 'does not answer', tone: 'bad', workers: '', text: 'Its master runs, and its admin page does not answer.' },
+  restarting: { word: 'restarting', tone: 'warn', workers: '', text: 'Its keeper starts the next master.' },
   elsewhere: { word: 'not asked', tone: 'idle', workers: '', text: 'Its admin page is not on the loopback address.' }
 })
 
