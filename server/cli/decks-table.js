@@ -3,26 +3,36 @@ import path from 'node:path'
 import { formatDuration } from '../../public/format.js'
 import { table } from './output.js'
 
-/** @typedef {{ name: string, dataDir: string, adminUrl: string | null, look: import('./look.js').Look | null, reason?: string }} Row `look`: null for one that does not run; `reason`: then why */
+/**
+ * A deck, as somebody sees it who looks at several.
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {string} dataDir
+ * @property {string | null} adminUrl
+ * @property {import('./look.js').Look | null} look  null for one that does not run
+ * @property {string} [state]  of one that does not run: why
+ * @property {string | null} [reason]  more of that
+ */
 
-/** By heading, whether it is a number, and what it says. @type {Readonly<Record<string, [isNumber: boolean, cell: (row: Row, status: any, now: number) => string | number | null]>>} */
+/** By heading: whether it is a number, and what it says. @type {Readonly<Record<string, [isNumber: boolean, cell: (row: Row, status: any, place: { now: number, home: string }) => string | number | null | undefined]>>} */
 const COLUMNS = Object.freeze({
   NAME: [false, ({ name }) => name],
-  HEALTH: [false, (row, status) => status ? status.health?.text ?? status.state : row.look ? 'does not answer' : row.reason ?? 'not running'],
+  HEALTH: [false, ({ look, state = 'not running' }, status) => look ? status?.health.text ?? 'does not answer' : state],
   WORKERS: [true, (_, status) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
-  UPTIME: [false, (_, status, now) => status && formatDuration(now - Date.parse(status.master.startedAt))],
-  APP: [false, (_, status) => status && status.app.addresses.join(', ')],
+  UPTIME: [false, (_, status, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt))],
+  APP: [false, (_, status) => status?.app.addresses.join(', ')],
   ADMIN: [false, ({ adminUrl }) => adminUrl],
-  FOLDER: [false, ({ dataDir }) => dataDir]
+  FOLDER: [false, ({ dataDir }, _, { home }) => belowHome(dataDir, home)],
+  WHY: [false, ({ reason }) => reason]
 })
 
 /**
- * @param {Row[]} rows @param {{ now: number, home?: string }} place
+ * @param {Row[]} rows @param {{ now: number, home?: string, isElsewhere?: boolean }} place `isElsewhere`: their folders say more than nothing
  * @returns {string} a line each
  */
-export function decksTable (rows, { now, home = os.homedir() }) {
-  const columns = Object.keys(COLUMNS)
-  return table(columns, rows.map((row) => columns.map((column) => COLUMNS[column][1]({ ...row, dataDir: belowHome(row.dataDir, home) }, row.look?.status ?? null, now))), { right: [columns.indexOf('WORKERS')] })
+export function decksTable (rows, { now, home = os.homedir(), isElsewhere = false }) {
+  const columns = Object.keys(COLUMNS).filter((column) => (column !== 'FOLDER' || isElsewhere) && (column !== 'WHY' || rows.some(({ reason }) => reason)))
+  return table(columns, rows.map((row) => columns.map((column) => COLUMNS[column][1](row, row.look?.status, { now, home }))), { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) })
 }
 
 /** @param {string} folder @param {string} home */
@@ -31,11 +41,7 @@ function belowHome (folder, home) {
   return home !== path.parse(home).root && folder.startsWith(home + path.sep) ? `~${folder.slice(home.length)}` : folder
 }
 
-/**
- * The same for scripts.
- * @param {Row} row
- */
-export function deckView ({ name, dataDir, adminUrl, look, reason }) {
-  const status = look?.status ?? null
-  return { name, dataDir, adminUrl, isRunning: look !== null, problem: look ? look.problem : reason ?? null, status }
+/** The same for scripts. @param {Row} row */
+export function deckView ({ name, dataDir, adminUrl, look }) {
+  return { name, dataDir, adminUrl, isRunning: look !== null, problem: look?.problem ?? null, status: look?.status ?? null }
 }

@@ -13,6 +13,6 @@ export async function ls ({ json }, { stdout, env, cwd }) {
     const items = rows.map((row) => ({ ...deckView(row), entry: row.entry, cwd: row.cwd, configFile: row.configFile, version: row.version, startedAt: row.startedAt, pid: row.master.pid, keeperPid: row.keeper?.pid ?? null }))
     stdout.write(`${JSON.stringify(items, null, 2)}\n`)
   } else {
-    stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now() })}\n`)
+    stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now(), isElsewhere: true })}\n`)
   }
 }

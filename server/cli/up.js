@@ -15,6 +15,8 @@ import { createPrefixed } from './prefixed.js'
 /** @typedef {import('./fleet.js').Member} Member */
 /** @typedef {ReturnType<typeof createFleet>} Fleet */
 
+/** @type {Readonly<Partial<Record<import('./fleet.js').State, string>>>} */
+const TEXTS = Object.freeze({ starting: 'is not ready', failed: 'has failed', stopped: 'has stopped', 'not started': 'is not started' })
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 /** What another process holds open has no end. */
 const SHOWN_WITHIN_MS = 1000
@@ -80,18 +82,19 @@ async function detached (fleet, { terminal: { stdout, env, cwd }, timeoutMs, out
   clearTimeout(timer)
   const missing = fleet.members.filter(({ state }) => state !== 'ready')
   for (const member of missing) {
-    if (member.state === 'starting') member.reason = `not ready in time: ${textOf(member.look)}`
+    if (member.state === 'starting') member.reason = textOf(member.look)
     output.show(member.name)
   }
   for (const member of fleet.members) member.process?.release()
   const rows = await rowsOf(fleet.members, { env, cwd })
-  stdout.write(`${decksTable(rows.map((row) => ({ ...row, reason: row.reason === null ? row.state : `${row.state}: ${row.reason}` })), { now: Date.now() })}\n`)
+  stdout.write(`${decksTable(rows, { now: Date.now() })}\n`)
   fail(missing)
 }
 
 /** @param {Member[]} members @throws {DeckError} start-failed */
 function fail (members) {
-  if (members.length > 0) throw new DeckError('start-failed', members.map(({ name, state, reason }) => `${name} ${state === 'starting' ? 'is' : state === 'failed' ? 'has failed:' : 'is not started:'} ${reason}`).join('; '))
+  // Why has been said.
+  if (members.length > 0) throw new DeckError('start-failed', `up: ${members.map(({ name, state }) => `${name} ${TEXTS[state]}`).join(', ')}`)
 }
 
 /** @param {import('./prefixed.js').Prefixed} prefixed */
@@ -114,14 +117,18 @@ function keepOutput ({ say }) {
   const texts = new Map()
   return {
     /** @param {string} name @param {import('./app-process.js').AppProcess} process */
-    of (name, { stdout, stderr }) {
+    of (name, { stdout, stderr, drained }) {
       for (const stream of [stdout, stderr]) stream.setEncoding('utf8').on('data', (text) => texts.set(name, lastLines((texts.get(name) ?? '') + text)))
+      drained.then(() => show(name))
     },
     shown: async () => {},
-    /** @param {string} name */
-    show (name) {
-      for (const line of (texts.get(name) ?? '').split('\n').filter(Boolean)) say(name, line)
-    }
+    show
+  }
+
+  /** @param {string} name */
+  function show (name) {
+    for (const line of (texts.get(name) ?? '').split('\n').filter(Boolean)) say(name, line)
+    texts.delete(name)
   }
 }
 
