@@ -148,9 +148,10 @@ export function createFleet (apps, { start, look, isRunning, stop, tell }) {
 
   /** @param {Member} member @param {import('./app-process.js').End} end */
   function noteEnd (member, end) {
-    const isFine = end.code === 0 && (isStopping || member.state === 'ready')
+    // Somebody has told it to.
+    const isFine = end.code === 0
     member.state = isFine ? 'stopped' : 'failed'
-    member.reason = isFine ? null : `${endText(end)}${end.code === 0 ? ' before it was ready' : ''}`
+    member.reason = isFine ? null : endText(end)
   }
 }
 
