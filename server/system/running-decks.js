@@ -99,6 +99,22 @@ export function runningDecks (env = process.env) {
   }).sort((one, other) => compare(one.name, other.name) || compare(one.dataDir, other.dataDir))
 }
 
+/**
+ * @param {string} dataDir absolute @param {Record<string, string | undefined>} [env]
+ * @returns {RunningDeck | null} the deck that lives there; null: none does, or nobody can be trusted to say so
+ */
+export function runningDeckAt (dataDir, env = process.env) {
+  try {
+    const folder = runtimeFolder(env)
+    check(folder)
+    const deck = readDeck(fileOf(folder, { dataDir }))
+    return deck && lives(deck) ? deck : null
+  } catch {
+    // ENOENT: no deck has run yet.
+    return null
+  }
+}
+
 /** @param {string} folder */
 function make (folder) {
   try {
