@@ -115,7 +115,7 @@ test('every example of several apps is about them', async (t) => {
       if (line === 'clusterdeck up') {
         const up = apps.spawn(words.join(' '))
         await up.says(/^mail \| is ready$/m)
-        up.child.kill('SIGINT')
+        up.interrupt()
         assert.deepEqual(await up.exited, { code: 0, signal: null })
         return
       }
