@@ -77,10 +77,11 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     settings: /** @type {{ list: () => import('./config/settings.js').Setting[], digest: () => string }} */ (settings),
 
     snapshot () {
+      const snapshot = supervisor.snapshot()
       return {
-        ...supervisor.snapshot(),
+        ...snapshot,
         master: { ...master, rssBytes: process.memoryUsage.rss() },
-        app: { name: deckName(config, supervisor.snapshot().release), entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
+        app: { name: deckName(config, snapshot.release), entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         // In turn, by the master.

@@ -34,7 +34,7 @@ export function createPrefixed (names, { env, ...streams }) {
   function line (name, stream, text) {
     const prefix = `${name.padEnd(width)} |`
     const isColoured = streams[stream].isTTY && !env.NO_COLOR && env.TERM !== 'dumb'
-    return `${isColoured ? styleText(COLOURS[names.indexOf(name) % COLOURS.length], prefix) : prefix} ${oneLine(text.replaceAll('\t', '  '))}\n`
+    return `${isColoured ? styleText(COLOURS[names.indexOf(name) % COLOURS.length], prefix, { validateStream: false }) : prefix} ${oneLine(text.replaceAll('\t', '  '))}\n`
   }
 
   /** @param {Stream} stream @param {string} text @returns {Promise<void>} */

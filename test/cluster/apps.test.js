@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { chmodSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { describe, test } from 'node:test'
 import { isAlive } from '../../server/system/process-identity.js'
 import { openApps } from '../support/apps.js'
+import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { until } from '../support/until.js'
 
@@ -9,7 +12,7 @@ const NEVER_READY = { entry: 'never-listens.js', ready: { signal: 'listening' } 
 const CRASH_LOOPS = { entry: 'exits-before-listening.js', restart: { minDelayMs: 10, intensity: { restarts: 2 } } }
 const SERVES = { entry: 'answers-with-pid.js' }
 
-describe('several apps', { concurrency: 2 }, () => {
+describe('several apps', { concurrency: 3 }, () => {
   test('run side by side, whatever becomes of the others, and are stopped in reverse order', async (t) => {
     const apps = openApps(t, { mail: { ...SERVES, dependsOn: ['shop'] }, shop: SERVES, after: { ...SERVES, dependsOn: ['stuck'] }, stuck: NEVER_READY, loop: CRASH_LOOPS })
     const up = apps.spawn('up')
@@ -37,7 +40,7 @@ describe('several apps', { concurrency: 2 }, () => {
     assert.equal((await apps.run('stop -n loop', tempFolder())).code, 0)
     await up.says(/^loop {2}\| has stopped$/m)
 
-    up.child.kill('SIGINT')
+    up.interrupt()
     assert.deepEqual(await up.exited, { code: 0, signal: null })
     assert.ok(up.output.stderr.indexOf('mail  | has stopped') < up.output.stderr.indexOf('shop  | has stopped'), up.output.stderr)
     assert.deepEqual(apps.decks(), [])
@@ -49,8 +52,11 @@ describe('several apps', { concurrency: 2 }, () => {
     const first = await apps.run('up mail --detach')
     assert.equal(first.code, 0, first.stderr)
     assert.match(first.stdout, /^NAME +HEALTH .*\nshop +The worker is ready .*\nmail +The worker is ready .*\n$/)
+    const [{ master }] = apps.decks()
+    assert.equal((await apps.run('upgrade --app mail --wait')).code, 0)
     const before = apps.decks()
     assert.deepEqual(before.map(({ name }) => name), ['mail', 'shop'])
+    assert.notEqual(before[0].master.pid, master.pid)
 
     const second = await apps.run('up broken shop --detach')
     assert.equal(second.code, 1)
@@ -68,10 +74,20 @@ describe('several apps', { concurrency: 2 }, () => {
     assert.equal((await apps.run('down mail')).stdout, 'NAME  IS\nmail  stopped\n')
     assert.deepEqual(apps.decks().map(({ name }) => name), ['shop', 'stuck'])
     assert.equal((await apps.run('down')).stdout, 'NAME    IS\nbroken  not running\nstuck   stopped\nafter   not running\nshop    stopped\nmail    not running\n')
+    assert.deepEqual(readdirSync(String(apps.env.CLUSTERDECK_RUNTIME_DIR)), [], 'each has taken itself off the list')
     assert.deepEqual(apps.decks(), [])
     const nothing = await apps.run('status')
     assert.equal(nothing.code, 5)
     assert.match(nothing.stdout, /^broken +not running /m)
+  })
+
+  test('are not listed where others could write the list, and run all the same', async (t) => {
+    const [folder, dataDir] = [tempFolder(), tempFolder()]
+    chmodSync(folder, 0o777)
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir, env: { CLUSTERDECK_RUNTIME_DIR: folder } })
+    await deck.until({ ready: 1 })
+    assert.deepEqual(readdirSync(folder), [])
+    assert.match(readFileSync(path.join(dataDir, 'logs', 'master.log'), 'utf8'), /"level":40,.*which is open to others \(mode 0777, expected 0700\).*"msg":"this deck is not in the list of running decks"/)
   })
 
   test('go on where what has started them is killed, however much they write', async (t) => {
@@ -82,7 +98,7 @@ describe('several apps', { concurrency: 2 }, () => {
     up.child.kill('SIGKILL')
     await up.exited
     const [address] = (await apps.ask('chatty', '/status')).app.addresses
-    for (let request = 0; request < 50; request++) await (await fetch(address)).text()
+    await Promise.all(Array.from({ length: 50 }, async () => (await fetch(address)).text()))
     // The next master has no more of a reader than the one before.
     process.kill(before[0].master.pid, 'SIGKILL')
     await until(() => apps.deck('chatty')?.master.pid !== before[0].master.pid, 'the next master of chatty')
@@ -102,10 +118,10 @@ describe('several apps', { concurrency: 2 }, () => {
     await until(async () => (await apps.ask('mail', '/workers/1/requests')).items?.length === 1, 'the request')
     up.child.stdout.destroy()
     up.child.stderr.destroy()
-    up.child.kill('SIGINT')
+    up.interrupt()
     await until(async () => (await apps.ask('mail', '/status')).state === 'stopping', 'the stop of mail')
     assert.equal((await apps.ask('shop', '/status')).state, 'running', 'it is stopped once mail has been')
-    up.child.kill('SIGINT')
+    up.interrupt()
     assert.deepEqual(await up.exited, { code: 1, signal: null })
     await assert.rejects(request)
     assert.deepEqual(apps.decks(), [])

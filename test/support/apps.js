@@ -34,9 +34,9 @@ export function openApps (t, apps, shared = {}) {
     /** Runs a command to its end. @param {string} line words, separated by blanks @param {string} [folder] */
     run: (line, folder = cwd) => runCliHere(line.split(' '), { env, cwd: folder }),
 
-    /** Runs one in a process of its own. @param {string} line */
+    /** Runs one in a process of its own, and a group of its own as a shell does. @param {string} line */
     spawn (line) {
-      const child = spawn(process.execPath, [CLI, ...line.split(' ')], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const child = spawn(process.execPath, [CLI, ...line.split(' ')], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
       const output = { stdout: '', stderr: '' }
       for (const name of /** @type {const} */ (['stdout', 'stderr'])) child[name].setEncoding('utf8').on('data', (text) => { output[name] += text })
       const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
@@ -44,6 +44,8 @@ export function openApps (t, apps, shared = {}) {
         child,
         output,
         exited,
+        /** As a terminal does it: all processes of the group get the signal. */
+        interrupt: () => process.kill(-Number(child.pid), 'SIGINT'),
         /** @param {RegExp[]} lines of either stream */
         says: (...lines) => until(() => lines.every((line) => line.test(output.stdout + output.stderr)), `${lines.join(', ')} in ${output.stdout}${output.stderr}`)
       }
