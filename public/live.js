@@ -18,7 +18,7 @@ import { showTrouble } from './trouble.js'
 const { htmx, io } = /** @type {any} */ (window)
 const offline = /** @type {HTMLElement} */ (document.getElementById('offline'))
 /** What asks the master for something, here or in a dialog that is open. */
-const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], dialog [hx-post] [type=submit]'
+const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], #decks-open, #decks form, dialog [hx-post] [type=submit]'
 /** At once. */
 const MAX_FLASHES = 12
 const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')

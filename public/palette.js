@@ -6,6 +6,7 @@ import { fetchHtml } from './more-dialogs.js'
  * Its dialog has to be in the page before this is loaded.
  */
 
+const { htmx } = /** @type {any} */ (window)
 const palette = /** @type {HTMLDialogElement} */ (document.getElementById('palette'))
 const query = /** @type {HTMLInputElement} */ (document.getElementById('palette-query'))
 const list = /** @type {HTMLElement} */ (document.getElementById('palette-items'))
@@ -40,6 +41,7 @@ export async function togglePalette () {
   palette.showModal()
   try {
     list.innerHTML = await fetchHtml('/palette')
+    htmx.process(list)
     items = /** @type {HTMLElement[]} */ (Array.from(list.querySelectorAll('[role=option]')))
     find()
   } catch {

@@ -58,10 +58,13 @@ function tellNotLoaded (error) {
 
 if (isMain()) {
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
-  if (!process.argv.includes('start')) {
+  const args = process.argv.slice(2)
+  if (commandOf(args) === 'up') {
+    // Whoever reads it has ended, perhaps by the same Ctrl-C: what it has started is still to be stopped.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  } else if (!process.argv.includes('start')) {
     process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
   }
-  const args = process.argv.slice(2)
   const hadTerminal = hasControllingTerminal()
   const exitCode = wantsKeeper(args, process.env)
     ? await beKeeper(args)

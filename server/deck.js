@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs'
+import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 import { createHealth } from './health.js'
@@ -44,11 +45,12 @@ const MAX_RELEASES = 100
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {import('./events/notices.js').Notices} parts.notices
+ * @param {import('./system/other-decks.js').OtherDecks} parts.others
  * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, others, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -66,6 +68,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     webhooks: { list: webhooks.list, test: webhooks.test, retry: webhooks.retry },
     crashes,
     notices,
+    /** Decks of this user on this machine. */
+    others,
 
     /** What there is to say of a snapshot. */
     health: createHealth({ history, crashes, notices }),
@@ -73,10 +77,11 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     settings: /** @type {{ list: () => import('./config/settings.js').Setting[], digest: () => string }} */ (settings),
 
     snapshot () {
+      const snapshot = supervisor.snapshot()
       return {
-        ...supervisor.snapshot(),
+        ...snapshot,
         master: { ...master, rssBytes: process.memoryUsage.rss() },
-        app: { entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
+        app: { name: deckName(config, snapshot.release), entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         // In turn, by the master.
@@ -142,6 +147,14 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     releases.get(release)
     return { ...command, source: { release } }
   }
+}
+
+/**
+ * As somebody has called it, or as its package, or else as its folder is called.
+ * @param {Pick<import('./config/config.js').Config, 'name' | 'entry' | 'cwd'>} config @param {{ package?: { name: string | null } | null } | null} release
+ */
+export function deckName ({ name, entry, cwd }, release) {
+  return name ?? (release?.package?.name || path.basename(cwd) || path.basename(entry))
 }
 
 /** @param {import('./config/settings.js').Change} change */

@@ -43,6 +43,7 @@ export const PROBLEMS = Object.freeze({
   'port-in-use': { status: 500, exitCode: 1, title: 'The port is in use' },
   'listen-failed': { status: 500, exitCode: 1, title: 'The admin port could not be opened' },
   'data-dir-unusable': { status: 500, exitCode: 1, title: 'The data folder cannot be used' },
+  'runtime-dir-unusable': { status: 500, exitCode: 1, title: 'The folder of the running decks cannot be used' },
   'bad-install': { status: 500, exitCode: 1, title: 'The installation is not complete' },
   'master-running': { status: 500, exitCode: 1, title: 'A master already runs on this data folder' },
   'start-failed': { status: 500, exitCode: 1, title: 'The app did not start' },

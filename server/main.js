@@ -10,7 +10,7 @@ import { createHooks } from './cluster/hooks.js'
 import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
 import { nextRun } from './config/cron.js'
-import { originOf } from './config/config.js'
+import { configFileOf, originOf } from './config/config.js'
 import { checkExposure } from './config/exposure.js'
 import { createSettings } from './config/settings.js'
 import { createCrashRecorder } from './crashes/recorder.js'
@@ -39,6 +39,9 @@ import { openDataDir } from './system/data-dir.js'
 import { descriptorLimit } from './system/descriptors.js'
 import { createLog } from './system/log.js'
 import { createMilestone } from './system/milestone.js'
+import { createOtherDecks } from './system/other-decks.js'
+import { registerDeck, withdrawDeck } from './system/running-decks.js'
+import { identify } from './system/process-identity.js'
 import { loadPosix } from './system/posix.js'
 import { listenForSignals } from './system/signals.js'
 import { within } from './system/within.js'
@@ -192,7 +195,7 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
   const startedAt = new Date().toISOString()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), historyProblem: () => dataDir.away ?? recorder.degraded })
+  const deck = createDeck({ settings, configure, supervisor, events, history, vitals, master: { pid: process.pid, ...SOFTWARE, startedAt }, diagnostics, logs, releases, webhooks, notices, others: createOtherDecks({ dataDir: config.dataDir }), isKept: () => keeper.isKept, nextRestartAt: () => cron.nextAt(), historyProblem: () => dataDir.away ?? recorder.degraded })
   const cron = closers.add(createCronRestarts({
     expression: () => settings.current.restart.cron ?? '',
     nextRun,
@@ -260,10 +263,14 @@ function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycl
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string }>} */
-async function serve ({ config, place, dataDir, logs, log, terminal, closers }, { supervisor, deck, startedAt }) {
+async function serve (tools, { supervisor, deck, startedAt }) {
+  const { config, place, dataDir, logs, log, terminal, closers } = tools
   const token = dataDir.token()
   const certificate = openCertificate(config.admin.tls, {
-    onRenewed: (fingerprint) => dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt }),
+    onRenewed: (fingerprint) => {
+      dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt })
+      register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
+    },
     onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
   })
   const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY, certificate, maxConnections: roomWithin(descriptorLimit()), loadAfter: within(supervisor.running, LOAD_SITE_WITHIN_MS), log })
@@ -273,7 +280,36 @@ async function serve ({ config, place, dataDir, logs, log, terminal, closers }, 
   closers.add(logs, ({ close }, how) => close(how))
   closers.add(admin, ({ close }) => close())
   logs.start()
-  return { url, publicUrl, fingerprint: certificate?.fingerprint ?? null, token, signInLink: admin.signInLink }
+  const fingerprint = certificate?.fingerprint ?? null
+  register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
+  closers.add(register, (_, { handsOver }) => { if (!handsOver) withdrawDeck({ dataDir: config.dataDir, master: identify(process.pid) }) })
+  return { url, publicUrl, fingerprint, token, signInLink: admin.signInLink }
+}
+
+/**
+ * In the list of all decks of this user, on which no start depends.
+ * @param {Tools} tools @param {Pick<Cluster, 'deck' | 'startedAt'>} cluster @param {{ url: string, publicUrl: string, fingerprint: string | null }} admin
+ */
+function register ({ config, keeper, log }, { deck, startedAt }, { url, publicUrl, fingerprint }) {
+  const { entry, cwd, dataDir } = config
+  try {
+    registerDeck({
+      name: deck.snapshot().app.name,
+      entry,
+      cwd,
+      dataDir,
+      configFile: configFileOf(config),
+      adminUrl: url,
+      publicUrl: config.admin.publicUrl ? publicUrl : null,
+      fingerprint,
+      version,
+      startedAt,
+      master: identify(process.pid),
+      keeper: keeper.isKept ? identify(process.ppid) : null
+    })
+  } catch (error) {
+    log.warn({ err: error }, 'this deck is not in the list of running decks')
+  }
 }
 
 /** @param {import('./config/config.js').Config['admin']['tls']} files @param {Omit<Parameters<typeof createCertificate>[1], 'timers'>} hooks */

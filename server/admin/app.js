@@ -36,11 +36,12 @@ import { webhookResources } from '../api/webhooks.js'
  * @property {number} windowMs
  * @property {number} signInAttempts  wrong tokens of one address
  * @property {number} requests  calls of the API by whoever is signed in
+ * @property {number} switches  to other decks, by whoever is signed in: each makes a link there
  * @property {number} strangerRequests  of anybody else, by address, for what is not public
  */
 
 /** @type {Readonly<Limits>} */
-export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, strangerRequests: 600 })
+export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, switches: 30, strangerRequests: 600 })
 
 /**
  * @typedef {Record<'error' | 'warn', (fields: object, text: string) => void>} Log
@@ -71,7 +72,9 @@ export function createApp (parts) {
   app.enable('case sensitive routing')
   app.set('query parser', 'simple')
 
-  app.use('/api', limitRequests(parts.limits))
+  const { windowMs, requests, switches } = parts.limits
+  app.use('/api', limitRequests({ windowMs, limit: requests }))
+  app.use('/actions/switch', limitRequests({ windowMs, limit: switches }))
   app.use(denyStrangers)
   app.use(assetsRouter())
   app.use(compress)
@@ -134,12 +137,12 @@ function denyStrangers (req, res, next) {
 
 /**
  * Of those who are signed in: strangers, who are counted before they come here, cannot use up what these have.
- * @param {Limits} limits
+ * @param {{ windowMs: number, limit: number }} limits
  */
-function limitRequests ({ windowMs, requests }) {
+function limitRequests ({ windowMs, limit }) {
   return rateLimit({
     windowMs,
-    limit: requests,
+    limit,
     skip: (req) => !req.auth,
     keyGenerator: (req) => `${req.auth?.via} ${req.auth?.token}`,
     standardHeaders: 'draft-8',

@@ -5,7 +5,7 @@ import { DeckError } from '../errors.js'
  * Stands before express and before engine.io, on every request and every upgrade: engine.io does not ask again
  * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
- * @typedef {{ name: string | null, role: import('../api/roles.js').Role, token: number | null }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold
+ * @typedef {{ name: string | null, role: import('../api/roles.js').Role, token: number | null, until: number | null }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold; `until`: when they are nobody any more, ms since the epoch
  * @typedef {Person & { actor: string, via: 'session' | 'token', client: 'dashboard' | 'cli' | 'api' }} Auth `actor`: as the history names them; `client`: what they ask by
  */
 

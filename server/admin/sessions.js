@@ -23,7 +23,7 @@ const SECRET_SHAPE = /^[\w-]{43}$/
 const MAX_CANDIDATES = 4
 const MAX_REMEMBERED = 1000
 /** Whoever holds the token of the data folder. @type {Readonly<Person>} */
-const ADMIN = Object.freeze({ name: null, role: 'admin', token: null })
+const ADMIN = Object.freeze({ name: null, role: 'admin', token: null, until: null })
 const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
 
 /**
@@ -61,19 +61,21 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
       if (req.headers.authorization !== undefined) return byToken(req)
       const session = findSession(req)
       if (!session) return null
-      const { name, role, token } = session
-      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role: /** @type {Person['role']} */ (role), token }
+      const { name, role, token, expiresAt: until } = session
+      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role: /** @type {Person['role']} */ (role), token, until }
     },
 
     whoHolds,
 
     /** @param {IncomingMessage} req @param {Person} [person] @returns {string} the Set-Cookie value of a new session */
-    open (req, { name, role, token } = ADMIN) {
+    open (req, { name, role, token, until } = ADMIN) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
-      const session = { hash: hashOf(secret), createdAt: now(), expiresAt: now() + ttlMs, name, role, token, owner: ownerOf(req.socket) }
+      const createdAt = now()
+      const expiresAt = Math.min(createdAt + ttlMs, until ?? Infinity)
+      const session = { hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket) }
       remember(session)
       tryStore('keep a new session', () => store.create(session))
-      return setCookie(req, secret, Math.floor(ttlMs / 1000))
+      return setCookie(req, secret, Math.max(0, Math.floor((expiresAt - createdAt) / 1000)))
     },
 
     /**
@@ -106,7 +108,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
   function whoHolds (candidate) {
     if (timingSafeEqual(sha256(candidate), tokenHash)) return ADMIN
     const known = tokens.find(candidate)
-    return known && { name: known.name, role: known.role, token: known.id }
+    return known && { name: known.name, role: known.role, token: known.id, until: known.expiresAt }
   }
 
   /** @param {IncomingMessage} req @returns {Session | null} */

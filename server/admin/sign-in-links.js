@@ -15,15 +15,19 @@ const LINK_TTL_MS = 15 * 60_000
  */
 export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes } = {}) {
   // By hash: how long a lookup takes says nothing about the codes.
-  /** @type {Map<string, { expiresAt: number, isUsed: boolean, person: import('./guard.js').Person | undefined }>} */
+  /** @type {Map<string, { expiresAt: number, isUsed: boolean, person: import('./guard.js').Person | undefined, from: string | null }>} */
   const links = new Map()
 
   return {
-    /** @param {import('./guard.js').Person} [person] whom it signs in; default: whoever holds the admin token @returns {{ code: string, expiresAt: number }} */
-    create (person) {
+    /**
+     * @param {import('./guard.js').Person} [person] whom it signs in; default: whoever holds the admin token
+     * @param {string | null} [from] the deck whose dashboard they come from
+     * @returns {{ code: string, expiresAt: number }}
+     */
+    create (person, from = null) {
       const code = randomBytes(32).toString('base64url')
       const expiresAt = now() + LINK_TTL_MS
-      links.set(hashOf(code), { expiresAt, isUsed: false, person })
+      links.set(hashOf(code), { expiresAt, isUsed: false, person, from })
       forgetSurplus()
       return { code, expiresAt }
     },
@@ -31,14 +35,14 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
     /**
      * Uses the link up. Once only.
      * @param {string} code
-     * @returns {{ outcome: 'valid' | 'used' | 'unknown', person?: import('./guard.js').Person }} a link that has expired is as unknown as one that never was
+     * @returns {{ outcome: 'valid' | 'used' | 'unknown', person?: import('./guard.js').Person, from?: string | null }} a link that has expired is as unknown as one that never was
      */
     redeem (code) {
       const link = links.get(hashOf(code))
       if (!link || link.expiresAt <= now()) return { outcome: 'unknown' }
       if (link.isUsed) return { outcome: 'used' }
       link.isUsed = true
-      return { outcome: 'valid', person: link.person }
+      return { outcome: 'valid', person: link.person, from: link.from }
     }
   }
 

@@ -53,8 +53,8 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
 
   router.get('/sign-in', (req, res) => {
     const { code, next, state } = queryOf(req)
-    const { outcome, person } = code === null ? { outcome: null, person: undefined } : redeem(req, code)
-    if (outcome === 'valid') return enter(req, res, { next, person })
+    const { outcome, ...link } = code === null ? { outcome: null } : redeem(req, code)
+    if (outcome === 'valid') return enter(req, res, { next, ...link })
     if (req.auth) return res.redirect(303, safePath(next))
     if (outcome) return showPage(res, 401, NOTICES[outcome], next)
     return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : null, next)
@@ -83,11 +83,11 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
     return CODE_SHAPE.test(code) ? links.redeem(code) : { outcome: 'unknown' }
   }
 
-  /** @param {express.Request} req @param {express.Response} res @param {{ next: unknown, person?: import('./guard.js').Person }} how */
-  function enter (req, res, { next, person }) {
+  /** @param {express.Request} req @param {express.Response} res @param {{ next: unknown, person?: import('./guard.js').Person, from?: string | null }} how */
+  function enter (req, res, { next, person, from = null }) {
     const actor = person?.name ?? 'dashboard'
     const [role, address] = [person?.role ?? 'admin', req.socket.remoteAddress ?? 'unknown']
-    deck.events.publish({ type: 'access.signed-in', actor, message: `${actor} (${role}) from ${address}`, detail: { role, address, token: person?.token ?? null } })
+    deck.events.publish({ type: 'access.signed-in', actor, message: `${actor} (${role}) from ${address}${from === null ? '' : `, by the dashboard of ${from}`}`, detail: { role, address, token: person?.token ?? null, ...(from !== null && { deck: from }) } })
     res.append('Set-Cookie', sessions.open(req, person))
     return res.redirect(303, safePath(next))
   }

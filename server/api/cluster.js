@@ -80,7 +80,7 @@ export const STATUS = z.strictObject({
   workers: z.array(WORKER),
   standby: STANDBY.describe('workers beside those of the slots'),
   master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT }),
-  app: z.strictObject({ entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
+  app: z.strictObject({ name: z.string().describe('of this deck'), entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),
   isEven: z.boolean().nullable().describe('whether connections are spread evenly over the workers that are idle; null: none listens yet, or the addresses of the clients decide'),
   history: z.strictObject({ problem: z.string().nullable().describe('why it cannot be written at the moment') }),

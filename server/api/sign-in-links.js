@@ -1,20 +1,28 @@
 import { z } from 'zod'
+import { parseDuration } from '../config/duration.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { PERSON_NAME, ROLE, TIME } from './fields.js'
+import { readBy } from './input.js'
+
+const MIN_TTL_MS = 1000
+const MAX_TTL_MS = 30 * 24 * 60 * 60_000
 
 const LINK_BODY = z.strictObject({
   name: PERSON_NAME.optional(),
-  role: ROLE.optional()
+  role: ROLE.optional(),
+  ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
+    .meta({ description: 'when whoever comes by it is signed out again at the latest: a duration from 1s to 30d; default: admin.sessionTtlMs', as: { type: 'string', pattern: '^[1-9]\\d{0,2}m$' } }),
+  from: z.string().regex(/^\P{Cc}{1,200}$/u).optional().describe('the deck whose dashboard they come from, for the history')
 }).meta({ examples: [{ name: 'ada', role: 'viewer' }] })
 
 /**
  * One-time sign-in links for whoever holds the token (`clusterdeck open`). A session cannot make one: it would
  * never have to end.
- * @param {{ links: import('../admin/sign-in-links.js').Links, urlFor: (req: import('node:http').IncomingMessage) => string }} parts `urlFor`: where who asks reaches this site
+ * @param {{ links: import('../admin/sign-in-links.js').Links, now: () => number, urlFor: (req: import('node:http').IncomingMessage) => string }} parts `urlFor`: where who asks reaches this site
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function signInLinkResources ({ links, urlFor }) {
+export function signInLinkResources ({ links, urlFor, now }) {
   return {
     '/sign-in-links': {
       POST: operation({
@@ -26,13 +34,19 @@ export function signInLinkResources ({ links, urlFor }) {
         status: 201,
         isSecret: true,
         answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
-        handle ({ auth, body: { name = null, role = 'admin' }, req }) {
+        handle ({ auth, body: { name = null, role = 'admin', ttl, from }, req }) {
           if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links require the token, not a session')
           // Who has made it by a token of its own loses it with that one.
-          const { code, expiresAt } = links.create({ name, role, token: auth.token })
+          const { code, expiresAt } = links.create({ name, role, token: auth.token, until: earliest(auth.until, ttl === undefined ? null : now() + ttl) }, from)
           return { body: { url: `${urlFor(req)}/sign-in?code=${code}`, expiresAt: new Date(expiresAt).toISOString() } }
         }
       })
     }
   }
+}
+
+/** @param {(number | null)[]} times ms since the epoch; null: never @returns {number | null} */
+function earliest (...times) {
+  const ends = times.filter((each) => each !== null)
+  return ends.length > 0 ? Math.min(...ends) : null
 }

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { DeckError } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
-import { request } from './http.js'
+import { request } from '../system/http.js'
 
 /** @typedef {ReturnType<typeof createApiClient>} ApiClient */
 /** @typedef {import('node:http').IncomingMessage} Response */

@@ -1,4 +1,7 @@
 import { once } from 'node:events'
+import { appsOf } from '../config/apps.js'
+import { readConfigFile } from '../config/file.js'
+import { DeckError } from '../errors.js'
 import { createApiClient } from './api-client.js'
 import * as commands from './commands.js'
 import { config } from './config.js'
@@ -19,14 +22,18 @@ import { send } from './send.js'
 
 /** @param {Command} program @param {Terminal} terminal */
 export function addClientCommands (program, terminal) {
-  /** @param {string} usage @param {string} about @param {(context: commands.Context, ...args: any[]) => Promise<void>} work */
-  const client = (usage, about, work) => program.command(usage)
+  /**
+   * @param {string} usage @param {string} about @param {(context: commands.Context, ...args: any[]) => Promise<void>} work
+   * @param {{ first?: (options: Record<string, any>, ...args: any[]) => Promise<Record<string, any> | null> }} [how] `first`: what counts instead of the options; null: all is done already
+   */
+  const client = (usage, about, work, { first = async (options) => options } = {}) => program.command(usage)
     .description(about)
     .optionsGroup('Options:')
     .option('--json', 'print the result as JSON')
     .optionsGroup('Which master:')
     .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
     .option('--app <name>', 'of the apps of the config file, the one that it runs (env: CLUSTERDECK_APP)')
+    .option('-n, --name <name>', 'its name, from any folder: one of those that "clusterdeck ls" lists (env: CLUSTERDECK_NAME)')
     .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
     .option('--token <token>', 'its admin token; every user of this machine can see it here, so rather use one of the others (env: CLUSTERDECK_TOKEN)')
     .option('--token-file <file>', 'a file with its admin token in it (env: CLUSTERDECK_TOKEN_FILE)')
@@ -35,12 +42,13 @@ export function addClientCommands (program, terminal) {
     .action(async (...given) => {
       const command = /** @type {Command} */ (given.pop())
       given.pop()
-      await work(await createContext(command.opts(), terminal), ...given)
+      const options = await first(command.opts(), ...given)
+      if (options) await work(await createContext(options, terminal), ...given)
     })
 
-  client('status', 'print the state of the cluster and its workers', commands.status)
+  client('status', 'print the state of the cluster and its workers, or of each of several apps', commands.status, { first: (options) => statusOfAll(options, terminal) })
     .option('--watch', 'print it anew each second, until Ctrl-C; a line each where stdout is no terminal')
-  client('restart', 'restart all workers: new ones are ready before old ones drain', rollout('restart'))
+  client('restart [app]', 'restart all workers, of one of several apps: new ones are ready before old ones drain', rollout('restart'), { first: async (options, app) => ofApp(options, app) })
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')
   client('deploy', 'deploy the code on disk, slot by slot', rollout('deploy'))
@@ -125,6 +133,29 @@ const HISTORY_OPTIONS = Object.freeze({
   q: 'only with this text in message, type or cause'
 })
 
+/** @param {Record<string, any>} options @param {string | undefined} app @throws {DeckError} usage */
+function ofApp (options, app) {
+  if (app === undefined) return options
+  const other = ['app', 'name', 'dataDir', 'url'].find((name) => options[name] !== undefined)
+  if (other) throw new DeckError('usage', `restart: expected either an app or --${other === 'dataDir' ? 'data-dir' : other}, received both`)
+  return { ...options, app }
+}
+
+/**
+ * Where there are several apps, and nobody has named one.
+ * @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<Record<string, any> | null>}
+ */
+async function statusOfAll (options, terminal) {
+  const { env, cwd } = terminal
+  const isNamed = ['app', 'name', 'dataDir', 'url'].some((name) => options[name] !== undefined) || ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
+  if (isNamed || options.watch) return options
+  const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
+  if (!found || appsOf(found).size < 2) return options
+  const [{ findApps }, { appsStatus }] = await Promise.all([import('./apps.js'), import('./apps-status.js')])
+  await appsStatus(await findApps('status', {}, terminal), options, terminal)
+  return null
+}
+
 /** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
 async function createContext (options, { stdout, stderr, env, cwd }) {
   const timeoutMs = checkedDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
@@ -132,7 +163,7 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
   return {
     api: createApiClient(master, { timeoutMs }),
     master,
-    findAgain: () => findMaster({ ...options, dataDir: master.dataDir }, { env, cwd }),
+    findAgain: () => findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }),
     options,
     cwd,
     timeoutMs,

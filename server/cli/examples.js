@@ -19,6 +19,19 @@ export const EXAMPLES = Object.freeze({
     ['a unit file for this app', 'clusterdeck systemd app.js --name shop > shop.service'],
     ['and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units']
   ],
+  up: [
+    ['all apps of the config file, until Ctrl-C', 'clusterdeck up'],
+    ['in the background: returns once they are ready', 'clusterdeck up --detach'],
+    ['one of them, and what it depends on', 'clusterdeck up mail --detach']
+  ],
+  down: [
+    ['all apps of the config file', 'clusterdeck down'],
+    ['one of them', 'clusterdeck down mail']
+  ],
+  ls: [
+    ['what runs, and how it is', 'clusterdeck ls'],
+    ['for a script', 'clusterdeck ls --json | jq -r .[].name']
+  ],
   import: [
     ['from a file of PM2', 'clusterdeck import ecosystem.config.js'],
     ['with the variables of env_production, to be looked at', 'clusterdeck import ecosystem.config.js --env production --print'],
@@ -35,7 +48,7 @@ export const EXAMPLES = Object.freeze({
   status: [
     ['of the app of this folder, each second', 'clusterdeck status --watch'],
     ['of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck'],
-    ['for a script', 'clusterdeck status --json | jq .readyWorkers']
+    ['of a deck in another folder', 'clusterdeck status -n shop']
   ],
   restart: [
     ['restart all workers, and wait for the end', 'clusterdeck restart --wait'],

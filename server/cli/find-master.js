@@ -2,9 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { pickApp } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
+import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
 import { isAlive } from '../system/process-identity.js'
+import { runningDecks } from '../system/running-decks.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 import { givenToken } from './token.js'
 
@@ -12,14 +14,15 @@ import { givenToken } from './token.js'
 
 /**
  * Where the master is and what it takes to talk to it: what was named, else what the data folder says.
- * @param {{ url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string }} options
+ * @param {{ url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string, name?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
  * @returns {Promise<Master>}
- * @throws {DeckError} no-master, unauthenticated, usage, invalid-config
+ * @throws {DeckError} no-master, unauthenticated, usage, invalid-config, runtime-dir-unusable
  */
 export async function findMaster (options, { env, cwd }) {
-  const dataDir = await findDataDir(options, env, cwd)
-  const named = checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined))
+  const byName = findByName(options, env)
+  const dataDir = byName ?? await findDataDir(options, env, cwd)
+  const named = byName === null ? checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined)) : null
   const running = readRunning(dataDir, env)
   if (named === null && running === null) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
@@ -47,6 +50,26 @@ export function findRunning (dataDir, env) {
   }
 }
 
+/**
+ * Of all decks of this user, wherever they are.
+ * @param {{ name?: string, url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env
+ * @returns {string | null} its data folder; null: nobody has named it
+ */
+function findByName (options, env) {
+  for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
+    if (options.name !== undefined && value !== undefined) throw new DeckError('usage', `--name: expected without ${flag}, received both`)
+  }
+  const isPlaced = [options.dataDir, options.app, options.url, env.CLUSTERDECK_DATA_DIR, env.CLUSTERDECK_APP, env.CLUSTERDECK_URL].some(Boolean)
+  const name = options.name ?? (isPlaced ? undefined : env.CLUSTERDECK_NAME || undefined)
+  if (name === undefined) return null
+  const decks = runningDecks(env)
+  const [deck, ...others] = decks.filter((each) => each.name === name)
+  if (others.length > 0) throw new DeckError('usage', `--name: expected the name of one deck, received ${JSON.stringify(name)}, which ${others.length + 1} have; --data-dir says which: ${[deck, ...others].map(({ dataDir }) => dataDir).join(', ')}`)
+  if (deck) return deck.dataDir
+  const known = [...new Set(decks.map((each) => each.name))]
+  throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, known)}; ${known.length === 0 ? 'none runs' : `there run ${known.join(', ')}`}`)
+}
+
 /** @param {{ url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env @param {string} cwd */
 async function findDataDir (options, env, cwd) {
   const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
@@ -55,8 +78,22 @@ async function findDataDir (options, env, cwd) {
   const app = options.app ?? (env.CLUSTERDECK_APP || undefined)
   // What was named by its address need not be one of them.
   const isElsewhere = app === undefined && (options.url ?? (env.CLUSTERDECK_URL || undefined)) !== undefined
-  const { shared, own, dataDir } = isElsewhere ? { shared: file, own: null, dataDir: null } : pickApp(file, app, cwd)
+  return isElsewhere ? placeOf({ shared: file, own: null, dataDir: null }, cwd) : dataDirOfApp(file, app, cwd)
+}
+
+/**
+ * @param {import('../config/apps.js').ConfigFile | null} file @param {string | undefined} app @param {string} cwd
+ * @returns {string} absolute
+ * @throws {DeckError} invalid-config
+ */
+export function dataDirOfApp (file, app, cwd) {
+  return placeOf(pickApp(file, app, cwd), cwd)
+}
+
+/** @param {Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>} picked @param {string} cwd */
+function placeOf ({ shared, own, dataDir }, cwd) {
   if (dataDir) return path.resolve(dataDir.folder, dataDir.value)
+  const file = own ?? shared
   const configured = own?.values.dataDir ?? shared?.values.dataDir
   return file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
 }

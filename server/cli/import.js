@@ -103,6 +103,6 @@ function rowOf ({ key, fate, to, note }) {
 /** @param {import('../import/convert.js').Conversion} conversion @param {string} output @param {string} cwd */
 function nextCommand ({ apps }, output, cwd) {
   const config = path.relative(cwd, output)
-  const start = `clusterdeck start${config === DEFAULT_OUTPUT ? '' : ` --config ${config}`}`
-  return apps.length === 1 ? `it by: ${start}` : `each by: ${apps.map(({ name }) => `${start} --app ${name}`).join(', ')}`
+  const isAlone = apps.length === 1
+  return `${isAlone ? 'it' : `all ${apps.length} apps`} by: clusterdeck ${isAlone ? 'start' : 'up'}${config === DEFAULT_OUTPUT ? '' : ` --config ${config}`}`
 }

@@ -86,7 +86,8 @@ export async function createProgram (argv, terminal, outcome) {
 
   // A master has no use for them, and starts faster without.
   if (commandOf(argv) !== 'start') {
-    const [{ addClientCommands }, { addCompletionCommand }, { addImportCommand }] = await Promise.all([import('./client-commands.js'), import('./completion.js'), import('./import.js')])
+    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }] = await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js')])
+    addAppsCommands(program, terminal)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal)
     addCompletionCommand(program, terminal)

@@ -14,9 +14,10 @@ const SHOWN_LINES = 20
 
 /** @param {'restart' | 'deploy' | 'rollback'} kind */
 export function rollout (kind) {
-  return async (/** @type {Context} */ context, /** @type {string | undefined} */ release) => {
+  return async (/** @type {Context} */ context, /** @type {string | undefined} */ argument) => {
     const { api, options, tell } = context
     const { path, note } = options
+    const release = kind === 'rollback' ? argument : undefined
     const started = await api.post('/rollouts', { kind, release, path, note, strategy: strategyFrom(options) })
     if (options.wait) tell(`rollout ${started.id} (${kind}) started`)
     await reportOn(started, context)

@@ -28,12 +28,12 @@ export async function startMaster (flags, { stdout, stderr, env, cwd }) {
   }
 }
 
-/** @param {Command} start */
-export async function addStartOptions (start) {
+/** @param {Command} start @param {{ has?: string[] }} [command] `has`: options that it has itself, for something else */
+export async function addStartOptions (start, { has = [] } = {}) {
   const { OPTIONS } = await import('../config/options.js')
   const short = /** @type {Record<string, string>} */ ({ workers: '-w, ' })
-  const common = ['workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv', 'watch']
-  const all = OPTIONS.filter(({ name, kind }) => name !== 'entry' && name !== 'args' && kind !== 'file')
+  const common = ['name', 'workers', 'dispatch', 'dataDir', 'admin.host', 'admin.port', 'cwd', 'execArgv', 'watch']
+  const all = OPTIONS.filter(({ name, kind }) => !['entry', 'args', ...has].includes(name) && kind !== 'file')
   const isCommon = (/** @type {import('../config/options.js').Option} */ { name }) => common.includes(name)
   const add = (/** @type {import('../config/options.js').Option} */ { name, flag, kind, hint, description, fallback, env }) => {
     const isShown = fallback !== undefined && !Array.isArray(fallback)
@@ -56,7 +56,7 @@ export async function addSystemdOptions (systemd) {
     .option('--socket <address>', 'port, address with port, or path that systemd listens on; repeatable', several)
     .option('--notify-reload', 'Type=notify-reload, which needs systemd 253')
   if (systemd.name() === 'systemd') systemd.option('--scope <system|user>', 'for which service manager: the machine\'s, or that of one user (default: system)')
-  await addStartOptions(systemd)
+  await addStartOptions(systemd, { has: ['name'] })
 }
 
 /** @param {Command} install */

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
+import { appsOf, DECK_NAME } from '../config/apps.js'
+import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { joinUnits, unitFiles } from '../systemd/unit.js'
 import { userId, userName } from './user.js'
@@ -46,6 +48,8 @@ export async function systemdService ({ keeper, name: givenName, user, scope: gi
     options: [
       ...(configFile === undefined ? [] : ['--config', path.resolve(cwd, configFile)]),
       ...(app === undefined ? [] : ['--app', app]),
+      // By which it is addressed, too.
+      ...(givenName !== undefined && app === undefined && DECK_NAME.test(givenName) ? ['--name', givenName] : []),
       ...Object.entries(rest).flatMap(([key, value]) => flagOf(/** @type {Option} */ (OPTIONS.find((option) => option.key === key)), value, cwd)),
       ...(keeper === false ? ['--no-keeper'] : []),
       // The journal collects what the service writes, so the workers' output belongs there; unless somebody has decided.
@@ -56,10 +60,17 @@ export async function systemdService ({ keeper, name: givenName, user, scope: gi
     user: scope === 'system' ? userOf(user) : noUser(user),
     dataDir: ownDataDir,
     sockets: sockets.map(checkedSocket),
+    dependsOn: await dependenciesOf(app, configFile, cwd),
     notifyReload,
     config
   })
   return { name, files, config, dataDir: ownDataDir ?? path.join(STATE_FOLDER, name) }
+}
+
+/** @param {string | undefined} app @param {string | undefined} configFile @param {string} cwd @returns {Promise<readonly string[]>} */
+async function dependenciesOf (app, configFile, cwd) {
+  const found = app === undefined ? null : await readConfigFile(configFile, cwd)
+  return found?.values.apps === undefined ? [] : appsOf(found).get(String(app))?.dependsOn ?? []
 }
 
 /** @param {unknown} scope @returns {Scope} @throws {DeckError} usage */

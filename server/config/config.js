@@ -22,7 +22,7 @@ const ENV_PREFIX = 'CLUSTERDECK_'
 const ORIGINS = new WeakMap()
 // Set for workers and hooks, or read by the commands that talk to a running master.
 const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
-  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED'].map((name) => ENV_PREFIX + name)
+  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'RUNTIME_DIR'].map((name) => ENV_PREFIX + name)
 
 /**
  * What a master runs with: flags over environment over config file over defaults.
@@ -147,6 +147,11 @@ export function originOf (config, name) {
   return ORIGINS.get(config)?.get(name) ?? null
 }
 
+/** @param {Config} config @returns {string | null} the config file that has said something of it */
+export function configFileOf (config) {
+  return [...ORIGINS.get(config)?.values() ?? []].find((origin) => origin?.source === 'file')?.from ?? null
+}
+
 /** @param {Config} config @param {Pick<Option, 'path'>} option */
 export function valueOf (config, { path: keys }) {
   return keys.reduce((/** @type {any} */ group, key) => group[key], config)
@@ -200,8 +205,13 @@ function refuseMistyped (names) {
 
 /** @param {import('./apps.js').ConfigFile | null} file @param {string | undefined} app @param {string} cwd @returns {[string, Given][]} */
 function fromApp (file, app, cwd) {
-  const { shared, own, dataDir } = pickApp(file, app, cwd)
-  return [...fromFile(shared), ...inFolder(dataDir), ...fromFile(own)]
+  const { name, shared, own, dataDir } = pickApp(file, app, cwd)
+  return [...fromFile(shared), ...named(name, file), ...inFolder(dataDir), ...fromFile(own)]
+}
+
+/** @param {string | null} name @param {import('./apps.js').ConfigFile | null} file @returns {[string, Given][]} */
+function named (name, file) {
+  return name === null || !file ? [] : [['name', { value: name, source: `apps in ${file.file}`, folder: path.dirname(file.file), origin: { source: 'file', from: file.file } }]]
 }
 
 /** @param {{ value: string, folder: string } | null} dataDir @returns {[string, Given][]} */

@@ -12,8 +12,8 @@ export function checkExposure ({ host, publicUrl, tls, plainHttp }) {
   throw new DeckError('invalid-config', `admin.host: expected 127.0.0.1 or another address of this machine alone, received ${JSON.stringify(host)}, where others could read tokens on the way: set admin.tls, or admin.publicUrl to the https address of a proxy in front, or admin.plainHttp if that is what you want`)
 }
 
-/** @param {string} host */
-function isLoopback (host) {
+/** @param {string} host a name or an address, in brackets or not */
+export function isLoopback (host) {
   const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
   return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'))
 }

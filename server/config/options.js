@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DECK_NAME } from './apps.js'
 import { isCron } from './cron.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -37,6 +38,9 @@ const ROLLOUT = {
 
 /** Everything that can be set, as one schema: flags, environment names, help and error messages are derived from it. */
 export const SCHEMA = z.strictObject({
+  name: z.string().regex(DECK_NAME).optional().meta({
+    kind: 'text', hint: 'name', expected: 'a name of letters, digits, ".", "_" and "-", at most 60', description: 'what this deck is called in the list of all, and addressed by with -n; default: the name of the app in the config file, else that of its package, else of its folder'
+  }),
   entry: path('what to start: a file, a folder, a command of an installed package (next), or npm, npx, yarn or pnpm with their args; default: "main" or the script "start" of the package.json in the working folder').optional(),
   script: text('a script of package.json to start, instead of an entry').optional(),
   args: list('arguments for the app', ' '),

@@ -10,10 +10,13 @@ import { RELEASE_ID } from '../config/release-id.js'
 import { STEERING } from '../config/steering.js'
 import { valueFromText } from '../config/value-text.js'
 import { DeckError } from '../errors.js'
+import { switchDeck } from './decks.js'
+import { isAtLoopback } from './page-address.js'
 
 /**
  * What the forms of the dashboard ask for.
- * @typedef {Pick<import('../deck.js').Deck, 'dispatch' | 'snapshot' | 'deploy' | 'notices' | 'webhooks' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'dispatch' | 'snapshot' | 'deploy' | 'notices' | 'webhooks' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others'>} Deck
+ * @typedef {{ auth: import('../admin/guard.js').Auth, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
  */
 
 const readFields = urlencoded({ extended: false, limit: '16kb' })
@@ -27,10 +30,11 @@ const NUMBER = z.string().regex(ID).transform(Number)
 const LOOK = z.enum(['cpu-profile', 'heap-snapshot'])
 const SECONDS = z.string().regex(/^\d{1,2}$/).transform(Number).pipe(z.number().min(1).max(60))
 const RELEASE_NAME = z.string().regex(RELEASE_ID)
+const DECK_ID = z.string().regex(/^[\da-f]{16}$/)
 const JSON_TEXT = z.string().transform(parseJson)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
-/** @type {Readonly<Record<string, (deck: Deck, body: Record<string, unknown>, actor: string) => unknown>>} what a form may ask for */
+/** @type {Readonly<Record<string, (deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown>>} what a form may ask for; a URL leads the browser there */
 export const ACTIONS = {
   restart: (deck, _body, actor) => deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
   deploy: (deck, { note }, actor) => deck.deploy({ ...optionalNote(note), actor, client: 'dashboard' }),
@@ -68,22 +72,26 @@ export const ACTIONS = {
     checked(NUMBER, crash, GROUP_EXPECTED), checked(NUMBER, note, 'note: expected the id of a note'), actor
   ),
   message,
-  configure
+  configure,
+  switch: (deck, { deck: id }, _actor, asker) => switchDeck({ deck, id: checked(DECK_ID, id, 'deck: expected the id of a deck'), ...asker })
 }
 
 /** @param {string} action @returns {import('../api/roles.js').Role} who may ask for it */
 export function roleOf (action) {
-  return action === 'configure' ? 'admin' : 'operator'
+  return ['configure', 'switch'].includes(action) ? 'admin' : 'operator'
 }
 
-/** @param {{ deck: Deck }} parts */
-export function actionsRouter ({ deck }) {
+/** @param {{ deck: Deck, now: () => number }} parts */
+export function actionsRouter ({ deck, now }) {
   const router = Router()
   router.post('/actions/:name', onlyPeople, (req, res, next) => readFields(cutEndlessBody(req), res, next), async (req, res, next) => {
     const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
     permit(req.auth, roleOf(name))
-    await ACTIONS[name](deck, req.body ?? {}, String(req.auth?.actor))
+    const auth = /** @type {import('../admin/guard.js').Auth} */ (req.auth)
+    const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, isAtLoopback: isAtLoopback(req), now: now() })
+    // By a script: the policy of our pages lets no form lead elsewhere.
+    if (outcome instanceof URL) res.set('HX-Redirect', outcome.href)
     // Nothing to swap: the live page shows what comes of it.
     res.status(204).end()
   })

@@ -1,5 +1,4 @@
 import os from 'node:os'
-import path from 'node:path'
 import { describeHealth } from '../health.js'
 
 /**
@@ -18,12 +17,7 @@ export const NO_FRAME = Object.freeze(/** @type {Frame} */ ({ app: 'clusterdeck'
 /** @param {{ deck: Deck, openCrashes: number | null, host?: string }} parts `openCrashes`: null where nobody knows */
 export function frameModel ({ deck, openCrashes, host = os.hostname() }) {
   const snapshot = deck.snapshot()
-  return { app: appName(snapshot), host, trouble: troubleOf(snapshot, { openCrashes: openCrashes ?? 0, notices: deck.notices.list() }) }
-}
-
-/** As its package calls it, or else as its folder is called. @param {Pick<Status, 'app' | 'release'>} snapshot */
-function appName ({ app, release }) {
-  return release?.package?.name || path.basename(app.cwd) || path.basename(app.entry)
+  return { app: snapshot.app.name, host, trouble: troubleOf(snapshot, { openCrashes: openCrashes ?? 0, notices: deck.notices.list() }) }
 }
 
 /**

@@ -4,6 +4,7 @@ import { countOpen } from '../health.js'
 import { accessModel } from './access-page.js'
 import { followCrash, crashModel } from './crash-page.js'
 import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
+import { decksModel } from './decks.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { docsModel } from './docs-page.js'
 import { eventModel } from './event-page.js'
@@ -20,9 +21,9 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
 
 /**
  * The pages of the dashboard: where each is, what it shows, and what of it changes while somebody looks.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'diagnostics'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'diagnostics'>} Deck
  * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources  `can`: what whoever looks may do
- * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'> }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI
+ * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>, isAtLoopback?: boolean }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
  * @typedef {{ id: string, html: string }} Fragment
  */
 /**
@@ -71,6 +72,7 @@ export const PAGES = Object.freeze([
   { path: '/settings', view: 'settings', model: ({ deck, params }) => settingsModel({ settings: deck.settings, params }), fragments: SETTINGS_FRAGMENTS },
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
   { path: '/palette', view: 'palette', model: ({ deck, can }) => paletteModel({ deck, can }) },
+  { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
   { path: '/dialogs', view: 'dialogs', model: () => ({ places: PLACES, alarms: ALARMS }) },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])

@@ -10,10 +10,10 @@ import { workerUrlOf } from './worker-url.js'
 /**
  * What the command palette finds: every place that somebody may go to, and everything that they may do.
  * @typedef {import('./powers.js').Powers} Powers
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others'>} Deck
  * @typedef {{ dialog: string, fill?: Record<string, string | number>, subject?: string }} Opening  a dialog of the layout
- * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, opens?: Opening, blocked?: string | null }} Item
- *   `hint`: is searched, too; `blocked`: why it cannot be done now
+ * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, opens?: Opening, switchTo?: string, blocked?: string | null }} Item
+ *   `hint`: is searched, too; `switchTo`: the id of another deck; `blocked`: why it cannot be done now
  */
 
 const LISTED = 50
@@ -29,6 +29,7 @@ export function paletteModel ({ deck, can }) {
       ...(can?.operate ? actionsOn(snapshot) : []),
       { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
       { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'tell me of crashes', opens: { dialog: 'dialog-notifications' } },
+      ...(can?.administer ? deck.others.list() : []).map(({ id, name, cwd }) => ({ group: 'Deck', icon: 'arrow-right', label: `Switch to ${name}`, hint: cwd, switchTo: id })),
       ...snapshot.workers.map(toWorker),
       ...readOr(() => deck.crashes.page({ state: 'open', limit: LISTED }).items, []).map(toCrash),
       ...readOr(() => deck.releases.list({ limit: LISTED }).items, []).map(toRelease),

@@ -7,6 +7,7 @@ import { actionsRouter } from './actions.js'
 import { frameModel } from './frame.js'
 import { exportQuery } from './history-page.js'
 import { logsFile } from './logs-page.js'
+import { isAtLoopback } from './page-address.js'
 import { PAGES } from './pages.js'
 import { powersOf } from './powers.js'
 
@@ -34,9 +35,9 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
   for (const { path, view, model, hasFilters } of PAGES) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const shown = await model({ deck, history, now, describe, tokens, can, render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
+      const shown = await model({ deck, history, now, describe, tokens, can, isAtLoopback: isAtLoopback(req), render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
       if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
-      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), ...around(), can, ...shown }))
+      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), ...around(can), can, ...shown }))
     })
   }
 
@@ -52,14 +53,14 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
     })
   }
 
-  router.use(actionsRouter({ deck }))
+  router.use(actionsRouter({ deck, now }))
   router.use(onVisits((req) => { throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`) }))
   router.use(showError)
   return router
 
-  function around () {
+  function around (/** @type {import('./powers.js').Powers} */ { administer }) {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck, openCrashes }) }
+    return { openCrashes, frame: frameModel({ deck, openCrashes }), otherDecks: administer ? deck.others.list().length : 0 }
   }
 
   /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */

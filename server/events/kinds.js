@@ -81,6 +81,7 @@ const KINDS = Object.freeze({
   'diagnostics.deleted': { icon: 'circle-x', tone: 'idle', label: 'Diagnostics deleted' },
   'notify.failed': { icon: 'circle-alert', tone: 'warn', label: 'Webhook failed' },
   'access.signed-in': { icon: 'info', tone: 'info', label: 'Signed in', weight: 'routine' },
+  'access.switched': { icon: 'arrow-right', tone: 'info', label: 'Switched to another deck', weight: 'routine' },
   'access.used': { icon: 'info', tone: 'idle', label: 'Access used', weight: 'routine' },
   'access.refused': { icon: 'circle-alert', tone: 'warn', label: 'Access refused', weight: 'problem' },
   'token.created': { icon: 'info', tone: 'info', label: 'Token created' },

@@ -17,7 +17,7 @@ export function configText ({ apps, foreign, items }, { source, remarks = [] }) 
     ? `export default {\n${appText(apps[0], '  ')}\n}`
     : `export default {\n  apps: {\n${apps.map((app) => `    ${propertyName(app.name)}: {\n${appText(app, '      ')}\n    }`).join(',\n')}\n  }\n}`
   return [
-    [comment(`Made by clusterdeck import from ${source}. Start ${isAlone ? 'it by: clusterdeck start' : 'each by: clusterdeck start --app <name>'}`), ...remarks.map((remark) => comment(remark))].join('\n'),
+    [comment(`Made by clusterdeck import from ${source}. Start ${isAlone ? 'it by: clusterdeck start' : 'all by: clusterdeck up'}`), ...remarks.map((remark) => comment(remark))].join('\n'),
     ...(modules.length > 0 ? [modules.map((name) => `import ${name} from 'node:${name}'`).join('\n')] : []),
     config,
     ...items.map(({ key, note }) => comment(`Left out: ${key}. ${note}`)),

@@ -282,8 +282,8 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   },
   autostart: {
     fate: 'left out',
-    becomes: '`clusterdeck start --app <name>`',
-    about: 'PM2 does not start the app by itself. Each app is started by itself: `clusterdeck start --app <name>`',
+    becomes: '`clusterdeck up <name>`',
+    about: 'PM2 does not start the app by itself. `clusterdeck up` starts all apps, or those that it is given',
     usual: [true]
   },
   cron_restart: {

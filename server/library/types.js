@@ -64,7 +64,7 @@
  * @typedef {object} Status
  * @property {'starting' | 'running' | 'stopping'} state
  * @property {{ pid: number, version: string, nodeVersion: string, startedAt: string, rssBytes: number }} master
- * @property {{ entry: string, cwd: string, addresses: string[] }} app  `addresses`: URLs on which it listens
+ * @property {{ name: string, entry: string, cwd: string, addresses: string[] }} app  `addresses`: URLs on which it listens
  * @property {'shared' | 'sticky' | 'round-robin'} dispatch
  * @property {boolean | null} isEven  whether connections are spread evenly over the workers that are idle; null: none listens yet, or the addresses of the clients decide
  * @property {number} desiredWorkers

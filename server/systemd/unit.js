@@ -29,6 +29,7 @@ const HOMES = ['/home', '/root', '/run/user']
  * @property {string | null} user null: one that systemd makes up for as long as the service runs; of a user's own manager, that user
  * @property {string | null} dataDir null: one that systemd makes
  * @property {string[]} sockets what it is to listen on for the app, as ListenStream= has it
+ * @property {readonly string[]} [dependsOn]  other services that are to be started first
  * @property {boolean} notifyReload
  * @property {{ ready: { timeoutMs: number }, drain: { deadlineMs: number }, stop: { termGraceMs: number } }} config
  */
@@ -49,7 +50,7 @@ export function joinUnits (files) {
 }
 
 /** @param {UnitFacts} facts */
-function serviceUnit ({ scope, name, node, script, entry, options, args, cwd, user, dataDir, sockets, notifyReload, config: { ready, drain, stop } }) {
+function serviceUnit ({ scope, name, node, script, entry, options, args, cwd, user, dataDir, sockets, dependsOn = [], notifyReload, config: { ready, drain, stop } }) {
   const stopSeconds = Math.ceil((drain.deadlineMs + stop.termGraceMs) / 1000) + STOP_SLACK_S
   const startSeconds = Math.max(LEAST_START_S, Math.ceil(ready.timeoutMs / 1000) + START_SLACK_S)
   const words = [
@@ -61,7 +62,7 @@ function serviceUnit ({ scope, name, node, script, entry, options, args, cwd, us
   ]
   return `[Unit]
 Description=${name}, run by clusterdeck
-${scope === 'system' ? 'After=network.target\n' : ''}${sockets.length > 0 ? `# Whoever starts the service gets its sockets too.\nRequires=${name}.socket\nAfter=${name}.socket\n` : ''}
+${scope === 'system' ? 'After=network.target\n' : ''}${sockets.length > 0 ? `# Whoever starts the service gets its sockets too.\nRequires=${name}.socket\nAfter=${name}.socket\n` : ''}${dependsOn.length > 0 ? afterOthers(dependsOn.map((each) => `${each}.service`).join(' ')) : ''}
 [Service]
 ${notifyReload
     ? '# Needs systemd 253. A reload is a rolling deploy, and ends when that has ended.\nType=notify-reload'
@@ -101,6 +102,11 @@ UMask=0077
 [Install]
 WantedBy=${scope === 'system' ? 'multi-user' : 'default'}.target
 ${sockets.length > 0 ? `Also=${name}.socket\n` : ''}`
+}
+
+/** @param {string} services */
+function afterOthers (services) {
+  return `# Where these are installed: they are ready first.\nWants=${services}\nAfter=${services}\n`
 }
 
 /** @param {Pick<UnitFacts, 'name' | 'user' | 'dataDir'>} facts */

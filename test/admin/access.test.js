@@ -118,7 +118,7 @@ test('a token has a name of its own, an end, and is stored as a hash', async (t)
 
 /** @param {import('node:test').TestContext} t */
 async function setUp (t) {
-  const admin = await startAdmin(t, { limits: { requests: 1e6, strangerRequests: 1e6 } })
+  const admin = await startAdmin(t, { limits: { requests: 1e6, switches: 1e6, strangerRequests: 1e6 } })
   const bearer = (/** @type {string} */ token) => ({ authorization: `Bearer ${token}` })
   const make = async (/** @type {string} */ name, /** @type {Role} */ role, ttl = '90d') => (await admin.api('post', '/api/v1/tokens').send({ name, role, ttl }).expect(201)).body
   const signIn = async (/** @type {string} */ token) => {
@@ -160,7 +160,7 @@ async function routesOf (admin) {
     isStream: path.endsWith('/stream'),
     isForToken: ['upgradeMaster', 'createSignInLink'].includes(operation.operationId)
   })))
-  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: path === '/access' ? 'admin' : 'viewer', headers: { accept: 'text/html' }, isPage: true }))
+  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ['/access', '/decks'].includes(path) ? 'admin' : 'viewer', headers: { accept: 'text/html' }, isPage: true }))
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))
   const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: roleOf(name), headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true }))
   const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({

@@ -11,7 +11,7 @@ import { createFakeDeck } from '../support/fake-deck.js'
 import { until } from '../support/until.js'
 
 /** @type {import('../../server/admin/guard.js').Auth} */
-const ADMIN = { actor: 'dashboard', via: 'session', client: 'dashboard', name: null, role: 'admin', token: null }
+const ADMIN = { actor: 'dashboard', via: 'session', client: 'dashboard', name: null, role: 'admin', token: null, until: null }
 
 /**
  * The live part alone, over HTTP without a guard.

@@ -5,9 +5,10 @@ import { createSessions } from '../../server/admin/sessions.js'
 import { rawRequest, startAdmin } from '../support/admin.js'
 
 const TTL_MS = 60_000
+const START_MS = 1_700_000_000_000
 const NAME = 'clusterdeck_9777'
-const ADMIN = { name: null, role: 'admin', token: null }
-const SESSION = { actor: 'dashboard', via: 'session', client: 'dashboard', ...ADMIN }
+const ADMIN = { name: null, role: 'admin', token: null, until: null }
+const SESSION = { actor: 'dashboard', via: 'session', client: 'dashboard', ...ADMIN, until: START_MS + TTL_MS }
 
 test('ends a session when its time is up, however much it was used', () => {
   const { sessions, clock } = setUp()
@@ -120,7 +121,7 @@ test('signs everybody out when main says so', async (t) => {
 
 function setUp () {
   const { sessions: table } = openHistory({ file: ':memory:' })
-  const clock = { now: 1_700_000_000_000 }
+  const clock = { now: START_MS }
   const stored = /** @type {any[]} */ ([])
   const store = {
     isBroken: false,

@@ -59,6 +59,22 @@ test('forgets a link when its time is up', async (t) => {
   assert.equal((await open(admin, printed)).status, 401, 'nor does the one that is printed at start')
 })
 
+test('a session ends with the token that has made its link, and when the link says so', async (t) => {
+  const admin = await startAdmin(t)
+  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'admin', ttl: '1h' }).expect(201)
+  const secondsOf = async (/** @type {string} */ bearer, /** @type {object} */ order) => {
+    const { body } = await admin.stranger().post('/api/v1/sign-in-links').set('Authorization', `Bearer ${bearer}`).send(order).expect(201)
+    return Number(/Max-Age=(\d+)/.exec(String((await open(admin, body.url)).headers['set-cookie']))?.[1])
+  }
+  assert.equal(await secondsOf(TOKEN, {}), 43_200)
+  assert.equal(await secondsOf(TOKEN, { ttl: '30m', from: 'shop' }), 1800)
+  assert.equal(await secondsOf(token, {}), 3600)
+  assert.equal(await secondsOf(token, { ttl: '2h' }), 3600)
+  for (const order of [{ ttl: '0s' }, { ttl: '31d' }, { ttl: 'soon' }, { from: '' }, { from: 'a\nb' }, { from: 'x'.repeat(201) }]) {
+    await admin.api('post', '/api/v1/sign-in-links').send(order).expect(422)
+  }
+})
+
 test('behind a proxy that speaks TLS links say so, and the cookie comes back by TLS alone', async (t) => {
   const admin = await startAdmin(t)
   for (const forwarded of ['https', 'HTTPS, http']) {

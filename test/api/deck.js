@@ -17,6 +17,7 @@ import { createJudge } from '../../server/releases/judge.js'
 import { keepOutcomes } from '../../server/releases/outcomes.js'
 import { createReleases } from '../../server/releases/registry.js'
 import { openDataDir } from '../../server/system/data-dir.js'
+import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createWebhooks } from '../../server/webhooks/webhooks.js'
 import { tempFolder } from '../support/folder.js'
@@ -80,7 +81,7 @@ export async function startDeck () {
   releases.follow({ events, supervisor })
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
   const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString() }
-  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices: createNotices({ history, events }), isKept: () => true })
+  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices: createNotices({ history, events }), others: createOtherDecks({ dataDir: config.dataDir, list: () => [] }), isKept: () => true })
   supervisor.start({ workers: WORKERS })
   await supervisor.running
   for (const worker of hooks.keys()) hooks.get(worker).onMessage(report({ latenciesMs: [5] }))

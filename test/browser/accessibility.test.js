@@ -6,6 +6,7 @@ import { openBrowser, RULES_OF_COLOUR } from '../support/browser.js'
 import { profileOf } from '../support/cpu-profile.js'
 import { startDashboard } from '../support/dashboard.js'
 import { tempFolder } from '../support/folder.js'
+import { registered } from '../support/registered.js'
 import { rolledBackDeploy } from '../support/rollouts.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
@@ -110,6 +111,18 @@ test('every dialog passes axe', async (t) => {
   for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '#open-message', '#message-1']) await auditDialog(opener)
   await page.goto(`${dashboard.url}/workers/1`)
   for (const opener of ['#worker-message', '#worker-restart', '#worker-kill', '#looks-heap']) await auditDialog(opener)
+})
+
+test('the menu of the decks passes axe, and fits', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const GONE = { pid: 2 ** 30, startTime: null }
+  dashboard.deck.registered.push(registered({ name: 'n'.repeat(60), cwd: `/srv/${'folder/'.repeat(30)}` }), registered({ name: 'restarts', master: GONE }), registered({ name: 'lan', adminUrl: 'http://10.0.0.7:9777' }))
+  const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
+  await page.getByRole('button', { name: 'Switch to another deck' }).click()
+  await page.locator('#decks').getByText('does not answer', { exact: true }).waitFor()
+  await assertAccessible(page, 'the menu of the decks')
+  const sides = await page.locator('#decks').evaluate((menu) => ({ left: menu.getBoundingClientRect().left, right: menu.getBoundingClientRect().right }))
+  assert.ok(sides.left >= 0 && sides.right <= 320, JSON.stringify(sides))
 })
 
 test('with colours of the user\'s own every state is still told by a text beside its dot, and dots keep their colours', async (t) => {

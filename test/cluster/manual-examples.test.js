@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { openApps } from '../support/apps.js'
 import { runCliHere } from '../support/cli-here.js'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -63,6 +64,7 @@ const PATIENCE_MS = 60_000
 
 const ALL = examples()
 const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ')
+const isOfApps = (/** @type {{ line: string }} */ { line }) => /^clusterdeck (up|down|ls|restart shop)\b| -n /.test(line)
 const isStop = (/** @type {{ line: string }} */ { line }) => /^clusterdeck stop\b/.test(line)
 
 test('what is said of examples here is of examples that there are', () => {
@@ -72,7 +74,7 @@ test('what is said of examples here is of examples that there are', () => {
 
 test('every example of the manual, of the README and of --help does what it is there for', async (t) => {
   const scene = await open(t)
-  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example))) {
+  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example))) {
     await t.test(`${line} (${from})`, async () => {
       await execute(scene, line)
       await settle(scene.deck)
@@ -101,6 +103,28 @@ test('every example that stops an app has it stopped', async (t) => {
       await deck.until({ ready: 1 })
       assert.deepEqual(await runCliHere(wordsOf(line), { cwd }), { code: 0, stdout: 'stopped\n', stderr: 'stopping: the workers finish their requests\n' })
       assert.equal((await deck.exited).code, 0)
+    })
+  }
+})
+
+test('every example of several apps is about them', async (t) => {
+  const apps = openApps(t, { shop: { entry: 'answers-with-pid.js' }, mail: { entry: 'answers-with-pid.js', dependsOn: ['shop'] } })
+  for (const { from, line } of ALL.filter(isOfApps)) {
+    await t.test(`${line} (${from})`, async () => {
+      const words = wordsOf(line)
+      if (line === 'clusterdeck up') {
+        const up = apps.spawn(words.join(' '))
+        await up.says(/^mail \| is ready$/m)
+        up.interrupt()
+        assert.deepEqual(await up.exited, { code: 0, signal: null })
+        return
+      }
+      if (words[0] !== 'up') await apps.run('up --detach')
+      const { code, stdout, stderr } = await runCliHere(words, apps)
+      assert.equal(code, 0, stderr)
+      assert.notEqual(stdout, '')
+      if (line.includes(' | jq ')) JSON.parse(stdout)
+      if (words[0] === 'up') await apps.run('down')
     })
   }
 })

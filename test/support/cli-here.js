@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream'
 import { run } from '../../server/cli.js'
+import './folder.js'
 
 /** @typedef {{ stdout: string, stderr: string }} Output */
 

@@ -7,6 +7,7 @@ import { DeckError } from '../../server/errors.js'
 import { createNotices } from '../../server/events/notices.js'
 import { createEventStream } from '../../server/events/stream.js'
 import { createHealth } from '../../server/health.js'
+import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createLogs } from '../../server/logs/logs.js'
 import { createWebhooks } from '../../server/webhooks/webhooks.js'
@@ -15,7 +16,7 @@ import { tempFolder } from './folder.js'
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {import('../../server/deck.js').Deck & { dispatched: any[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, vitals: ReturnType<typeof createVitals> }}
+ * @returns {import('../../server/deck.js').Deck & { dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -27,6 +28,8 @@ export function createFakeDeck ({ history, now = Date.now }) {
   const dispatched = []
   /** @type {{ method: string, path: string, ageMs: number }[]} what each worker has in flight */
   const requests = []
+  /** @type {import('../../server/system/running-decks.js').RunningDeck[]} of this machine */
+  const registered = []
   const logs = fakeLogs()
   const settings = createSettings({ ...SCHEMA.parse({}), entry: '/srv/app/app.js', cwd: '/srv/app', dataDir: '/srv/app/.clusterdeck', workers: 2 }, { key: 'key' })
   const crashes = createCrashService({ store: history.crashes, events, release: () => state.release.id })
@@ -64,6 +67,8 @@ export function createFakeDeck ({ history, now = Date.now }) {
     releases: fakeReleases(release),
     crashes,
     notices,
+    registered,
+    others: createOtherDecks({ dataDir: settings.current.dataDir, list: () => registered, now }),
     health: createHealth({ history, crashes, notices }),
     dispatched,
     diagnostics: fakeDiagnostics({ dispatched, workerOf }),
@@ -251,7 +256,7 @@ function fakeSnapshot (/** @type {any} */ release) {
   return {
     state: 'running',
     master: { pid: 4000, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 50 * 1024 * 1024 },
-    app: { entry: '/srv/app/app.js', cwd: '/srv/app', addresses: ['http://localhost:3000'] },
+    app: { name: 'app', entry: '/srv/app/app.js', cwd: '/srv/app', addresses: ['http://localhost:3000'] },
     dispatch: 'shared',
     isEven: true,
     desiredWorkers: 2,

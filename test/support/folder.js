@@ -5,6 +5,9 @@ import path from 'node:path'
 /** @type {string[]} */
 const folders = []
 
+// The decks of a test are in no list of this user's, nor are this user's own in theirs; what a test starts inherits that.
+process.env.CLUSTERDECK_RUNTIME_DIR = path.join(tempFolder(), 'running')
+
 // At the very end, when everything that writes to them is gone.
 process.once('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })

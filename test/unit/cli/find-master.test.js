@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { findMaster } from '../../../server/cli/find-master.js'
+import { openApps } from '../../support/apps.js'
 import { tempFolder } from '../../support/folder.js'
 
 const APPS = { dataDir: 'data', apps: { shop: { entry: 'shop.js' }, mail: { entry: 'mail.js', dataDir: 'post' } } }
@@ -25,6 +26,39 @@ test('of several apps one has to be named, unless the master is', async () => {
   assert.equal((await findMaster({ url: 'http://127.0.0.1:1', token: 'a' }, { env: {}, cwd })).url, 'http://127.0.0.1:1')
   await assert.rejects(findMaster({ dataDir: 'other' }, { env: {}, cwd }), { code: 'no-master' })
 })
+
+test('a deck is found by its name from any folder, whatever else the shell has set', async (t) => {
+  const { env, pretend } = openApps(t, {})
+  const [shop, mail] = [masterOf('shop'), masterOf('mail')]
+  pretend({ name: 'shop', dataDir: shop })
+  pretend({ name: 'mail', dataDir: mail })
+  const cwd = tempFolder()
+  assert.deepEqual(await findMaster({ name: 'shop' }, { env: { ...env, CLUSTERDECK_DATA_DIR: mail, CLUSTERDECK_APP: 'mail', CLUSTERDECK_URL: 'http://127.0.0.1:2', CLUSTERDECK_NAME: 'mail' }, cwd }), { url: 'http://127.0.0.1:1', token: 'token of shop', fingerprint: null, pid: process.pid, dataDir: shop })
+  assert.equal((await findMaster({}, { env: { ...env, CLUSTERDECK_NAME: 'mail' }, cwd })).dataDir, mail)
+  assert.equal((await findMaster({ dataDir: shop }, { env: { ...env, CLUSTERDECK_NAME: 'mail' }, cwd })).dataDir, shop)
+})
+
+test('a name that no deck has, or several, is refused with those that there are', async (t) => {
+  const { env, pretend } = openApps(t, {})
+  const place = { env, cwd: tempFolder() }
+  await assert.rejects(findMaster({ name: 'shop' }, place), { code: 'no-master', message: 'no deck of this user is called "shop"; none runs' })
+  const folders = [masterOf('a'), masterOf('b')].sort()
+  for (const dataDir of folders) pretend({ name: 'shop', dataDir })
+  pretend({ name: 'mail', dataDir: masterOf('mail') })
+  await assert.rejects(findMaster({ name: 'shpo' }, place), { code: 'no-master', message: 'no deck of this user is called "shpo" (did you mean "shop"?); there run mail, shop' })
+  await assert.rejects(findMaster({ name: 'shop' }, place), { code: 'usage', message: `--name: expected the name of one deck, received "shop", which 2 have; --data-dir says which: ${folders.join(', ')}` })
+  for (const [key, flag] of Object.entries({ dataDir: '--data-dir', app: '--app', url: '--url' })) {
+    await assert.rejects(findMaster({ name: 'mail', [key]: 'x' }, place), { code: 'usage', message: `--name: expected without ${flag}, received both` })
+  }
+})
+
+/** @param {string} name @returns {string} the data folder of a master that says that it runs */
+function masterOf (name) {
+  const folder = tempFolder()
+  writeFileSync(path.join(folder, 'master.json'), JSON.stringify({ adminUrl: 'http://127.0.0.1:1', pid: process.pid }))
+  writeFileSync(path.join(folder, 'admin.token'), `token of ${name}\n`)
+  return folder
+}
 
 /** @param {object} values of its config file */
 function folderWith (values) {

@@ -27,9 +27,9 @@ test('import finds the file of the folder, writes the config beside it, and says
   assert.match(readFileSync(at('clusterdeck.config.mjs'), 'utf8'), /maxRssBytes: 314572800/)
 })
 
-test('several apps are started each by its name', async () => {
+test('several apps are started by one command', async () => {
   const { stdout } = await place('several-apps.cjs').run(['--output', 'conf.mjs'])
-  assert.match(stdout, /start each by: clusterdeck start --config conf\.mjs --app api, clusterdeck start --config conf\.mjs --app shop, clusterdeck start --config conf\.mjs --app mail\n$/)
+  assert.match(stdout, /start all 3 apps by: clusterdeck up --config conf\.mjs\n$/)
 })
 
 test('import overwrites nothing without --force', async () => {

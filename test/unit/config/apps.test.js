@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { appsOf } from '../../../server/config/apps.js'
 import { loadConfig } from '../../../server/config/config.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -31,6 +32,18 @@ test('the only one need not be named', async () => {
   assert.equal((await folderWith({ apps: { shop: SHOP } }).load()).workers, 3)
 })
 
+test('what an app depends on is known of all, and no option of its own', async () => {
+  const values = { apps: { mail: { ...MAIL, dependsOn: ['shop'] }, shop: SHOP } }
+  assert.equal((await folderWith(values).load({ app: 'mail' })).workers, (await folderWith({ apps: { mail: MAIL, shop: SHOP } }).load({ app: 'mail' })).workers)
+  assert.deepEqual([...appsOf({ file: 'c.json', values })], [['mail', { dependsOn: ['shop'] }], ['shop', { dependsOn: [] }]])
+  assert.deepEqual([...appsOf({ file: 'c.json', values: { entry: 'shop.js' } })], [])
+})
+
+test('an app is called by its name, unless it or a flag says otherwise', async () => {
+  const { load } = folderWith({ name: 'all', apps: { shop: SHOP, mail: { ...MAIL, name: 'post' } } })
+  assert.deepEqual([(await load({ app: 'shop' })).name, (await load({ app: 'mail' })).name, (await load({ app: 'shop', name: 'other' })).name], ['shop', 'post', 'other'])
+})
+
 for (const [what, values, app, expected] of /** @type {[string, object, string | undefined, RegExp][]} */ ([
   ['no name', { apps: { shop: SHOP, mail: MAIL } }, undefined, /^app: expected one of shop, mail \(option --app\), the apps of .*conf\/c\.json, received none$/],
   ['a name that there is not', { apps: { shop: SHOP, mail: MAIL } }, 'shpo', /^app: expected one of shop, mail .*, received "shpo" \(did you mean "shop"\?\)$/],
@@ -41,6 +54,11 @@ for (const [what, values, app, expected] of /** @type {[string, object, string |
   ['an app that is no object', { apps: { shop: 'shop.js' } }, 'shop', /^apps\.shop in .*: expected an object of options, received "shop\.js"$/],
   ['a name that leads elsewhere', { apps: { '../shop': SHOP } }, undefined, /^apps in .*: expected a name of letters, digits, .* received "\.\.\/shop"$/],
   ['an option that there is not', { apps: { shop: { ...SHOP, worker: 1 } } }, 'shop', /^unknown option "worker" in .*\(did you mean "workers"\?\)$/],
+  ['a dependency that is no list', { apps: { shop: SHOP, mail: { dependsOn: 'shop' } } }, 'shop', /^apps\.mail\.dependsOn in .*c\.json: expected a list of names of apps, received "shop"$/],
+  ['a dependency that there is not', { apps: { shop: SHOP, mail: { dependsOn: ['shpo'] } } }, 'shop', /^apps\.mail\.dependsOn in .*: expected some of shop, mail, received "shpo" \(did you mean "shop"\?\)$/],
+  ['a dependency of what every object has', { apps: { shop: SHOP, mail: { dependsOn: ['toString'] } } }, 'shop', /^apps\.mail\.dependsOn in .*: expected some of shop, mail, received "toString"$/],
+  ['an app that depends on itself', { apps: { shop: { dependsOn: ['shop'] } } }, 'shop', /^apps\.shop\.dependsOn in .*: expected other apps, received "shop" itself$/],
+  ['apps that depend on each other', { apps: { shop: { dependsOn: ['mail'] }, mail: { dependsOn: ['shop'] } } }, 'shop', /^apps\.shop\.dependsOn in .*: expected no circle, received shop → mail → shop$/],
   ['a data folder of all that is none', { dataDir: 7, apps: { shop: SHOP } }, 'shop', /^dataDir in .*: expected .*, received 7$/]
 ])) {
   test(`${what} is refused`, async () => {

@@ -8,14 +8,9 @@ const worker = (/** @type {any} */ fields) => ({ id: 1, slot: 1, pid: 1, state: 
 function frame ({ notices = [], ...fields }, openCrashes = 0) {
   const workers = fields.workers ?? [worker({}), worker({ id: 2, slot: 2 })]
   const readyWorkers = workers.filter((/** @type {any} */ { state }) => state === 'ready').length
-  const snapshot = { state: 'running', app: { entry: '/srv/shop/app.js', cwd: '/srv/shop' }, release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null }, ...fields, workers }
+  const snapshot = { state: 'running', app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' }, release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null }, ...fields, workers }
   return frameModel({ deck: /** @type {any} */ ({ snapshot: () => snapshot, notices: { list: () => notices } }), openCrashes, host: 'web-1' })
 }
-
-test('an app is called as its package, or as its folder', () => {
-  const names = [{ release: { package: { name: '@shop/api' } } }, { release: { package: { name: null } } }, {}, { app: { entry: '/app.js', cwd: '/' } }].map((fields) => frame(fields).app)
-  assert.deepEqual(names, ['@shop/api', 'shop', 'shop', 'app.js'])
-})
 
 test('trouble counts each slot once, open crashes, a rollout that waits and a history that fails', () => {
   const isLooping = worker({ id: null, state: 'backoff', crashLooping: true })

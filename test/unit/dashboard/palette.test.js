@@ -45,6 +45,7 @@ function deckOf ({ snapshot, crashes = { page: () => ({ items: [{ id: 7, kind: '
   return /** @type {any} */ ({
     snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null, workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
+    others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
     releases: { list: () => ({ items: [{ id: 'r2', note: 'faster', git: null, package: null }] }) }
   })
 }
@@ -65,10 +66,12 @@ test('a viewer finds places alone, an operator what can be done, and says why no
 
 test('every page has a place in the palette', () => {
   const everything = /** @type {any} */ ({ operate: true, administer: true, role: 'admin', name: null })
-  const hrefs = paletteModel({ deck: deckOf(), can: everything }).items.map(({ href }) => href)
+  const { items } = paletteModel({ deck: deckOf(), can: everything })
+  const hrefs = items.map(({ href }) => href)
   // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for people.
-  const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) => !path.includes(':') && !['/compare', '/palette', '/dialogs'].includes(path))
+  const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) => !path.includes(':') && !['/compare', '/palette', '/decks', '/dialogs'].includes(path))
   assert.deepEqual(paths.filter((path) => !hrefs.includes(path)), [])
+  assert.deepEqual(items.filter(({ group }) => group === 'Deck').map(({ label, hint, switchTo }) => [label, hint, switchTo]), [['Switch to mail', '/srv/mail', '0123456789abcdef']])
 })
 
 test('a database that fails takes what it holds out of the palette, and nothing else', () => {

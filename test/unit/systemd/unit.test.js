@@ -74,6 +74,17 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
     assert.deepEqual([settings(service, 'Requires'), settings(service, 'Also'), settings(service, 'Type'), settings(service, 'ExecReload')], [['shop.socket'], ['shop.socket'], ['notify-reload'], []])
   })
 
+  test('one of several apps is started after those that it depends on, and a deck is called as its unit', async () => {
+    const cwd = folderWith({ files: { 'clusterdeck.config.json': '{ "apps": { "shop": { "entry": "app.js" }, "cron": { "entry": "app.js" }, "mail": { "entry": "app.js", "dependsOn": ["shop", "cron"] } } }' } })
+    const mail = (await runCli(['systemd', '--app', 'mail', '--scope', 'user'], { cwd })).stdout
+    assert.deepEqual([settings(mail, 'After'), settings(mail, 'Wants')], [['shop.service cron.service'], ['shop.service cron.service']])
+    const shop = (await runCli(['systemd', '--app', 'shop', '--name', 'store', '--scope', 'user'], { cwd })).stdout
+    assert.deepEqual([settings(shop, 'After'), settings(shop, 'Wants')], [[], []])
+    assert.doesNotMatch(settings(shop, 'ExecStart')[0], /--name/)
+    const { stdout } = await runCli(['systemd', 'app.js', '--name', 'store'], { cwd: folderWith() })
+    assert.match(settings(stdout, 'ExecStart')[0], / --name store /)
+  })
+
   test('what is looked up at each start is named as it was, not what it comes to now', async () => {
     const cwd = folderWith({ files: { 'package.json': '{ "name": "shop", "scripts": { "serve": "node app.js" } }' } })
     const exec = async (/** @type {string[]} */ words) => settings((await runCli(['systemd', ...words], { cwd })).stdout, 'ExecStart')[0]

@@ -1,0 +1,72 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { inStopOrder } from '../config/app-order.js'
+import { DeckError } from '../errors.js'
+import { isAlive, signalProcess } from '../system/process-identity.js'
+import { runningDeckAt } from '../system/running-decks.js'
+import { createApiClient } from './api-client.js'
+import { checkedApps, findApps } from './apps.js'
+import { checkedDuration } from './duration.js'
+import { findRunning } from './find-master.js'
+import { isRunning, masterAt } from './look.js'
+import { table } from './output.js'
+
+/** @typedef {import('./look.js').Place} Place */
+
+const POLL_MS = 50
+const ANSWER_WITHIN_MS = 2000
+
+/**
+ * Stops apps, each once those that depend on it have stopped.
+ * @param {string[]} names none: all @param {{ config?: string, timeout?: string, json?: true }} options @param {import('./program.js').Terminal} terminal
+ * @throws {DeckError} usage, invalid-config; start-failed: some go on
+ */
+export async function down (names, options, terminal) {
+  const { stdout, env, cwd } = terminal
+  const timeoutMs = checkedDuration('--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const found = await findApps('down', options, terminal)
+  const wanted = checkedApps('down', names, found)
+  const outcomes = await inStopOrder(found.apps, wanted, async (name) => {
+    const { dataDir } = /** @type {import('./apps.js').App} */ (found.apps.get(name))
+    return { name, ...await stopDeck(dataDir, { env, cwd }, AbortSignal.timeout(timeoutMs)) }
+  })
+  stdout.write(`${options.json ? JSON.stringify(outcomes, null, 2) : table(['NAME', 'IS'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))}\n`)
+  const going = outcomes.filter(({ state }) => state === 'running').map(({ name }) => name)
+  if (going.length > 0) throw new DeckError('timed-out', `${going.join(', ')}: not stopped within ${options.timeout ?? '5m'} (--timeout)`)
+}
+
+/**
+ * Lets the deck of a data folder finish what it has, and waits for its end.
+ * @param {string} dataDir absolute @param {Place} place @param {AbortSignal} signal
+ * @returns {Promise<{ state: 'stopped' | 'not running' | 'running', reason: string | null }>}
+ */
+export async function stopDeck (dataDir, place, signal) {
+  if (!await isRunning(dataDir, place)) return { state: 'not running', reason: null }
+  const processes = processesAt(dataDir, place)
+  const isGone = () => !processes.some(isAlive) && runningDeckAt(dataDir, place.env) === null && findRunning(dataDir, place.env) === null
+  const problem = await askToStop(dataDir, place)
+  while (!isGone()) {
+    if (signal.aborted) return { state: 'running', reason: problem ?? 'still stopping' }
+    await wait(POLL_MS)
+  }
+  return { state: 'stopped', reason: null }
+}
+
+/** @param {string} dataDir @param {Place} place */
+function processesAt (dataDir, { env }) {
+  const { keeper = null, master = null } = runningDeckAt(dataDir, env) ?? {}
+  return [keeper, master].filter((each) => each !== null)
+}
+
+/** @param {string} dataDir @param {Place} place @returns {Promise<string | null>} what speaks against it */
+async function askToStop (dataDir, place) {
+  try {
+    await createApiClient(await masterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS }).post('/stop')
+    return null
+  } catch (error) {
+    if (!(error instanceof DeckError)) throw error
+    // The keeper has it in hand where its master has just died, or hangs.
+    const alive = error.code === 'stopping' ? undefined : processesAt(dataDir, place).find(isAlive)
+    if (alive) signalProcess(alive, 'SIGTERM')
+    return error.message
+  }
+}

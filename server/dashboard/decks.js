@@ -1,0 +1,93 @@
+import os from 'node:os'
+import { DeckError } from '../errors.js'
+
+/**
+ * The decks of this user on this machine, for whoever may switch between them: admins, since the other decks have not
+ * been asked whom they let see what.
+ * @typedef {import('../events/kinds.js').Tone} Tone
+ * @typedef {import('../system/other-decks.js').OtherDeck} OtherDeck
+ * @typedef {Pick<import('../deck.js').Deck, 'status' | 'snapshot' | 'events' | 'others'>} Deck
+ * @typedef {{ word: string, tone: Tone, workers: string, text: string }} State  `workers`: ready of wanted; `text`: what there is to say of it
+ * @typedef {State & { name: string, cwd: string, isOwn: boolean, id: string, adminUrl: string, isReachable: boolean, hint: string }} Row
+ */
+
+/** @type {Readonly<Record<Exclude<import('../system/other-decks.js').Presence, 'answers'>, State>>} */
+const WITHOUT_ANSWER = Object.freeze({
+  silent: { word: 'does not answer', tone: 'bad', workers: '', text: 'Its master runs, and its admin page does not answer.' },
+  restarting: { word: 'restarting', tone: 'warn', workers: '', text: 'Its keeper starts the next master.' },
+  elsewhere: { word: 'not asked', tone: 'idle', workers: '', text: 'Its admin page is not on the loopback address.' }
+})
+
+const MAX_TEXT_CHARS = 200
+/** What a shell takes as it is. */
+const PLAIN_WORD = /^[\w@.][\w@./-]*$/
+
+/**
+ * @param {{ deck: Deck, can?: import('./powers.js').Powers, isAtLoopback: boolean, host?: string }} parts  `isAtLoopback`: see isAtLoopback()
+ * @returns {Promise<{ decks: Row[] }>} this one first
+ * @throws {DeckError} forbidden
+ */
+export async function decksModel ({ deck, can, isAtLoopback, host = os.hostname() }) {
+  if (!can?.administer) throw new DeckError('forbidden', 'Only an admin sees which other decks run here')
+  const { app, ...status } = deck.status()
+  const own = { ...stateOf(status), name: app.name, cwd: app.cwd, isOwn: true, id: '', adminUrl: '', isReachable: true, hint: '' }
+  return { decks: [own, ...(await deck.others.health()).map((other) => toRow(other, { isAtLoopback, host }))] }
+}
+
+/** @param {OtherDeck} other @param {{ isAtLoopback: boolean, host: string }} where @returns {Row} */
+function toRow ({ id, name, cwd, adminUrl, publicUrl, presence, status }, { isAtLoopback, host }) {
+  const isReachable = presence !== 'elsewhere' && (isAtLoopback || publicUrl !== null)
+  const state = presence === 'answers' ? stateOf(status) : WITHOUT_ANSWER[presence]
+  return { ...state, name, cwd, isOwn: false, id, adminUrl, isReachable, hint: isReachable ? '' : wayTo({ name, adminUrl }, host) }
+}
+
+/**
+ * @param {any} status as the master of a deck, perhaps one of another version, tells it
+ * @returns {State}
+ */
+export function stateOf (status) {
+  const [ready, wanted] = [numberOf(status?.readyWorkers) + numberOf(status?.finishedWorkers), numberOf(status?.desiredWorkers)]
+  const text = typeof status?.health?.text === 'string' ? status.health.text.slice(0, MAX_TEXT_CHARS) : ''
+  return { ...wordOf({ state: status?.state, tone: status?.health?.tone, ready, wanted }), workers: `${ready}/${wanted}`, text }
+}
+
+/** @param {{ state: unknown, tone: unknown, ready: number, wanted: number }} seen @returns {{ word: string, tone: Tone }} */
+function wordOf ({ state, tone, ready, wanted }) {
+  if (state === 'stopping') return { word: 'stopping', tone: 'drain' }
+  if (state === 'starting') return { word: 'starting', tone: 'info' }
+  if (ready === 0 && wanted > 0) return { word: 'not ready', tone: 'bad' }
+  if (ready < wanted || tone === 'bad') return { word: 'degraded', tone: tone === 'bad' ? 'bad' : 'warn' }
+  // A notice that nobody has acknowledged, files that have changed.
+  return { word: 'ready', tone: tone === 'warn' ? 'warn' : 'ok' }
+}
+
+/** @param {unknown} value */
+function numberOf (value) {
+  return Number.isSafeInteger(value) ? Number(value) : 0
+}
+
+/**
+ * How somebody comes to a deck whose address means another machine to their browser, or nothing.
+ * @param {{ name: string, adminUrl: string }} deck @param {string} host
+ */
+function wayTo ({ name, adminUrl }, host) {
+  const { host: address, port } = new URL(adminUrl)
+  const open = PLAIN_WORD.test(name) ? `, or run clusterdeck open -n ${name} there` : ''
+  return `Not reached from here: ssh -L ${port}:${address} ${host}${open}.`
+}
+
+/**
+ * Lets an admin of this deck into another one: as the same person, and for no longer than here.
+ * @param {{ deck: Deck, id: string, auth: import('../admin/guard.js').Auth, isAtLoopback: boolean, now: number }} order
+ * @returns {Promise<URL>} where the browser is to go
+ * @throws {DeckError} not-found, not-possible, no-master
+ */
+export async function switchDeck ({ deck, id, auth, isAtLoopback, now }) {
+  const { name, adminUrl, publicUrl } = deck.others.get(id)
+  if (!isAtLoopback && publicUrl === null) throw new DeckError('not-possible', `${name} has its admin page at ${adminUrl}. ${wayTo({ name, adminUrl }, os.hostname())}`)
+  const { code, url } = await deck.others.signInLink(id, {
+    name: auth.name, ttlMs: auth.until === null ? null : auth.until - now, from: deck.snapshot().app.name
+  })
+  deck.events.publish({ type: 'access.switched', actor: auth.actor, message: `${auth.actor} (${auth.role}) to the deck ${name} at ${adminUrl}`, detail: { deck: name, adminUrl, token: auth.token } })
+  return isAtLoopback ? new URL(`/sign-in?code=${code}`, adminUrl) : new URL(url)
+}

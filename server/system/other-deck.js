@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+import { fallbackFolders } from './fallback-folder.js'
+import { request } from './http.js'
+import { ownersOfListeners } from './listener-owner.js'
+import { oneLine } from './one-line.js'
+import { isAlive } from './process-identity.js'
+import { SECRETS, whyFolderDistrusted } from './trust.js'
+
+/**
+ * The master of another deck of this user, asked by the admin token of its data folder. That token goes to the very
+ * process that has registered the deck alone: over loopback, to a port of this user, with the certificate that it has named.
+ * @typedef {import('./running-decks.js').RunningDeck} RunningDeck
+ * @typedef {{ ownersOf?: typeof ownersOfListeners, env?: Record<string, string | undefined> }} Machine
+ */
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024
+/** Of what a sign-in link may say of the deck that it comes from. */
+const MAX_NAME_CHARS = 200
+const CODE_SHAPE = /^[\w-]{43}$/
+
+/** @param {Pick<RunningDeck, 'dataDir'>} deck @returns {string} what a form calls it: several may have the same name */
+export function idOf ({ dataDir }) {
+  return createHash('sha256').update(dataDir).digest('hex').slice(0, 16)
+}
+
+/** @param {Pick<RunningDeck, 'adminUrl'>} deck */
+export function isOnLoopback ({ adminUrl }) {
+  return LOOPBACK.test(new URL(adminUrl).hostname)
+}
+
+/**
+ * @param {RunningDeck} deck @param {{ timeoutMs: number } & Machine} options
+ * @returns {Promise<any>} as `GET /api/v1/status` has it
+ * @throws {DeckError} no-master
+ */
+export function askStatus (deck, options) {
+  return ask(deck, '/api/v1/status', { method: 'GET', ...options })
+}
+
+/**
+ * @param {RunningDeck} deck
+ * @param {{ name: string | null, ttlMs: number | null, from: string }} order whom it signs in, as admin, and for how long at most; `from`: the deck where they are now
+ * @param {{ timeoutMs: number } & Machine} options
+ * @returns {Promise<{ code: string, url: string }>} `url`: of the whole link, as people reach that deck
+ * @throws {DeckError} no-master
+ */
+export async function askSignInLink (deck, { name, ttlMs, from }, options) {
+  const ttl = ttlMs === null ? {} : { ttl: `${Math.max(1, Math.floor(ttlMs / 1000))}s` }
+  const body = JSON.stringify({ role: 'admin', from: oneLine(from).slice(0, MAX_NAME_CHARS), ...(name !== null && { name }), ...ttl })
+  const { url } = await ask(deck, '/api/v1/sign-in-links', { method: 'POST', body, ...options })
+  const link = typeof url === 'string' && /^https?:/.test(url) && URL.canParse(url) ? new URL(url) : null
+  const code = link?.searchParams.get('code') ?? ''
+  if (!CODE_SHAPE.test(code)) throw new DeckError('no-master', `${deck.name} has answered with something else than a sign-in link`)
+  return { code, url }
+}
+
+/**
+ * @param {RunningDeck} deck @param {string} where
+ * @param {{ method: 'GET' | 'POST', body?: string, timeoutMs: number } & Machine} options
+ * @returns {Promise<any>}
+ */
+async function ask (deck, where, { method, body, timeoutMs, ownersOf = ownersOfListeners, env = process.env }) {
+  const reason = whyUnasked(deck) ?? await whyForeign(deck, ownersOf)
+  if (reason) throw new DeckError('no-master', `${deck.name} is not asked: ${reason}`)
+  const token = await tokenOf(deck, env)
+  try {
+    const response = await request(new URL(where, deck.adminUrl).href, {
+      method,
+      body,
+      headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...(body !== undefined && { 'content-type': 'application/json' }) },
+      signal: AbortSignal.timeout(timeoutMs),
+      fingerprint: deck.fingerprint
+    })
+    const content = await read(response)
+    if (Number(response.statusCode) >= 300) throw new DeckError('no-master', `${deck.name} refuses to answer (HTTP ${response.statusCode})`)
+    return JSON.parse(content)
+  } catch (/** @type {any} */ error) {
+    if (error instanceof DeckError) throw error
+    throw new DeckError('no-master', `${deck.name} does not answer at ${deck.adminUrl} (${error.name === 'AbortError' ? `nothing within ${timeoutMs} ms` : error.code ?? error.message})`, { cause: error })
+  }
+}
+
+/** @param {RunningDeck} deck @returns {string | null} */
+function whyUnasked (deck) {
+  if (!isAlive(deck.master)) return 'it has no master at the moment'
+  if (!isOnLoopback(deck)) return `its admin page is at ${deck.adminUrl}, expected an address of this machine alone`
+  if (deck.adminUrl.startsWith('https:') && deck.fingerprint === null) return 'it has not said which certificate is its own'
+  return null
+}
+
+/**
+ * A port that its master has left may be another user's by now.
+ * @param {RunningDeck} deck @param {typeof ownersOfListeners} ownersOf @returns {Promise<string | null>}
+ */
+async function whyForeign ({ adminUrl }, ownersOf) {
+  const { port, protocol } = new URL(adminUrl)
+  const owners = await ownersOf(Number(port || (protocol === 'https:' ? 443 : 80)))
+  if (owners === null) return null
+  if (owners.length === 0) return `nobody listens at ${adminUrl}`
+  // A socket of the service manager's is root's.
+  const foreign = owners.find((uid) => uid !== 0 && uid !== process.geteuid?.())
+  return foreign === undefined ? null : `another user (uid ${foreign}) listens on its port`
+}
+
+/**
+ * As the command line finds it.
+ * @param {RunningDeck} deck @param {Record<string, string | undefined>} env
+ * @throws {DeckError} no-master
+ */
+async function tokenOf ({ name, dataDir }, env) {
+  for (const folder of [dataDir, ...fallbackFolders(dataDir, env)]) {
+    const token = await tokenIn(folder)
+    if (token) return token
+  }
+  throw new DeckError('no-master', `${name} is not asked: ${dataDir} has no admin.token that can be read and that nobody else could have written`)
+}
+
+/** @param {string} folder @returns {Promise<string | null>} */
+async function tokenIn (folder) {
+  try {
+    return whyFolderDistrusted(folder, SECRETS) === null ? (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() : null
+  } catch {
+    // ENOENT: on a disk that takes nothing it is in the next one.
+    return null
+  }
+}
+
+/** @param {import('node:http').IncomingMessage} response */
+async function read (response) {
+  let content = ''
+  for await (const chunk of response.setEncoding('utf8')) {
+    content += chunk
+    if (content.length > MAX_ANSWER_BYTES) throw new Error('its answer does not end')
+  }
+  return content
+}

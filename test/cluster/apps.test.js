@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { chmodSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { isAlive } from '../../server/system/process-identity.js'
+import { openApps } from '../support/apps.js'
+import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { until } from '../support/until.js'
+
+const NEVER_READY = { entry: 'never-listens.js', ready: { signal: 'listening' } }
+const CRASH_LOOPS = { entry: 'exits-before-listening.js', restart: { minDelayMs: 10, intensity: { restarts: 2 } } }
+const SERVES = { entry: 'answers-with-pid.js' }
+
+describe('several apps', { concurrency: 3 }, () => {
+  test('run side by side, whatever becomes of the others, and are stopped in reverse order', async (t) => {
+    const apps = openApps(t, { mail: { ...SERVES, dependsOn: ['shop'] }, shop: SERVES, after: { ...SERVES, dependsOn: ['stuck'] }, stuck: NEVER_READY, loop: CRASH_LOOPS })
+    const up = apps.spawn('up')
+    await up.says(/^mail {2}\| is ready$/m, /^loop {2}\| .*crash-looping/m, /^after \| waits for stuck$/m, /^shop {2}\| clusterdeck .* 1 worker ready/m)
+    await until(() => apps.deck('stuck') !== undefined, 'the deck that never gets ready')
+    assert.deepEqual(apps.decks().map(({ name }) => name), ['loop', 'mail', 'shop', 'stuck'])
+    assert.ok(up.output.stderr.indexOf('shop  | is ready') < up.output.stderr.indexOf('mail  | is ready'))
+
+    const { code, stdout } = await apps.run('status')
+    assert.equal(code, 0)
+    assert.match(stdout, /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN\nmail +The worker is ready +1\/1 .*\nshop +The worker is ready +1\/1 .*\nafter +not running +- .*\nstuck +Starting 1 worker +0\/1 .*\nloop .*slot 1 keeps crashing +0\/1 /)
+    const list = JSON.parse((await apps.run('ls --json', tempFolder())).stdout)
+    assert.deepEqual(list.map((/** @type {any} */ { name, isRunning, status }) => [name, isRunning, status.readyWorkers]), [['loop', true, 0], ['mail', true, 1], ['shop', true, 1], ['stuck', true, 0]])
+
+    // None of them depends on what another one does.
+    const before = apps.decks()
+    const { app: { addresses: [address] } } = await apps.ask('shop', '/status')
+    process.kill(before[2].master.pid, 'SIGKILL')
+    assert.equal((await fetch(address)).status, 200)
+    await until(async () => apps.deck('shop')?.master.pid !== before[2].master.pid, 'the next master of shop')
+    assert.deepEqual([apps.decks()[0], apps.decks()[1], apps.decks()[3]], [before[0], before[1], before[3]])
+
+    assert.equal(JSON.parse((await apps.run('status -n shop --json', tempFolder())).stdout).app.name, 'shop')
+    assert.match((await apps.run('restart mail --wait')).stdout, /^rollout 1 \(restart\) succeeded/)
+    assert.equal((await apps.run('stop -n loop', tempFolder())).code, 0)
+    await up.says(/^loop {2}\| has stopped$/m)
+
+    up.interrupt()
+    assert.deepEqual(await up.exited, { code: 0, signal: null })
+    assert.ok(up.output.stderr.indexOf('mail  | has stopped') < up.output.stderr.indexOf('shop  | has stopped'), up.output.stderr)
+    assert.deepEqual(apps.decks(), [])
+    assert.equal(before.flatMap(({ keeper }) => keeper ?? []).some(isAlive), false)
+  })
+
+  test('run in the background, where those that do not get ready are told', async (t) => {
+    const apps = openApps(t, { broken: { entry: 'there-is-none.js' }, stuck: NEVER_READY, after: { ...SERVES, dependsOn: ['stuck'] }, shop: SERVES, mail: { ...SERVES, dependsOn: ['shop'] } })
+    const first = await apps.run('up mail --detach')
+    assert.equal(first.code, 0, first.stderr)
+    assert.match(first.stdout, /^NAME +HEALTH .*\nshop +The worker is ready .*\nmail +The worker is ready .*\n$/)
+    const [{ master }] = apps.decks()
+    assert.equal((await apps.run('upgrade --app mail --wait')).code, 0)
+    const before = apps.decks()
+    assert.deepEqual(before.map(({ name }) => name), ['mail', 'shop'])
+    assert.notEqual(before[0].master.pid, master.pid)
+
+    const second = await apps.run('up broken shop --detach')
+    assert.equal(second.code, 1)
+    assert.match(second.stdout, /^broken +failed .* exit code 2\nshop +The worker is ready /m)
+    assert.match(second.stderr, /^broken \| clusterdeck: entry in .*: expected a file, received .*there-is-none\.js, which does not exist\nbroken \| has ended: exit code 2\nclusterdeck: up: broken has failed\n$/m)
+    assert.match(second.stderr, /^shop {3}\| already runs, and is left as it is$/m)
+
+    const third = await apps.run('up stuck after --detach --timeout 100ms')
+    assert.equal(third.code, 1)
+    assert.match(third.stdout, /^after +not started .* stuck, which it depends on, is not ready \(.*\)$/m)
+    assert.match(third.stderr, /\nafter \| is not started: .*\n(.*\n)*clusterdeck: up: stuck is not ready, after is not started\n$/)
+    await until(() => apps.deck('stuck') !== undefined, 'the deck that goes on')
+    assert.deepEqual(apps.decks().filter(({ name }) => name !== 'stuck'), before)
+
+    assert.equal((await apps.run('down mail')).stdout, 'NAME  IS\nmail  stopped\n')
+    assert.deepEqual(apps.decks().map(({ name }) => name), ['shop', 'stuck'])
+    assert.equal((await apps.run('down')).stdout, 'NAME    IS\nbroken  not running\nstuck   stopped\nafter   not running\nshop    stopped\nmail    not running\n')
+    assert.deepEqual(readdirSync(String(apps.env.CLUSTERDECK_RUNTIME_DIR)), [], 'each has taken itself off the list')
+    assert.deepEqual(apps.decks(), [])
+    const nothing = await apps.run('status')
+    assert.equal(nothing.code, 5)
+    assert.match(nothing.stdout, /^broken +not running /m)
+  })
+
+  test('are not listed where others could write the list, and run all the same', async (t) => {
+    const [folder, dataDir] = [tempFolder(), tempFolder()]
+    chmodSync(folder, 0o777)
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir, env: { CLUSTERDECK_RUNTIME_DIR: folder } })
+    await deck.until({ ready: 1 })
+    assert.deepEqual(readdirSync(folder), [])
+    assert.match(readFileSync(path.join(dataDir, 'logs', 'master.log'), 'utf8'), /"level":40,.*which is open to others \(mode 0777, expected 0700\).*"msg":"this deck is not in the list of running decks"/)
+  })
+
+  test('go on where what has started them is killed, however much they write', async (t) => {
+    const apps = openApps(t, { chatty: { entry: 'writes-with-every-request.js' }, shop: SERVES })
+    const up = apps.spawn('up')
+    await up.says(/^chatty \| is ready$/m, /^shop {3}\| is ready$/m)
+    const before = apps.decks()
+    up.child.kill('SIGKILL')
+    await up.exited
+    const [address] = (await apps.ask('chatty', '/status')).app.addresses
+    await Promise.all(Array.from({ length: 50 }, async () => (await fetch(address)).text()))
+    // The next master has no more of a reader than the one before.
+    process.kill(before[0].master.pid, 'SIGKILL')
+    await until(() => apps.deck('chatty')?.master.pid !== before[0].master.pid, 'the next master of chatty')
+    assert.equal((await fetch(address)).status, 200)
+    assert.deepEqual(apps.deck('shop'), before[1])
+    assert.equal((await apps.run('down')).code, 0)
+    assert.deepEqual(apps.decks(), [])
+  })
+
+  test('are ended at once by a second Ctrl-C, though nobody reads the output any more', async (t) => {
+    const apps = openApps(t, { shop: SERVES, mail: { ...SERVES, dependsOn: ['shop'] } })
+    const up = apps.spawn('up')
+    await up.says(/^mail \| is ready$/m)
+    const [address] = (await apps.ask('mail', '/status')).app.addresses
+    const request = fetch(`${address}/?ms=60000`)
+    request.catch(() => {})
+    await until(async () => (await apps.ask('mail', '/workers/1/requests')).items?.length === 1, 'the request')
+    up.child.stdout.destroy()
+    up.child.stderr.destroy()
+    up.interrupt()
+    await until(async () => (await apps.ask('mail', '/status')).state === 'stopping', 'the stop of mail')
+    assert.equal((await apps.ask('shop', '/status')).state, 'running', 'it is stopped once mail has been')
+    up.interrupt()
+    assert.deepEqual(await up.exited, { code: 1, signal: null })
+    await assert.rejects(request)
+    assert.deepEqual(apps.decks(), [])
+  })
+})

@@ -1,0 +1,28 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { identify } from '../../server/system/process-identity.js'
+import { tempFolder } from './folder.js'
+
+/**
+ * A deck as its master registers it: a live one, with the token of its data folder.
+ * @param {Partial<import('../../server/system/running-decks.js').RunningDeck>} [fields] @param {string} [token]
+ * @returns {import('../../server/system/running-decks.js').RunningDeck}
+ */
+export function registered (fields = {}, token = 'token-of-the-other-deck') {
+  const dataDir = tempFolder()
+  writeFileSync(path.join(dataDir, 'admin.token'), `${token}\n`, { mode: 0o600 })
+  return {
+    name: 'mail',
+    entry: '/srv/mail/app.js',
+    cwd: '/srv/mail',
+    dataDir,
+    configFile: null,
+    adminUrl: 'http://127.0.0.1:1',
+    fingerprint: null,
+    version: '0.1.0',
+    startedAt: '2026-01-31T12:00:00.000Z',
+    master: identify(process.pid),
+    keeper: null,
+    ...fields
+  }
+}

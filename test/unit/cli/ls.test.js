@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { startAdmin, TOKEN } from '../../support/admin.js'
+import { openApps } from '../../support/apps.js'
+import { tempFolder } from '../../support/folder.js'
+
+test('ls says that nothing runs', async (t) => {
+  const { run } = openApps(t, {})
+  assert.deepEqual(await run('ls'), { code: 0, stdout: 'no deck of this user runs on this machine\n', stderr: '' })
+  assert.deepEqual(await run('ls --json'), { code: 0, stdout: '[]\n', stderr: '' })
+})
+
+test('ls lists decks wherever they are, one that does not answer too, and none that is dead', async (t) => {
+  const { run, pretend, env } = openApps(t, {})
+  const { url, deck } = await startAdmin(t)
+  const home = tempFolder()
+  const dataDir = path.join(home, 'shop', '.clusterdeck')
+  mkdirSync(dataDir, { recursive: true })
+  writeFileSync(path.join(dataDir, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: url }))
+  writeFileSync(path.join(dataDir, 'admin.token'), TOKEN)
+  pretend({ name: 'shop', dataDir, adminUrl: url })
+  pretend({ name: 'mail \u001b[2J', dataDir: '/srv/mail' })
+  pretend({ name: 'dead', master: { pid: 2 ** 30, startTime: null } })
+  deck.set({ readyWorkers: 1 })
+  process.env.HOME = home
+  // Sent to no deck that it is not meant for.
+  Object.assign(env, { CLUSTERDECK_TOKEN: 'of another one', CLUSTERDECK_URL: 'http://127.0.0.1:1' })
+  const { code, stdout } = await run('ls')
+  assert.equal(code, 0)
+  const [head, mail, shop, ...rest] = stdout.trimEnd().split('\n')
+  assert.match(head, /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN +FOLDER$/)
+  assert.match(mail, /^mail {2,}does not answer +- +- +- +http:\/\/127\.0\.0\.1:1 +\/srv\/mail$/)
+  assert.match(shop, /^shop +1 of 2 workers ready +1\/2 .* http:\/\/localhost:3000 +http:\S+ +~\/shop\/\.clusterdeck$/)
+  assert.deepEqual(rest, [])
+  const [first, second] = JSON.parse((await run('ls --json')).stdout)
+  assert.deepEqual([first.name, first.isRunning, first.status, first.problem], ['mail \u001b[2J', true, null, 'no master is running on /srv/mail: it has no master.json (another folder: --data-dir; another machine: --url)'])
+  assert.deepEqual([second.name, second.dataDir, second.status.readyWorkers, second.problem, second.pid], ['shop', dataDir, 1, null, process.pid])
+})
+
+test('a list that others could have written is refused', { skip: !process.geteuid && 'this system knows no owners' }, async (t) => {
+  const { run, pretend, env } = openApps(t, {})
+  pretend({})
+  chmodSync(String(env.CLUSTERDECK_RUNTIME_DIR), 0o777)
+  for (const line of ['ls', 'status -n ghost']) {
+    const { code, stderr } = await run(line)
+    assert.equal(code, 1)
+    assert.match(stderr, /^clusterdeck: CLUSTERDECK_RUNTIME_DIR: expected a folder of this user alone, received .*, which is open to others \(mode 0777, expected 0700\)\n$/)
+  }
+  chmodSync(String(env.CLUSTERDECK_RUNTIME_DIR), 0o700)
+})
