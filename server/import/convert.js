@@ -49,8 +49,10 @@ export function convert (ecosystem, { folder, target, look, envName }) {
   const deploy = isObject(ecosystem) ? ecosystem.deploy : undefined
   const names = namesOf(given, envName)
   const all = given.map((app, index) => convertApp(app, { name: names[index], folder, target, look, envName, deploy }))
+  const apps = all.filter((each) => 'settings' in each)
+  const isNamed = (/** @type {App} */ app) => byLongName(given[all.indexOf(app)]).values.name !== undefined
   return {
-    apps: all.filter((each) => 'settings' in each),
+    apps: apps.length === 1 && isNamed(apps[0]) ? [{ ...apps[0], settings: new Map([['name', apps[0].name], ...apps[0].settings]) }] : apps,
     foreign: all.filter((each) => 'reason' in each),
     items: isObject(ecosystem) && !isApp(ecosystem) ? fileItems(ecosystem) : []
   }

@@ -138,9 +138,9 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   },
   name: {
     fate: 'carried over',
-    becomes: 'the name below `apps`',
-    about: 'Letters, digits and `. _ -` stay. One app alone needs no name: its data folder tells it from others.',
-    read: () => ({ set: {}, note: 'the name below apps; of one app alone, for clusterdeck systemd --name' })
+    becomes: 'the name below `apps`; of one app alone, `name`',
+    about: 'Letters, digits and `. _ -` stay. `-n <name>` addresses the deck in every command.',
+    read: () => ({ set: {}, note: 'the name below apps; of one app alone, the option name' })
   },
   append_env_to_name: {
     also: ['appendEnvToName'],

@@ -29,7 +29,7 @@ test('names have a colour each on a terminal, unless somebody wants none', async
   say('shop', 'a')
   say('db', 'b')
   assert.equal(new Set(colours(output.stderr)).size, 3, JSON.stringify(output.stderr))
-  for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
+  for (const env of /** @type {Record<string, string>[]} */ ([{ NO_COLOR: '1' }, { TERM: 'dumb' }])) {
     const plain = open({ isTTY: true, env })
     plain.say('shop', 'a')
     assert.equal(plain.output.stderr, 'shop | a\n')

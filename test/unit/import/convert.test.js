@@ -19,8 +19,8 @@ const web = { entry: 'apps/web.cjs', workers: 1 }
 
 /** What each of the files becomes. @type {Record<string, any>} */
 const BECOMES = {
-  'one-app.cjs': { ...web, env: { PORT: '4301' } },
-  'cluster-max.cjs': { ...web, workers: 'max', env: { PORT: '4302', APP_MODE: 'cluster' }, recycle: { maxRssBytes: 300 * 1024 ** 2 } },
+  'one-app.cjs': { name: 'web', ...web, env: { PORT: '4301' } },
+  'cluster-max.cjs': { name: 'web', ...web, workers: 'max', env: { PORT: '4302', APP_MODE: 'cluster' }, recycle: { maxRssBytes: 300 * 1024 ** 2 } },
   'several-apps.cjs': {
     apps: {
       api: { entry: 'apps/api/server.cjs', cwd: 'apps/api', workers: 2, env: { PORT: '4303', APP_NAME: 'api' } },
@@ -28,19 +28,19 @@ const BECOMES = {
       mail: { ...web, env: { PORT: '4305', APP_NAME: 'mail' } }
     }
   },
-  'npm-script.cjs': { entry: 'npm', args: ['run', 'serve'], workers: 1, env: { PORT: '4306', APP_BY: 'npm' } },
-  'npm-line.cjs': { entry: 'npm', args: ['run', 'serve', '--', '--port', '4307'], workers: 1 },
-  'env-production.cjs': { ...web, env: { PORT: '4308', NODE_ENV: 'development', APP_LEVEL: 'debug', APP_LIMITS: '{"rows":10}' } },
+  'npm-script.cjs': { name: 'web', entry: 'npm', args: ['run', 'serve'], workers: 1, env: { PORT: '4306', APP_BY: 'npm' } },
+  'npm-line.cjs': { name: 'web', entry: 'npm', args: ['run', 'serve', '--', '--port', '4307'], workers: 1 },
+  'env-production.cjs': { name: 'web', ...web, env: { PORT: '4308', NODE_ENV: 'development', APP_LEVEL: 'debug', APP_LIMITS: '{"rows":10}' } },
   'restarts.cjs': {
     apps: {
       web: { ...web, env: { PORT: '4309' }, restart: { minDelayMs: 4000, maxDelayMs: 4000, resetAfterMs: 10_000 }, recycle: { maxRssBytes: 1024 ** 3 } },
       stubborn: { ...web, env: { PORT: '4310' }, restart: { minDelayMs: 100, maxDelayMs: 15_000, resetAfterMs: 30_000, policy: 'on-failure' } }
     }
   },
-  'python-beside-node.cjs': { ...web, env: { PORT: '4311' } },
-  'other-programs.cjs': { ...web, env: { PORT: '4332' } },
+  'python-beside-node.cjs': { name: 'web', ...web, env: { PORT: '4311' } },
+  'other-programs.cjs': { name: 'web', ...web, env: { PORT: '4332' } },
   'functions.cjs': { apps: { one: { ...web, cwd: '.', env: { PORT: '4312', APP_NAME: 'one' } }, two: { ...web, cwd: '.', env: { PORT: '4313', APP_NAME: 'two' } } } },
-  'increment-port.cjs': { ...web, workers: 3, env: { PORT: '4314' }, portPerSlot: 4314 },
+  'increment-port.cjs': { name: 'web', ...web, workers: 3, env: { PORT: '4314' }, portPerSlot: 4314 },
   'cron.cjs': {
     apps: {
       nightly: { entry: 'apps/job.cjs', workers: 1, restart: { policy: 'never', cron: '0 3 * * *' } },
@@ -48,14 +48,14 @@ const BECOMES = {
     }
   },
   'services.yaml': { apps: { web: { ...web, workers: 2, env: { PORT: '4319', APP_DEBUG: 'true' } }, admin: { ...web, workers: 2, args: ['--color', 'dark blue'], env: { PORT: '4320' } } } },
-  'services.json': { ...web, workers: 2, args: ['--verbose', 'a b'], env: { PORT: '4321', APP_KIND: 'json' } },
-  'loose.json': { ...web, env: { PORT: '4322' } },
-  'module.mjs': { ...web, workers: Math.max(1, (await import('node:os')).availableParallelism() - 1), env: { PORT: '4323' } },
-  'named-export.mjs': { ...web, workers: 'max', env: { PORT: '4324' } },
+  'services.json': { name: 'web', ...web, workers: 2, args: ['--verbose', 'a b'], env: { PORT: '4321', APP_KIND: 'json' } },
+  'loose.json': { name: 'web', ...web, env: { PORT: '4322' } },
+  'module.mjs': { name: 'web', ...web, workers: Math.max(1, (await import('node:os')).availableParallelism() - 1), env: { PORT: '4323' } },
+  'named-export.mjs': { name: 'web', ...web, workers: 'max', env: { PORT: '4324' } },
   'single-object.cjs': { ...web, env: { PORT: '4325' } },
-  'deploy.cjs': { ...web, env: { PORT: '4326', APP_FROM: 'env' } },
-  'logs.cjs': { ...web, env: { PORT: '4327' } },
-  'quoted-args.cjs': { ...web, args: ['--title', 'two words', "--name='it is'", '--path=/tmp/x', '-v'], execArgv: ['--max-old-space-size=128', '--no-warnings'], env: { PORT: '4328' } },
+  'deploy.cjs': { name: 'web', ...web, env: { PORT: '4326', APP_FROM: 'env' } },
+  'logs.cjs': { name: 'web', ...web, env: { PORT: '4327' } },
+  'quoted-args.cjs': { name: 'web', ...web, args: ['--title', 'two words', "--name='it is'", '--path=/tmp/x', '-v'], execArgv: ['--max-old-space-size=128', '--no-warnings'], env: { PORT: '4328' } },
   'runners.cjs': {
     apps: {
       typed: { entry: 'node_modules/.bin/ts-node', args: ['--transpile-only', './src/index.ts'], workers: 1 },
@@ -66,9 +66,9 @@ const BECOMES = {
       yarn: { entry: 'yarn', args: ['start'], workers: 1 }
     }
   },
-  'graceful.cjs': { ...web, workers: 2, env: { PORT: '4329' }, ready: { signal: 'message' }, stop: { termGraceMs: 3000, message: 'text' } },
-  'watch.cjs': { ...web, env: { PORT: '4330' }, watch: true },
-  'plain-js/ecosystem.config.js': { entry: '../apps/web.cjs', workers: 1, env: { PORT: '4331' } }
+  'graceful.cjs': { name: 'web', ...web, workers: 2, env: { PORT: '4329' }, ready: { signal: 'message' }, stop: { termGraceMs: 3000, message: 'text' } },
+  'watch.cjs': { name: 'web', ...web, env: { PORT: '4330' }, watch: true },
+  'plain-js/ecosystem.config.js': { name: 'web', entry: '../apps/web.cjs', workers: 1, env: { PORT: '4331' } }
 }
 
 for (const file of FILES) {

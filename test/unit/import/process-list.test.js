@@ -53,7 +53,7 @@ test('processes of one name are one app, with what PM2 was told and nothing of w
     name: 'shop', script: '/srv/shop/server.js', cwd: '/srv/shop', instances: 2, exec_interpreter: 'node', env: { PORT: '3000' }, max_memory_restart: 300 * 1024 ** 2, exec_mode: 'cluster_mode', watch: false
   }])
   const conversion = convert(apps, { folder: '/srv/shop', target: '/srv/shop', look: (file) => ({ file, runs: 'node' }) })
-  assert.deepEqual(await loadGenerated(configText(conversion, { source: 'pm2 jlist' })), { entry: 'server.js', cwd: '.', env: { PORT: '3000' }, workers: 2, recycle: { maxRssBytes: 300 * 1024 ** 2 } })
+  assert.deepEqual(await loadGenerated(configText(conversion, { source: 'pm2 jlist' })), { name: 'shop', entry: 'server.js', cwd: '.', env: { PORT: '3000' }, workers: 2, recycle: { maxRssBytes: 300 * 1024 ** 2 } })
 })
 
 test('of the environment only what the shell has not is taken, and each name is told', () => {
