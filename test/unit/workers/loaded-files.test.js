@@ -15,16 +15,17 @@ const say = (value) => console.log(JSON.stringify(value))
 
 /**
  * Runs an app of these files in a process of its own.
- * @param {Record<string, string>} files `app.js` is its entry @param {string[]} [execArgv]
+ * @param {Record<string, string>} files `app.js` is its entry, or preloaded where there is another @param {string[]} [execArgv] @param {string} [entry]
  * @returns {{ folder: string, said: any[] }} each line that it has said, without the folder
  */
-function run (files, execArgv = []) {
+function run (files, execArgv = [], entry = 'app.js') {
   const folder = tempFolder()
   for (const [name, text] of Object.entries({ 'package.json': '{ "type": "module" }', ...files, 'app.js': PRELUDE + files['app.js'] })) {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
     writeFileSync(path.join(folder, name), text)
   }
-  const output = execFileSync(process.execPath, [...execArgv, path.join(folder, 'app.js')], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const preload = entry === 'app.js' ? [] : ['--import', path.join(folder, 'app.js')]
+  const output = execFileSync(process.execPath, [...execArgv, ...preload, path.join(folder, entry)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   return { folder, said: output.trim().split('\n').map((line) => JSON.parse(line.replaceAll(`${folder}${path.sep}`, ''))) }
 }
 
@@ -98,6 +99,24 @@ describe('the files that a process has loaded', () => {
     })
     assert.deepEqual(said, [{ type: 'files', files: ['app.js'] }, { type: 'files', files: ['later.js'] }])
   })
+
+  for (const [main, pace, told] of /** @type {const} */ ([
+    ['main.cjs', 'rarely', ['main.cjs', 'required.cjs']],
+    ['main.cjs', 'often', ['app.js', 'imported.js', 'main.cjs', 'required.cjs']],
+    ['main.js', 'rarely', ['app.js', 'imported.js', 'main.js', 'required.cjs']]
+  ])) {
+    test(`are ${told.length === 2 ? 'at first those of require' : 'all told at once'} where ${main} is run and they are looked for ${pace}`, () => {
+      const load = 'import("./imported.js").then(() => globalThis.begin())'
+      const { said: [{ files }] } = run({
+        'app.js': `globalThis.begin = tellLoadedFiles({ send: say }, '${pace}').begin`,
+        'main.cjs': `require('./required.cjs'); ${load}`,
+        'main.js': `import './required.cjs'; ${load}`,
+        'required.cjs': '',
+        'imported.js': ''
+      }, [], main)
+      assert.deepEqual(files.sort(), told)
+    })
+  }
 
   test('are told by nobody who need not', () => {
     const { said } = run({ 'app.js': "tellLoadedFiles({ send: say }, 'off').begin(); setImmediate(() => say('end'))" })
