@@ -7,15 +7,15 @@ import { checkedApps, findApps } from './apps.js'
 import { decksTable } from './decks-table.js'
 import { stopDeck } from './down.js'
 import { checkedDuration } from './duration.js'
-import { createFleet, textOf } from './fleet.js'
+import { createAppGroup, textOf } from './app-group.js'
 import { isRunning, lookAt } from './look.js'
 import { createPrefixed } from './prefixed.js'
 
 /** @typedef {import('./program.js').Terminal} Terminal */
-/** @typedef {import('./fleet.js').Member} Member */
-/** @typedef {ReturnType<typeof createFleet>} Fleet */
+/** @typedef {import('./app-group.js').Member} Member */
+/** @typedef {ReturnType<typeof createAppGroup>} AppGroup */
 
-/** @type {Readonly<Partial<Record<import('./fleet.js').State, string>>>} */
+/** @type {Readonly<Partial<Record<import('./app-group.js').State, string>>>} */
 const TEXTS = Object.freeze({ starting: 'is not ready', failed: 'has failed', stopped: 'has stopped', 'not started': 'is not started' })
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 /** What another process holds open has no end. */
@@ -37,7 +37,7 @@ export async function up (names, options, terminal) {
   const place = { env, cwd }
   const isDetached = options.detach === true
   const output = isDetached ? keepOutput(prefixed) : showOutput(prefixed)
-  const fleet = createFleet(apps, {
+  const group = createAppGroup(apps, {
     start (name) {
       const process = startApp(name, { script, file: found.file, cwd, env, mirrors: !isDetached && !saysMirror(name, found, env) })
       output.of(name, process)
@@ -48,45 +48,45 @@ export async function up (names, options, terminal) {
     stop: (dataDir) => stopDeck(dataDir, place, AbortSignal.timeout(timeoutMs)),
     tell: prefixed.say
   })
-  return isDetached ? await detached(fleet, { terminal, timeoutMs, output }) : await attached(fleet, output)
+  return isDetached ? await detached(group, { terminal, timeoutMs, output }) : await attached(group, output)
 }
 
 /**
  * As long as any of them runs, or until somebody has enough of it.
- * @param {Fleet} fleet @param {{ shown: () => Promise<unknown> }} output
+ * @param {AppGroup} group @param {{ shown: () => Promise<unknown> }} output
  */
-async function attached (fleet, { shown }) {
+async function attached (group, { shown }) {
   let isAgain = false
   const end = () => {
-    if (isAgain) return fleet.kill()
+    if (isAgain) return group.kill()
     isAgain = true
-    fleet.stop()
+    group.stop()
   }
   for (const signal of SIGNALS) process.on(signal, end)
   try {
-    await fleet.over
+    await group.over
     await Promise.race([shown(), wait(SHOWN_WITHIN_MS)])
   } finally {
     for (const signal of SIGNALS) process.off(signal, end)
   }
-  fail(fleet.members.filter(({ state, reason }) => state === 'failed' || (state === 'not started' && reason !== null)))
+  fail(group.members.filter(({ state, reason }) => state === 'failed' || (state === 'not started' && reason !== null)))
 }
 
 /**
  * Until all are ready, or it is known which will not be; then nothing of this program is left.
- * @param {Fleet} fleet @param {{ terminal: Terminal, timeoutMs: number, output: { show: (name: string) => void } }} how
+ * @param {AppGroup} group @param {{ terminal: Terminal, timeoutMs: number, output: { show: (name: string) => void } }} how
  */
-async function detached (fleet, { terminal: { stdout, env, cwd }, timeoutMs, output }) {
-  const timer = setTimeout(fleet.leave, timeoutMs)
-  await fleet.settled
+async function detached (group, { terminal: { stdout, env, cwd }, timeoutMs, output }) {
+  const timer = setTimeout(group.leave, timeoutMs)
+  await group.settled
   clearTimeout(timer)
-  const missing = fleet.members.filter(({ state }) => state !== 'ready')
+  const missing = group.members.filter(({ state }) => state !== 'ready')
   for (const member of missing) {
     if (member.state === 'starting') member.reason = textOf(member.look)
     output.show(member.name)
   }
-  for (const member of fleet.members) member.process?.release()
-  const rows = await rowsOf(fleet.members, { env, cwd })
+  for (const member of group.members) member.process?.release()
+  const rows = await rowsOf(group.members, { env, cwd })
   stdout.write(`${decksTable(rows, { now: Date.now() })}\n`)
   fail(missing)
 }

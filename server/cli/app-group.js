@@ -24,7 +24,7 @@ const EXPLAIN_AFTER_MS = 5000
  * @param {(dataDir: string) => Promise<unknown>} parts.stop  one that this program has lost sight of
  * @param {(name: string, text: string) => void} parts.tell
  */
-export function createFleet (apps, { start, look, isRunning, stop, tell }) {
+export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
   const waiting = new AbortController()
   let isStopping = false
   /** @type {Map<string, Member>} */

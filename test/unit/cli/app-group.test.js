@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createFleet } from '../../../server/cli/fleet.js'
+import { createAppGroup } from '../../../server/cli/app-group.js'
 import { until } from '../../support/until.js'
 
 const READY = { state: 'running', readyWorkers: 1, finishedWorkers: 0, desiredWorkers: 1, health: { text: 'The worker is ready', hint: '' } }
@@ -15,7 +15,7 @@ function open (dependencies, { running = [] } = {}) {
   const statuses = /** @type {Map<string, any>} */ (new Map(running.map((name) => [name, READY])))
   const ends = /** @type {Map<string, (end: any) => void>} */ (new Map())
   const apps = Object.entries(dependencies).map(([name, dependsOn]) => ({ name, dependsOn, dataDir: name }))
-  const fleet = createFleet(apps, {
+  const group = createAppGroup(apps, {
     start (name) {
       story.push(`start ${name}`)
       statuses.set(name, STARTING)
@@ -28,9 +28,9 @@ function open (dependencies, { running = [] } = {}) {
     tell: (name, text) => story.push(`${name} ${text}`)
   })
   return {
-    fleet,
+    group,
     story,
-    states: () => Object.fromEntries(fleet.members.map(({ name, state }) => [name, state])),
+    states: () => Object.fromEntries(group.members.map(({ name, state }) => [name, state])),
     ready: (/** @type {string} */ name) => statuses.set(name, READY),
     end (/** @type {string} */ name, end = {}) {
       statuses.delete(name)
@@ -41,7 +41,7 @@ function open (dependencies, { running = [] } = {}) {
 }
 
 test('an app is started once all that it depends on are ready, and the others at once', async () => {
-  const { fleet, story, says, ready, states } = open({ db: [], api: ['db'], web: ['api', 'db'], cron: [] })
+  const { group, story, says, ready, states } = open({ db: [], api: ['db'], web: ['api', 'db'], cron: [] })
   await says('start cron')
   assert.deepEqual(story.toSorted(), ['api waits for db', 'start cron', 'start db', 'web waits for api, db'])
   ready('db')
@@ -51,17 +51,17 @@ test('an app is started once all that it depends on are ready, and the others at
   await says('start web')
   ready('web')
   ready('cron')
-  await fleet.settled
+  await group.settled
   assert.deepEqual(states(), { db: 'ready', api: 'ready', web: 'ready', cron: 'ready' })
 })
 
 test('one that runs already is left as it is, is waited for, and is not stopped', async () => {
-  const { fleet, story, says, ready, end } = open({ db: [], api: ['db'] }, { running: ['db'] })
+  const { group, story, says, ready, end } = open({ db: [], api: ['db'] }, { running: ['db'] })
   await says('start api')
   ready('api')
-  await fleet.settled
+  await group.settled
   assert.equal(story[0], 'db already runs, and is left as it is')
-  const stopped = fleet.stop()
+  const stopped = group.stop()
   await says('SIGTERM api')
   end('api')
   await stopped
@@ -69,53 +69,53 @@ test('one that runs already is left as it is, is waited for, and is not stopped'
 })
 
 test('what depends on one that fails is not started, and the others are', async () => {
-  const { fleet, says, ready, end, states, story } = open({ db: [], api: ['db'], web: ['api'], cron: [] })
+  const { group, says, ready, end, states, story } = open({ db: [], api: ['db'], web: ['api'], cron: [] })
   await says('start db')
   end('db', { code: 2 })
   await says('web is not started: api, which it depends on, is not started')
   assert.ok(story.includes('api is not started: db, which it depends on, has ended (exit code 2)'))
   ready('cron')
-  await fleet.settled
+  await group.settled
   assert.deepEqual(states(), { db: 'failed', api: 'not started', web: 'not started', cron: 'ready' })
 })
 
 test('a stop begins with what depends on others, and what waits is started no more', async () => {
-  const { fleet, story, says, ready, end } = open({ db: [], api: ['db'], stuck: [], after: ['stuck'] })
+  const { group, story, says, ready, end } = open({ db: [], api: ['db'], stuck: [], after: ['stuck'] })
   await says('start db')
   ready('db')
   await says('start api')
-  const stopped = fleet.stop()
+  const stopped = group.stop()
   await says('SIGTERM api')
   assert.equal(story.includes('SIGTERM db'), false)
   end('api')
   await says('SIGTERM db')
-  fleet.kill()
+  group.kill()
   assert.ok(story.includes('SIGTERM SIGINT stuck'))
   end('db')
   end('stuck', { code: 1 })
   await stopped
-  await fleet.over
+  await group.over
   assert.equal(story.some((line) => line.includes('start after')), false)
   assert.ok(story.includes('stuck has ended: exit code 1'))
 })
 
 test('one whose keeper is gone is waited for, and stopped by itself', async () => {
-  const { fleet, story, says, ready, end } = open({ db: [] })
+  const { group, story, says, ready, end } = open({ db: [] })
   await says('start db')
   ready('db')
   await says('db is ready')
   end('db', { code: null, signal: 'SIGKILL' })
   ready('db')
-  await fleet.stop()
+  await group.stop()
   assert.ok(story.includes('stop db'), story.join())
 })
 
 test('nobody waits any longer for those that are left, which go on', async () => {
-  const { fleet, says, states, story } = open({ stuck: [], after: ['stuck'] })
+  const { group, says, states, story } = open({ stuck: [], after: ['stuck'] })
   await says('start stuck')
-  await until(() => fleet.members[0].look !== null, 'a look')
-  fleet.leave()
-  await fleet.settled
+  await until(() => group.members[0].look !== null, 'a look')
+  group.leave()
+  await group.settled
   assert.deepEqual(states(), { stuck: 'starting', after: 'not started' })
   assert.ok(story.includes('after is not started: stuck, which it depends on, is not ready (Starting 1 worker. 0 ready)'), story.join())
 })
