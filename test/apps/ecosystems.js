@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { CLI, FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
@@ -65,7 +64,7 @@ async function compare ({ file, env, counted = 1 }) {
   const ports = await withFreePorts(path.join(folder, file))
   const asked = ports.flatMap((port) => Array.from({ length: counted }, (_, index) => port + index))
   try {
-    const byPm2 = await answersOf([startPm2(file, env, folder)], asked)
+    const byPm2 = await answersOf(startPm2(file, env, folder), asked)
     const byDeck = await answersOf(await startDecks(file, env, folder), asked)
     const differing = asked.filter((port) => byPm2[port] !== byDeck[port]).map((port) => `${byPm2[port]} and ${byDeck[port]}`)
     return [file, String(asked.length), differing.length === 0 ? 'same answers' : differing.join('; ')]
@@ -91,20 +90,11 @@ function startPm2 (file, env, cwd) {
   return start([PM2, 'start', known, ...(env ? ['--env', env] : [])], cwd, { PM2_HOME: tempFolder() })
 }
 
-/** Each app as a deck of its own. @param {string} file @param {string | undefined} env @param {string} cwd @returns {Promise<Running[]>} */
+/** As the import says. @param {string} file @param {string | undefined} env @param {string} cwd @returns {Promise<Running>} */
 async function startDecks (file, env, cwd) {
-  await promisify(execFile)(process.execPath, [CLI, 'import', file, ...(env ? ['--env', env] : [])], { cwd })
-  const config = path.join(cwd, 'clusterdeck.config.mjs')
-  const { apps } = (await import(pathToFileURL(config).href)).default
-  const configs = apps === undefined ? [config] : Object.keys(apps).map((name) => oneOf(config, name))
-  return configs.map((each) => start([CLI, 'start', '--config', each, '--admin-port', '0', '--data-dir', tempFolder()], cwd))
-}
-
-/** @param {string} config @param {string} name @returns {string} a config file of that app alone */
-function oneOf (config, name) {
-  const file = path.join(path.dirname(config), `${name}.config.mjs`)
-  writeFileSync(file, `import all from './${path.basename(config)}'\nexport default all.apps[${JSON.stringify(name)}]\n`)
-  return file
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [CLI, 'import', file, ...(env ? ['--env', env] : [])], { cwd })
+  const isUp = /clusterdeck up\b/.test(stdout + stderr)
+  return start([CLI, isUp ? 'up' : 'start'], cwd, { CLUSTERDECK_ADMIN_PORT: '0' })
 }
 
 /** @param {string[]} words @param {string} cwd @param {Record<string, string>} [env] @returns {Running} */
@@ -124,16 +114,16 @@ function start (words, cwd, env = {}) {
   }
 }
 
-/** @param {Running[]} running @param {number[]} ports @returns {Promise<Record<number, string>>} all different answers of each */
+/** @param {Running} running @param {number[]} ports @returns {Promise<Record<number, string>>} all different answers of each */
 async function answersOf (running, ports) {
   try {
     const entries = []
     for (const port of ports) entries.push([port, await answersOfPort(port)])
     return Object.fromEntries(entries)
   } catch (error) {
-    throw new Error(`${/** @type {Error} */ (error).message}: ${running.map(({ output }) => output().trim().split('\n').slice(-2).join(' ')).join(' ')}`, { cause: error })
+    throw new Error(`${/** @type {Error} */ (error).message}: ${running.output().trim().split('\n').slice(-2).join(' ')}`, { cause: error })
   } finally {
-    await Promise.all(running.map(({ end }) => end()))
+    await running.end()
   }
 }
 
