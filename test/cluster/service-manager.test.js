@@ -85,7 +85,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     const times = ticks(receiver.messages).slice(from, from + 8)
     const meanMs = (times[7] - times[0]) / 7
     t.diagnostic(`${meanMs.toFixed(1)} ms apart`)
-    assert.ok(meanMs > 190 && meanMs < 400, `${meanMs} ms`)
+    assert.ok(meanMs > 190 && meanMs < 1000, `${meanMs} ms`)
 
     process.kill(deck.masterPid, 'SIGSTOP')
     try {
