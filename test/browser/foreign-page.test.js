@@ -124,7 +124,7 @@ async function planOf (deck) {
 
 /** @param {Omit<Plan, 'target' | 'link'>} plan */
 function sampleOf ({ reads, writes, forms }) {
-  const isTaken = (/** @type {unknown} */ _, /** @type {number} */ index) => index % 4 === 0
+  const isTaken = (/** @type {unknown} */ _, /** @type {number} */ index) => index % 8 === 0
   return { reads: reads.filter(isTaken), writes: writes.filter(isTaken), forms: forms.filter(isTaken) }
 }
 

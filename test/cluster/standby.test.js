@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCli, startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
@@ -37,7 +38,7 @@ describe('a worker on standby', () => {
     assert.deepEqual(body.items.map((/** @type {any} */ { slot, text }) => [slot, text]), [first, second].map(({ pid }) => [0, `loaded by ${pid}`]))
     const forked = (await deck.history(`type=worker.forked&worker=${first.id}`))[0]
     assert.equal(forked.slot, null)
-    const { stdout } = await runCli(['status', '--data-dir', deck.folder])
+    const { stdout } = await runCliHere(['status', '--data-dir', deck.folder])
     assert.match(stdout, new RegExp(`^standby  1 of 1 ready: worker ${second.id} \\(pid ${second.pid}`, 'm'))
   })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { io } from 'socket.io-client'
+import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { busyPort, freePort } from '../support/ports.js'
@@ -20,7 +21,7 @@ describe('dispatch: sticky', { skip }, () => {
     const first = await slotsOf(url)
     assert.deepEqual(new Set(Object.values(first)), new Set(['1', '2', '3', '4']))
     assert.deepEqual(await slotsOf(url), first)
-    assert.match((await runCli(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the address of the client$/m)
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the address of the client$/m)
 
     await deck.rollout('restart')
     assert.deepEqual(await slotsOf(url), first)

@@ -195,7 +195,7 @@ test('whatever happens, every slot is held or waits for its next worker, every w
       assertConsistent(pool)
       assertEndedOnce(pool, left)
     })
-  }), { numRuns: 400 })
+  }), { numRuns: 200 })
 })
 
 test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
@@ -208,7 +208,7 @@ test('whatever has happened, a cluster whose processes work again becomes whole,
     const started = pool.types().filter((type) => type === 'rollout.started').length
     const ended = pool.types().filter((type) => ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'].includes(type)).length
     assert.equal(ended, started)
-  }), { numRuns: 250 })
+  }), { numRuns: 125 })
 })
 
 test('in a healthy rollout the ready workers never fall below the wanted number', () => {
@@ -223,7 +223,7 @@ test('in a healthy rollout the ready workers never fall below the wanted number'
     }
     becomeHealthy(pool)
     assert.ok(pool.last('rollout.succeeded'))
-  }), { numRuns: 500 })
+  }), { numRuns: 250 })
 })
 
 test('with stop-first no more slots are without a worker than the surge says, and no two workers of a slot live side by side', () => {
@@ -239,7 +239,7 @@ test('with stop-first no more slots are without a worker than the surge says, an
     }
     becomeHealthy(pool)
     assert.equal(pool.types().filter((type) => type === 'worker.exited').length, kind === 'due' ? 1 : workers)
-  }), { numRuns: 250 })
+  }), { numRuns: 125 })
 })
 
 test('while healthy workers take over from orphans, the slots that are served never become fewer', () => {
@@ -257,7 +257,7 @@ test('while healthy workers take over from orphans, the slots that are served ne
       floor = readyWorkers
     }
     becomeHealthy(pool)
-  }), { numRuns: 500 })
+  }), { numRuns: 250 })
 })
 
 /** One process does what is next for it. */
@@ -280,7 +280,7 @@ test('no slot ever runs a release that was not deployed to it', () => {
         if (serving && !isGoingBack) assert.equal(serving.release, slot.release, `slot ${slot.number}`)
       }
     })
-  }), { numRuns: 250 })
+  }), { numRuns: 125 })
 })
 
 test('a stop ends with no process left, whatever was going on', () => {
@@ -293,5 +293,5 @@ test('a stop ends with no process left, whatever was going on', () => {
     assert.equal(pool.isFinished, true)
     assert.equal(pool.processes.size, 0)
     assert.equal(pool.state.rollout, null)
-  }), { numRuns: 500 })
+  }), { numRuns: 250 })
 })

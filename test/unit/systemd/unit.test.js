@@ -5,7 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { listedPath, quotedProgram, quotedWord, wholeLine } from '../../../server/systemd/unit-quoting.js'
-import { runCli } from '../../support/deck.js'
+import { runCliHere } from '../../support/cli-here.js'
 import { tempFolder } from '../../support/folder.js'
 
 const ANALYZE = spawnSync('systemd-analyze', ['--version'], { stdio: 'ignore' }).status === 0
@@ -35,7 +35,7 @@ function split (text) {
 describe('clusterdeck systemd', { concurrency: true }, () => {
   test('prints a unit that starts this app as it is started here, with absolute paths and the options that were given', async () => {
     const cwd = folderWith({ packageName: '@acme/web shop', files: { 'other/deck.json': '{}' } })
-    const { code, stdout, stderr } = await runCli(['systemd', '--workers', '4', '--config', 'other/deck.json', '--exec-argv', '--max-old-space-size=512', '--no-keeper', '--user', 'web', '--', '--port', '$HOME'], { cwd })
+    const { code, stdout, stderr } = await runCliHere(['systemd', '--workers', '4', '--config', 'other/deck.json', '--exec-argv', '--max-old-space-size=512', '--no-keeper', '--user', 'web', '--', '--port', '$HOME'], { cwd })
     assert.deepEqual([code, stderr], [0, ''])
     const [command] = settings(stdout, 'ExecStart')
     assert.match(command, new RegExp(`^${process.execPath} /.*/server/cli\\.js start ${cwd}/app\\.js `))
@@ -47,27 +47,27 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
   })
 
   test('repeats the workers\' output for the journal, unless an option or the config file says otherwise', async () => {
-    const plain = await runCli(['systemd', 'app.js'], { cwd: folderWith() })
+    const plain = await runCliHere(['systemd', 'app.js'], { cwd: folderWith() })
     assert.match(settings(plain.stdout, 'ExecStart')[0], / --logs-mirror on --data-dir /)
-    const asked = await runCli(['systemd', 'app.js', '--logs-mirror', 'off'], { cwd: folderWith() })
+    const asked = await runCliHere(['systemd', 'app.js', '--logs-mirror', 'off'], { cwd: folderWith() })
     assert.match(settings(asked.stdout, 'ExecStart')[0], / --logs-mirror off --data-dir /)
     assert.doesNotMatch(asked.stdout, /--logs-mirror on/)
     for (const mirror of ['off', 'auto']) {
       const cwd = folderWith({ files: { 'clusterdeck.config.json': JSON.stringify({ logs: { mirror } }) } })
-      const { stdout } = await runCli(['systemd', 'app.js'], { cwd, env: { CLUSTERDECK_LOGS_MIRROR: 'on' } })
+      const { stdout } = await runCliHere(['systemd', 'app.js'], { cwd, env: { CLUSTERDECK_LOGS_MIRROR: 'on' } })
       assert.doesNotMatch(stdout, /--logs-mirror/, mirror)
     }
   })
 
   test('takes the times to wait from the configuration, without the environment of the shell', async () => {
     const cwd = folderWith({ files: { 'clusterdeck.config.json': '{"drain": {"deadlineMs": 120500}, "ready": {"timeoutMs": 300000}}' } })
-    const { stdout } = await runCli(['systemd', 'app.js', '--stop-term-grace-ms', '2000'], { cwd, env: { CLUSTERDECK_DRAIN_DEADLINE_MS: '1' } })
+    const { stdout } = await runCliHere(['systemd', 'app.js', '--stop-term-grace-ms', '2000'], { cwd, env: { CLUSTERDECK_DRAIN_DEADLINE_MS: '1' } })
     assert.deepEqual([settings(stdout, 'TimeoutStopSec'), settings(stdout, 'TimeoutStartSec')], [['138'], ['330']])
   })
 
   test('with --socket prints a socket unit that belongs to it', async () => {
     const cwd = folderWith()
-    const { stdout } = await runCli(['systemd', 'app.js', '--name', 'shop', '--socket', '3000', '--socket', '[::1]:3001', '--socket', '/run/shop app.sock', '--notify-reload'], { cwd })
+    const { stdout } = await runCliHere(['systemd', 'app.js', '--name', 'shop', '--socket', '3000', '--socket', '[::1]:3001', '--socket', '/run/shop app.sock', '--notify-reload'], { cwd })
     const { name, service, socket } = split(stdout)
     assert.equal(name, 'shop')
     assert.deepEqual(settings(socket, 'ListenStream'), ['3000', '[::1]:3001', '/run/shop app.sock'])
@@ -76,33 +76,33 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
 
   test('one of several apps is started after those that it depends on, and a deck is called as its unit', async () => {
     const cwd = folderWith({ files: { 'clusterdeck.config.json': '{ "apps": { "shop": { "entry": "app.js" }, "cron": { "entry": "app.js" }, "mail": { "entry": "app.js", "dependsOn": ["shop", "cron"] } } }' } })
-    const mail = (await runCli(['systemd', '--app', 'mail', '--scope', 'user'], { cwd })).stdout
+    const mail = (await runCliHere(['systemd', '--app', 'mail', '--scope', 'user'], { cwd })).stdout
     assert.deepEqual([settings(mail, 'After'), settings(mail, 'Wants')], [['shop.service cron.service'], ['shop.service cron.service']])
-    const shop = (await runCli(['systemd', '--app', 'shop', '--name', 'store', '--scope', 'user'], { cwd })).stdout
+    const shop = (await runCliHere(['systemd', '--app', 'shop', '--name', 'store', '--scope', 'user'], { cwd })).stdout
     assert.deepEqual([settings(shop, 'After'), settings(shop, 'Wants')], [[], []])
     assert.doesNotMatch(settings(shop, 'ExecStart')[0], /--name/)
-    const { stdout } = await runCli(['systemd', 'app.js', '--name', 'store'], { cwd: folderWith() })
+    const { stdout } = await runCliHere(['systemd', 'app.js', '--name', 'store'], { cwd: folderWith() })
     assert.match(settings(stdout, 'ExecStart')[0], / --name store /)
   })
 
   test('what is looked up at each start is named as it was, not what it comes to now', async () => {
     const cwd = folderWith({ files: { 'package.json': '{ "name": "shop", "scripts": { "serve": "node app.js" } }' } })
-    const exec = async (/** @type {string[]} */ words) => settings((await runCli(['systemd', ...words], { cwd })).stdout, 'ExecStart')[0]
+    const exec = async (/** @type {string[]} */ words) => settings((await runCliHere(['systemd', ...words], { cwd })).stdout, 'ExecStart')[0]
     assert.match(await exec(['npm', '--', 'run', 'serve']), / start npm .* -- run serve$/)
     assert.match(await exec(['--script', 'serve']), / start --script serve .*%S\/shop$/)
   })
 
   test('a data folder of one\'s own may be written, and an app at home can be read', async () => {
     const cwd = folderWith()
-    const own = (await runCli(['systemd', 'app.js', '--data-dir', 'the data'], { cwd })).stdout
+    const own = (await runCliHere(['systemd', 'app.js', '--data-dir', 'the data'], { cwd })).stdout
     assert.deepEqual([settings(own, 'ReadWritePaths'), settings(own, 'StateDirectory')], [[`"${cwd}/the data"`], []])
     assert.match(settings(own, 'ExecStart')[0], / --data-dir ".*\/the data"$/)
-    const atHome = (await runCli(['systemd', 'app.js', '--data-dir', '/home/ann/data'], { cwd })).stdout
+    const atHome = (await runCliHere(['systemd', 'app.js', '--data-dir', '/home/ann/data'], { cwd })).stdout
     assert.deepEqual(settings(atHome, 'ProtectHome'), ['read-only'])
   })
 
   test('root has to name root: the service gets a user of its own, or whoever asks', async () => {
-    const { stdout } = await runCli(['systemd', 'app.js'], { cwd: folderWith() })
+    const { stdout } = await runCliHere(['systemd', 'app.js'], { cwd: folderWith() })
     const { uid, username } = os.userInfo()
     assert.deepEqual([settings(stdout, 'DynamicUser'), settings(stdout, 'User')], uid === 0 ? [['yes'], []] : [[], [username]])
   })
@@ -119,7 +119,7 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
     [['systemd', 'app.js', '--', 'two\nlines'], /^clusterdeck: an argument of the app: expected no line breaks .*, received "two\\nlines"\n$/]
   ])) {
     test(`${JSON.stringify(words.slice(1))}: one clear line, exit code 2`, async () => {
-      const { code, stdout, stderr } = await runCli(words, { cwd: folderWith() })
+      const { code, stdout, stderr } = await runCliHere(words, { cwd: folderWith() })
       assert.match(stderr, message)
       assert.deepEqual([code, stdout], [2, ''])
     })
@@ -127,7 +127,7 @@ describe('clusterdeck systemd', { concurrency: true }, () => {
 
   test('systemd itself finds nothing to object to', { skip: !ANALYZE && 'there is no systemd-analyze here' }, async () => {
     const cwd = folderWith({ app: 'an odd %n folder/it\'s "$HOME".js' })
-    const { stdout } = await runCli(['systemd', 'an odd %n folder/it\'s "$HOME".js', '--name', 'odd', '--user', 'daemon', '--socket', '3000', '--', 'a b', ';', '%n', '\\', ''], { cwd: path.join(cwd) })
+    const { stdout } = await runCliHere(['systemd', 'an odd %n folder/it\'s "$HOME".js', '--name', 'odd', '--user', 'daemon', '--socket', '3000', '--', 'a b', ';', '%n', '\\', ''], { cwd: path.join(cwd) })
     const { service, socket } = split(stdout)
     writeFileSync(path.join(cwd, 'odd.service'), service)
     writeFileSync(path.join(cwd, 'odd.socket'), socket)
