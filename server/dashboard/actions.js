@@ -10,8 +10,9 @@ import { RELEASE_ID } from '../config/release-id.js'
 import { STEERING } from '../config/steering.js'
 import { valueFromText } from '../config/value-text.js'
 import { DeckError } from '../errors.js'
-import { switchDeck } from './decks.js'
+import { permitSwitch, switchDeck } from './decks.js'
 import { isAtLoopback } from './page-address.js'
+import { powersOf } from './powers.js'
 
 /**
  * What the forms of the dashboard ask for.
@@ -73,7 +74,10 @@ export const ACTIONS = {
   ),
   message,
   configure,
-  switch: (deck, { deck: id }, _actor, asker) => switchDeck({ deck, id: checked(DECK_ID, id, 'deck: expected the id of a deck'), ...asker })
+  switch (deck, { deck: id }, _actor, asker) {
+    permitSwitch(powersOf(asker.auth))
+    return switchDeck({ deck, id: checked(DECK_ID, id, 'deck: expected the id of a deck'), ...asker })
+  }
 }
 
 /** @param {string} action @returns {import('../api/roles.js').Role} who may ask for it */

@@ -2,8 +2,8 @@ import os from 'node:os'
 import { DeckError } from '../errors.js'
 
 /**
- * The decks of this user on this machine, for whoever may switch between them: admins, since the other decks have not
- * been asked whom they let see what.
+ * The decks of this user on this machine, for who has signed in by the token of the data folder: nobody else could come
+ * into the other decks without this one.
  * @typedef {import('../events/kinds.js').Tone} Tone
  * @typedef {import('../system/other-decks.js').OtherDeck} OtherDeck
  * @typedef {Pick<import('../deck.js').Deck, 'status' | 'snapshot' | 'events' | 'others'>} Deck
@@ -28,7 +28,7 @@ const PLAIN_WORD = /^[\w@.][\w@./-]*$/
  * @throws {DeckError} forbidden
  */
 export async function decksModel ({ deck, can, isAtLoopback, host = os.hostname() }) {
-  if (!can?.administer) throw new DeckError('forbidden', 'Only an admin sees which other decks run here')
+  permitSwitch(can)
   const { app, ...status } = deck.status()
   const own = { ...stateOf(status), name: app.name, cwd: app.cwd, isOwn: true, id: '', adminUrl: '', isReachable: true, hint: '' }
   return { decks: [own, ...(await deck.others.health()).map((other) => toRow(other, { isAtLoopback, host }))] }
@@ -77,7 +77,7 @@ function wayTo ({ name, adminUrl }, host) {
 }
 
 /**
- * Lets an admin of this deck into another one: as the same person, and for no longer than here.
+ * Lets the user of this deck into another one, for no longer than here.
  * @param {{ deck: Deck, id: string, auth: import('../admin/guard.js').Auth, isAtLoopback: boolean, now: number }} order
  * @returns {Promise<URL>} where the browser is to go
  * @throws {DeckError} not-found, not-possible, no-master
@@ -86,8 +86,13 @@ export async function switchDeck ({ deck, id, auth, isAtLoopback, now }) {
   const { name, adminUrl, publicUrl } = deck.others.get(id)
   if (!isAtLoopback && publicUrl === null) throw new DeckError('not-possible', `${name} has its admin page at ${adminUrl}. ${wayTo({ name, adminUrl }, os.hostname())}`)
   const { code, url } = await deck.others.signInLink(id, {
-    name: auth.name, ttlMs: auth.until === null ? null : auth.until - now, from: deck.snapshot().app.name
+    ttlMs: auth.until === null ? null : auth.until - now, from: deck.snapshot().app.name
   })
   deck.events.publish({ type: 'access.switched', actor: auth.actor, message: `${auth.actor} (${auth.role}) to the deck ${name} at ${adminUrl}`, detail: { deck: name, adminUrl, token: auth.token } })
   return isAtLoopback ? new URL(`/sign-in?code=${code}`, adminUrl) : new URL(url)
+}
+
+/** @param {import('./powers.js').Powers | undefined} can @throws {DeckError} forbidden */
+export function permitSwitch (can) {
+  if (!can?.switchDecks) throw new DeckError('forbidden', 'Only who has signed in by the token of the data folder sees which other decks run here')
 }

@@ -29,7 +29,7 @@ export function paletteModel ({ deck, can }) {
       ...(can?.operate ? actionsOn(snapshot) : []),
       { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
       { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'tell me of crashes', opens: { dialog: 'dialog-notifications' } },
-      ...(can?.administer ? deck.others.list() : []).map(({ id, name, cwd }) => ({ group: 'Deck', icon: 'arrow-right', label: `Switch to ${name}`, hint: cwd, switchTo: id })),
+      ...(can?.switchDecks ? deck.others.list() : []).map(({ id, name, cwd }) => ({ group: 'Deck', icon: 'arrow-right', label: `Switch to ${name}`, hint: cwd, switchTo: id })),
       ...snapshot.workers.map(toWorker),
       ...readOr(() => deck.crashes.page({ state: 'open', limit: LISTED }).items, []).map(toCrash),
       ...readOr(() => deck.releases.list({ limit: LISTED }).items, []).map(toRelease),

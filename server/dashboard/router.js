@@ -58,9 +58,9 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
   router.use(showError)
   return router
 
-  function around (/** @type {import('./powers.js').Powers} */ { administer }) {
+  function around (/** @type {import('./powers.js').Powers} */ { switchDecks }) {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck, openCrashes }), otherDecks: administer ? deck.others.list().length : 0 }
+    return { openCrashes, frame: frameModel({ deck, openCrashes }), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 
   /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */

@@ -43,14 +43,14 @@ export function askStatus (deck, options) {
 
 /**
  * @param {RunningDeck} deck
- * @param {{ name: string | null, ttlMs: number | null, from: string }} order whom it signs in, as admin, and for how long at most; `from`: the deck where they are now
+ * @param {{ ttlMs: number | null, from: string }} order for how long it signs in as admin at most; `from`: the deck where they are now
  * @param {{ timeoutMs: number } & Machine} options
  * @returns {Promise<{ code: string, url: string }>} `url`: of the whole link, as people reach that deck
  * @throws {DeckError} no-master
  */
-export async function askSignInLink (deck, { name, ttlMs, from }, options) {
+export async function askSignInLink (deck, { ttlMs, from }, options) {
   const ttl = ttlMs === null ? {} : { ttl: `${Math.max(1, Math.floor(ttlMs / 1000))}s` }
-  const body = JSON.stringify({ role: 'admin', from: oneLine(from).slice(0, MAX_NAME_CHARS), ...(name !== null && { name }), ...ttl })
+  const body = JSON.stringify({ role: 'admin', from: oneLine(from).slice(0, MAX_NAME_CHARS), ...ttl })
   const { url } = await ask(deck, '/api/v1/sign-in-links', { method: 'POST', body, ...options })
   const link = typeof url === 'string' && /^https?:/.test(url) && URL.canParse(url) ? new URL(url) : null
   const code = link?.searchParams.get('code') ?? ''

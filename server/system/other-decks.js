@@ -40,7 +40,7 @@ export function createOtherDecks ({ dataDir, list = runningDecks, ask = { status
     get: (id) => addressOf(find(id)),
 
     /**
-     * A link into another one, for an admin of this one.
+     * A link into another one, for the user of this one.
      * @param {string} id @param {Parameters<typeof askSignInLink>[1]} order
      * @returns {Promise<{ code: string, url: string }>} see askSignInLink()
      * @throws {DeckError} not-found, no-master

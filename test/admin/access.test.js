@@ -5,10 +5,10 @@ import { io } from 'socket.io-client'
 import { allows } from '../../server/api/roles.js'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.js'
 import { PAGES } from '../../server/dashboard/pages.js'
-import { rawRequest, startAdmin } from '../support/admin.js'
+import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 
 /** @typedef {import('../../server/api/roles.js').Role} Role */
-/** @typedef {{ name: string, role: Role | null, headers: Record<string, string>, isSession?: boolean }} Caller `role`: null for a stranger */
+/** @typedef {{ name: string, role: Role | null, headers: Record<string, string>, isSession?: boolean, isOwner?: boolean }} Caller `role`: null for a stranger; `isOwner`: by the token of the data folder */
 
 const PLACES = /** @type {const} */ (['own', 'foreign host', 'cross-site', 'same site, other port'])
 const FOREIGN = 403
@@ -140,12 +140,14 @@ async function setUp (t) {
     ...await Promise.all(Object.entries(tokens).flatMap(([role, { token }]) => [
       { name: role, role: /** @type {Role} */ (role), headers: bearer(token) },
       signIn(token).then((headers) => ({ name: `session of ${role}`, role: /** @type {Role} */ (role), headers, isSession: true }))
-    ]))
+    ])),
+    { name: 'owner', role: 'admin', headers: bearer(TOKEN), isOwner: true },
+    { name: 'session of the owner', role: 'admin', headers: await signIn(TOKEN), isSession: true, isOwner: true }
   ]
   return { admin, callers }
 }
 
-/** @typedef {{ method: string, path: string, role: Role | null, body?: string, headers: Record<string, string>, isPage?: boolean, isStream?: boolean, isForm?: boolean, isForToken?: boolean }} Route */
+/** @typedef {{ method: string, path: string, role: Role | null, body?: string, headers: Record<string, string>, isPage?: boolean, isStream?: boolean, isForm?: boolean, isForToken?: boolean, isForOwner?: boolean }} Route */
 
 /** @param {import('../support/admin.js').Admin} admin @returns {Promise<Route[]>} all that the document, the pages and the forms name */
 async function routesOf (admin) {
@@ -160,9 +162,9 @@ async function routesOf (admin) {
     isStream: path.endsWith('/stream'),
     isForToken: ['upgradeMaster', 'createSignInLink'].includes(operation.operationId)
   })))
-  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ['/access', '/decks'].includes(path) ? 'admin' : 'viewer', headers: { accept: 'text/html' }, isPage: true }))
+  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ['/access', '/decks'].includes(path) ? 'admin' : 'viewer', headers: { accept: 'text/html' }, isPage: true, isForOwner: path === '/decks' }))
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))
-  const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: roleOf(name), headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true }))
+  const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: roleOf(name), headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true, isForOwner: name === 'switch' }))
   const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({
     method: 'GET', path: `/socket.io/?EIO=4&transport=${'upgrade' in headers ? 'websocket' : 'polling'}`, role: 'viewer', headers
   }))
@@ -170,12 +172,12 @@ async function routesOf (admin) {
 }
 
 /** @param {Route} route @param {Caller} caller @returns {number[] | null} null: anything but a refusal */
-function expectedStatus ({ role, isPage, isForm, isForToken }, caller) {
+function expectedStatus ({ role, isPage, isForm, isForToken, isForOwner }, caller) {
   if (role === null) return null
   if (caller.role === null) return isPage ? [303] : [401]
   if (isForm && !caller.isSession) return [403]
   if (isForToken && caller.isSession) return caller.role === 'admin' ? [403, 422] : [403]
-  return allows(caller.role, role) ? null : [403]
+  return allows(caller.role, role) && (!isForOwner || caller.isOwner) ? null : [403]
 }
 
 /** @param {typeof PLACES[number]} place @param {number} port @returns {Record<string, string>} */

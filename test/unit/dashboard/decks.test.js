@@ -5,7 +5,7 @@ import { decksModel, stateOf } from '../../../server/dashboard/decks.js'
 import { isAtLoopback } from '../../../server/dashboard/page-address.js'
 import { createViews } from '../../../server/dashboard/views.js'
 
-const ADMIN = /** @type {any} */ ({ administer: true })
+const OWNER = /** @type {any} */ ({ switchDecks: true })
 const STATUS = { state: 'running', readyWorkers: 2, finishedWorkers: 0, desiredWorkers: 2, health: { tone: 'ok', text: 'All 2 workers are ready' } }
 const MAIL = { id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail', adminUrl: 'http://127.0.0.1:9778', publicUrl: null, presence: 'answers', status: STATUS }
 
@@ -43,19 +43,19 @@ test('whatever a master of another version answers is shown', () => {
   }))
 })
 
-test('admins see this deck, then the others, and nobody else sees any', async () => {
-  const { decks } = await decksModel({ deck: deckOf(MAIL), can: ADMIN, isAtLoopback: true })
+test('who may switch sees this deck, then the others, and nobody else sees any', async () => {
+  const { decks } = await decksModel({ deck: deckOf(MAIL), can: OWNER, isAtLoopback: true })
   assert.deepEqual(decks.map(({ name, isOwn, isReachable, word, workers }) => ({ name, isOwn, isReachable, word, workers })), [
     { name: 'shop', isOwn: true, isReachable: true, word: 'ready', workers: '2/2' },
     { name: 'mail', isOwn: false, isReachable: true, word: 'ready', workers: '2/2' }
   ])
-  for (const can of [undefined, /** @type {any} */ ({ operate: true, administer: false })]) {
+  for (const can of [undefined, /** @type {any} */ ({ operate: true, administer: true, switchDecks: false })]) {
     await assert.rejects(decksModel({ deck: deckOf(MAIL), can, isAtLoopback: true }), { code: 'forbidden' })
   }
 })
 
 test('where a browser does not reach a deck there is its address, and a way to it', async () => {
-  const rows = async (/** @type {any} */ other, /** @type {boolean} */ isAtLoopback) => (await decksModel({ deck: deckOf(other), can: ADMIN, isAtLoopback, host: 'web-1' })).decks.slice(1)
+  const rows = async (/** @type {any} */ other, /** @type {boolean} */ isAtLoopback) => (await decksModel({ deck: deckOf(other), can: OWNER, isAtLoopback, host: 'web-1' })).decks.slice(1)
   const [away] = await rows(MAIL, false)
   assert.deepEqual([away.isReachable, away.hint], [false, 'Not reached from here: ssh -L 9778:127.0.0.1:9778 web-1, or run clusterdeck open -n mail there.'])
   const [odd] = await rows({ ...MAIL, name: '$(reboot)' }, false)
@@ -67,7 +67,7 @@ test('where a browser does not reach a deck there is its address, and a way to i
 
 test('names, folders and texts of others are text', async () => {
   const hostile = '"><img src=x onerror=alert(1)>\u202E'
-  const model = await decksModel({ deck: deckOf({ ...MAIL, name: hostile, cwd: hostile, status: { ...STATUS, readyWorkers: 0, health: { tone: 'bad', text: hostile } } }), can: ADMIN, isAtLoopback: true })
+  const model = await decksModel({ deck: deckOf({ ...MAIL, name: hostile, cwd: hostile, status: { ...STATUS, readyWorkers: 0, health: { tone: 'bad', text: hostile } } }), can: OWNER, isAtLoopback: true })
   const html = createViews().render('pages/decks', model)
   assert.ok(!html.includes('<img') && !html.includes('\u202E'))
   assert.equal(html.split('&quot;&gt;&lt;img').length, 4)

@@ -65,7 +65,7 @@ test('a viewer finds places alone, an operator what can be done, and says why no
 })
 
 test('every page has a place in the palette', () => {
-  const everything = /** @type {any} */ ({ operate: true, administer: true, role: 'admin', name: null })
+  const everything = /** @type {any} */ ({ operate: true, administer: true, switchDecks: true, role: 'admin', name: null })
   const { items } = paletteModel({ deck: deckOf(), can: everything })
   const hrefs = items.map(({ href }) => href)
   // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for people.

@@ -15,7 +15,7 @@ import { createViews } from '../../../server/dashboard/views.js'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatTime } from '../../../public/format.js'
 
 /** @type {import('../../../server/dashboard/powers.js').Powers} */
-const OPERATOR = { operate: true, administer: false, name: null, role: 'operator' }
+const OPERATOR = { operate: true, administer: false, switchDecks: false, name: null, role: 'operator' }
 const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 const views = createViews()
 

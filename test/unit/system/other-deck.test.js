@@ -44,19 +44,19 @@ test('asks by the token of its data folder', async (t) => {
   assert.deepEqual(asked, [{ method: 'GET', url: '/api/v1/status', authorization: 'Bearer token-of-the-other-deck', body: null }])
 })
 
-test('a link is asked for by name, for as long as somebody is signed in here', async (t) => {
+test('a link is asked for, for as long as somebody is signed in here', async (t) => {
   const { asked, adminUrl } = await startMaster(t, (_req, res) => { res.writeHead(201).end(JSON.stringify({ url: `https://ops.example.com/deck/sign-in?code=${CODE}` })) })
   const deck = registered({ adminUrl })
-  assert.deepEqual(await askSignInLink(deck, { name: 'ada', ttlMs: 90_500, from: 'shop' }, IN_TIME), { code: CODE, url: `https://ops.example.com/deck/sign-in?code=${CODE}` })
-  await askSignInLink(deck, { name: null, ttlMs: null, from: `a\nb${'x'.repeat(300)}` }, IN_TIME)
-  await askSignInLink(deck, { name: null, ttlMs: -5, from: 'shop' }, IN_TIME)
-  assert.deepEqual(asked.map(({ body }) => body), [{ role: 'admin', name: 'ada', ttl: '90s', from: 'shop' }, { role: 'admin', from: `a b${'x'.repeat(197)}` }, { role: 'admin', ttl: '1s', from: 'shop' }])
+  assert.deepEqual(await askSignInLink(deck, { ttlMs: 90_500, from: 'shop' }, IN_TIME), { code: CODE, url: `https://ops.example.com/deck/sign-in?code=${CODE}` })
+  await askSignInLink(deck, { ttlMs: null, from: `a\nb${'x'.repeat(300)}` }, IN_TIME)
+  await askSignInLink(deck, { ttlMs: -5, from: 'shop' }, IN_TIME)
+  assert.deepEqual(asked.map(({ body }) => body), [{ role: 'admin', ttl: '90s', from: 'shop' }, { role: 'admin', from: `a b${'x'.repeat(197)}` }, { role: 'admin', ttl: '1s', from: 'shop' }])
 })
 
 test('what is no sign-in link is none', async (t) => {
   for (const url of [undefined, 3, '', '/sign-in', 'https://ops.example.com/', 'https://ops.example.com/?code=short', `javascript:alert(1)//?code=${CODE}`, `data:text/html,?code=${CODE}`]) {
     const { adminUrl } = await startMaster(t, (_req, res) => { res.end(JSON.stringify({ url })) })
-    await assert.rejects(askSignInLink(registered({ adminUrl }), { name: null, ttlMs: null, from: 'shop' }, IN_TIME), { code: 'no-master' }, String(url))
+    await assert.rejects(askSignInLink(registered({ adminUrl }), { ttlMs: null, from: 'shop' }, IN_TIME), { code: 'no-master' }, String(url))
   }
 })
 

@@ -18,7 +18,7 @@ function setUp ({ decks = [registered()], status = async () => STATUS } = {}) {
       asked.push(deck.name)
       return status(deck)
     },
-    signInLink: async (/** @type {any} */ deck, /** @type {any} */ order) => ({ code: 'code', url: `${deck.adminUrl} ${order.name}` })
+    signInLink: async (/** @type {any} */ deck, /** @type {any} */ order) => ({ code: 'code', url: `${deck.adminUrl} ${order.from}` })
   }
   const list = () => {
     reads.count++
@@ -68,8 +68,8 @@ test('a folder that others could have written has no decks', async () => {
 test('a link leads to a deck that runs now, and to no other', async () => {
   const { others, decks } = setUp({ decks: [registered(), registered({ dataDir: '/srv/shop/data' })] })
   const [mail, own] = decks.map(idOf)
-  const order = { name: 'ada', ttlMs: 1000, from: 'shop' }
-  assert.deepEqual(await others.signInLink(mail, order), { code: 'code', url: 'http://127.0.0.1:1 ada' })
+  const order = { ttlMs: 1000, from: 'shop' }
+  assert.deepEqual(await others.signInLink(mail, order), { code: 'code', url: 'http://127.0.0.1:1 shop' })
   assert.deepEqual(others.get(mail), { id: mail, name: 'mail', adminUrl: 'http://127.0.0.1:1', publicUrl: null })
   await assert.rejects(others.signInLink(own, order), { code: 'not-found' })
   decks.length = 0
