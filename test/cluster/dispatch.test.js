@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { withoutNativeCalls } from '../support/service-manager.js'
 import { until } from '../support/until.js'
 
 const skip = process.platform !== 'linux' && 'the kernel has no such queue'
@@ -14,7 +15,7 @@ const [WORKERS, EACH] = [4, 10]
 /** Each waits anew once a second too, and so may miss a turn: on a busy machine a round takes seconds. */
 const [MISSED, ROUNDS] = [5, 5]
 
-test('connections that come one by one go to each worker in turn, and past one that is busy', { skip }, async (t) => {
+test('connections that come one by one go to each worker in turn, and past one that is busy', { skip: skip || withoutNativeCalls }, async (t) => {
   const folder = tempFolder()
   const deck = await startDeckHere(t, 'hangs.js', { workers: WORKERS, env: { FOLDER: folder } })
   await deck.until({ ready: WORKERS })

@@ -8,6 +8,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
+import { withoutNativeCalls } from '../support/service-manager.js'
 import { until } from '../support/until.js'
 
 const STANDBY = ['--standby', '1']
@@ -50,7 +51,7 @@ describe('a worker on standby', () => {
     ['one on a Unix socket', [], 'unix-socket.js', { SOCKET_PATH: path.join(tempFolder(), 'app.sock') }],
     ['one that looks for a free port', [], 'looks-for-a-free-port.js', { PORT: port }]
   ])) {
-    test(`works for ${way}`, { skip: flags.includes('sticky') && process.platform !== 'linux' && 'the kernel has no such groups' }, async (t) => {
+    test(`works for ${way}`, { skip: flags.includes('sticky') && ((process.platform !== 'linux' && 'the kernel has no such groups') || withoutNativeCalls) }, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags], env })
       const { standby: { workers: [first] }, workers: [{ pid }] } = await standing(deck)
       process.kill(pid, 'SIGKILL')

@@ -6,14 +6,14 @@ import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { busyPort, freePort } from '../support/ports.js'
-import { WITHOUT_KOFFI } from '../support/service-manager.js'
+import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
 
 const skip = process.platform !== 'linux' && 'the kernel has no such groups'
 const WORKERS = 4
 const CLIENTS = Array.from({ length: 24 }, (_, index) => `127.0.0.${index + 1}`)
 const STICKY = ['--dispatch', 'sticky']
 
-describe('dispatch: sticky', { skip }, () => {
+describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   test('each client has its slot, which it keeps over deploys, over another size and over the loss of a master', async (t) => {
     const deck = await startDeck(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: STICKY })
     await deck.until({ ready: WORKERS })
@@ -91,7 +91,7 @@ describe('dispatch: sticky', { skip }, () => {
   })
 })
 
-describe('an app with Socket.IO over polling', { skip }, () => {
+describe('an app with Socket.IO over polling', { skip: skip || withoutNativeCalls }, () => {
   /** @type {import('../support/deck-here.js').DeckHere} */
   let deck
   const owner = /** @type {{ after: (end: () => unknown) => void, ends: (() => unknown)[] }} */ ({ ends: [], after (end) { this.ends.push(end) } })

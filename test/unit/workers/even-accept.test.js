@@ -6,13 +6,14 @@ import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createEvenAccept } from '../../../workers/even-accept.js'
+import { withoutNativeCalls } from '../../support/service-manager.js'
 import { until } from '../../support/until.js'
 
 const THIEF = fileURLToPath(new URL('../../fixtures/takes-a-wake-up.cjs', import.meta.url))
 const EXCLUSIVE = /events: 100000/
 const ANY = /events: +(19|1)\b/
 
-describe('accepting in turn', { skip: process.platform !== 'linux' && 'epoll is of Linux' }, () => {
+describe('accepting in turn', { skip: (process.platform !== 'linux' && 'epoll is of Linux') || withoutNativeCalls }, () => {
   test('waits for each listening socket alone, after each connection anew, and as libuv does once it is closed', async (t) => {
     const { evenAccept, known } = setUp()
     const [one, two] = [await listen(t, evenAccept), await listen(t, evenAccept)]
