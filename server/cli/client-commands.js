@@ -7,7 +7,7 @@ import * as commands from './commands.js'
 import { config } from './config.js'
 import { crashes } from './crashes.js'
 import { diagnose, kill } from './diagnose.js'
-import { checkedDuration } from './duration.js'
+import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
 import { history } from './history.js'
 import { logs } from './logs.js'
@@ -158,7 +158,7 @@ async function statusOfAll (options, terminal) {
 
 /** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
 async function createContext (options, { stdout, stderr, env, cwd }) {
-  const timeoutMs = checkedDuration(options.timeout === undefined && env.CLUSTERDECK_TIMEOUT ? 'CLUSTERDECK_TIMEOUT' : '--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const { timeoutMs } = timeoutOf(options, env)
   const master = await findMaster(options, { env, cwd })
   return {
     api: createApiClient(master, { timeoutMs }),

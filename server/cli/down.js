@@ -5,7 +5,7 @@ import { isAlive, signalProcess } from '../system/process-identity.js'
 import { runningDeckAt } from '../system/running-decks.js'
 import { createApiClient } from './api-client.js'
 import { checkedApps, findApps } from './apps.js'
-import { checkedDuration } from './duration.js'
+import { timeoutOf } from './duration.js'
 import { findRunning } from './find-master.js'
 import { isRunning, masterAt } from './look.js'
 import { table } from './output.js'
@@ -18,11 +18,11 @@ const ANSWER_WITHIN_MS = 2000
 /**
  * Stops apps, each once those that depend on it have stopped.
  * @param {string[]} names none: all @param {{ config?: string, timeout?: string, json?: true }} options @param {import('./program.js').Terminal} terminal
- * @throws {DeckError} usage, invalid-config; start-failed: some go on
+ * @throws {DeckError} usage, invalid-config; timed-out: some go on
  */
 export async function down (names, options, terminal) {
   const { stdout, env, cwd } = terminal
-  const timeoutMs = checkedDuration('--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const { timeoutMs, text } = timeoutOf(options, env)
   const found = await findApps('down', options, terminal)
   const wanted = checkedApps('down', names, found)
   const outcomes = await inStopOrder(found.apps, wanted, async (name) => {
@@ -31,7 +31,7 @@ export async function down (names, options, terminal) {
   })
   stdout.write(`${options.json ? JSON.stringify(outcomes, null, 2) : table(['NAME', 'IS'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))}\n`)
   const going = outcomes.filter(({ state }) => state === 'running').map(({ name }) => name)
-  if (going.length > 0) throw new DeckError('timed-out', `${going.join(', ')}: not stopped within ${options.timeout ?? '5m'} (--timeout)`)
+  if (going.length > 0) throw new DeckError('timed-out', `${going.join(', ')}: not stopped within ${text} (--timeout)`)
 }
 
 /**

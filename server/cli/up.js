@@ -1,13 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { startOrder } from '../config/app-order.js'
 import { DeckError } from '../errors.js'
+import { createAppGroup, textOf } from './app-group.js'
 import { startApp } from './app-process.js'
 import { rowsOf } from './apps-status.js'
 import { checkedApps, findApps } from './apps.js'
 import { decksTable } from './decks-table.js'
 import { stopDeck } from './down.js'
-import { checkedDuration } from './duration.js'
-import { createAppGroup, textOf } from './app-group.js'
+import { timeoutOf } from './duration.js'
 import { isRunning, lookAt } from './look.js'
 import { createPrefixed } from './prefixed.js'
 
@@ -30,7 +30,7 @@ const SHOWN_LINES = 20
  */
 export async function up (names, options, terminal) {
   const { env, cwd, script } = terminal
-  const timeoutMs = checkedDuration('--timeout', options.timeout ?? (env.CLUSTERDECK_TIMEOUT || '5m'))
+  const { timeoutMs } = timeoutOf(options, env)
   const found = await findApps('up', options, terminal)
   const apps = startOrder(found.apps, checkedApps('up', names, found)).map((name) => /** @type {import('./apps.js').App} */ (found.apps.get(name)))
   const prefixed = createPrefixed(apps.map(({ name }) => name), terminal)
