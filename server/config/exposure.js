@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { DeckError } from '../errors.js'
+import { isLoopback } from '../system/loopback.js'
 
 /**
  * Refuses an admin port that others reach without TLS, unless that is said as well: whoever is on the way could read the
@@ -10,10 +10,4 @@ import { DeckError } from '../errors.js'
 export function checkExposure ({ host, publicUrl, tls, plainHttp }) {
   if (isLoopback(host) || tls.cert || plainHttp || publicUrl?.startsWith('https:')) return
   throw new DeckError('invalid-config', `admin.host: expected 127.0.0.1 or another address of this machine alone, received ${JSON.stringify(host)}, where others could read tokens on the way: set admin.tls, or admin.publicUrl to the https address of a proxy in front, or admin.plainHttp if that is what you want`)
-}
-
-/** @param {string} host a name or an address, in brackets or not */
-export function isLoopback (host) {
-  const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
-  return bare === 'localhost' || bare === '::1' || (isIP(bare) === 4 && bare.startsWith('127.'))
 }

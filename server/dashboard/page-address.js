@@ -1,4 +1,4 @@
-import { isLoopback } from '../config/exposure.js'
+import { isLoopback } from '../system/loopback.js'
 
 const PORTS = Object.freeze(/** @type {Record<string, string>} */ ({ 'http:': '80', 'https:': '443' }))
 

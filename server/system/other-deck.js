@@ -5,6 +5,7 @@ import { DeckError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { request } from './http.js'
 import { ownersOfListeners } from './listener-owner.js'
+import { isLoopback } from './loopback.js'
 import { oneLine } from './one-line.js'
 import { isAlive } from './process-identity.js'
 import { SECRETS, whyFolderDistrusted } from './trust.js'
@@ -16,7 +17,6 @@ import { SECRETS, whyFolderDistrusted } from './trust.js'
  * @typedef {{ ownersOf?: typeof ownersOfListeners, env?: Record<string, string | undefined> }} Machine
  */
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 /** Of what a sign-in link may say of the deck that it comes from. */
 const MAX_NAME_CHARS = 200
@@ -29,7 +29,7 @@ export function idOf ({ dataDir }) {
 
 /** @param {Pick<RunningDeck, 'adminUrl'>} deck */
 export function isOnLoopback ({ adminUrl }) {
-  return LOOPBACK.test(new URL(adminUrl).hostname)
+  return isLoopback(new URL(adminUrl).hostname)
 }
 
 /**
