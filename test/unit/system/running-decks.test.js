@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { identify } from '../../../server/system/process-identity.js'
 import { registerDeck, runningDecks, runtimeFolder, withdrawDeck } from '../../../server/system/running-decks.js'
 import { tempFolder } from '../../support/folder.js'
+import { registered } from '../../support/registered.js'
 
 const NO_PROCESS = { pid: 2 ** 30, startTime: null }
 const isRoot = process.geteuid?.() === 0
@@ -14,20 +15,7 @@ const noOwners = !process.geteuid && 'this system knows no owners'
 
 /** @param {Partial<import('../../../server/system/running-decks.js').RunningDeck>} [fields] */
 function deck (fields = {}) {
-  return {
-    name: 'shop',
-    entry: '/srv/shop/app.js',
-    cwd: '/srv/shop',
-    dataDir: path.join(tempFolder(), 'data'),
-    configFile: null,
-    adminUrl: 'http://127.0.0.1:9777',
-    fingerprint: null,
-    version: '0.1.0',
-    startedAt: '2026-01-31T12:00:00.000Z',
-    master: identify(process.pid),
-    keeper: null,
-    ...fields
-  }
+  return registered({ name: 'shop', dataDir: path.join(tempFolder(), 'data'), ...fields })
 }
 
 /** A list of its own. */
