@@ -133,6 +133,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
    */
   async function run (name, { rollout, from, release, more = {} }) {
     const { command, timeoutMs } = /** @type {HookConfig} */ (configured()[name])
+    const own = environment(release.id)
     const hook = runHook({
       name,
       command,
@@ -140,8 +141,8 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       cwd: release.cwd ?? cwd,
       env: {
         ...process.env,
-        ...environment(release.id),
-        ...withNode(environment(release.id).PATH ?? process.env.PATH),
+        ...own,
+        ...withNode(own.PATH ?? process.env.PATH),
         ...NOT_FOR_APPS,
         CLUSTERDECK_HOOK: name,
         CLUSTERDECK_RELEASE: release.id,

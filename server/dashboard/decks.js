@@ -88,7 +88,7 @@ export async function switchDeck ({ deck, id, auth, isAtLoopback, now }) {
   const { code, url } = await deck.others.signInLink(id, {
     ttlMs: auth.until === null ? null : auth.until - now, from: deck.snapshot().app.name
   })
-  deck.events.publish({ type: 'access.switched', actor: auth.actor, message: `${auth.actor} (${auth.role}) to the deck ${name} at ${adminUrl}`, detail: { deck: name, adminUrl, token: auth.token } })
+  deck.events.publish({ type: 'access.switched', actor: auth.actor, message: `${auth.actor} (${auth.role}) to the deck ${name} at ${adminUrl}`, detail: { deck: name, adminUrl } })
   return isAtLoopback ? new URL(`/sign-in?code=${code}`, adminUrl) : new URL(url)
 }
 
