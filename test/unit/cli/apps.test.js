@@ -16,6 +16,7 @@ for (const [what, line, { config = TWO, env = {} }, expected] of /** @type {[str
   ['apps in a circle', 'up mail', { config: { apps: { shop: { dependsOn: ['mail'] }, mail: { dependsOn: ['shop'] } } } }, /^clusterdeck: apps\.shop\.dependsOn in .*: expected no circle, received shop → mail → shop\n$/],
   ['one data folder for all', 'up', { env: { CLUSTERDECK_DATA_DIR: 'data' } }, /^clusterdeck: CLUSTERDECK_DATA_DIR: expected nothing with up, where each app has its own, received "data"\n$/],
   ['a time that is none', 'up --timeout soon', {}, /^clusterdeck: --timeout: expected a duration such as 500ms, 30s, 5m or 1h, received "soon"\n$/],
+  ['a time of the environment that is none', 'down', { env: { CLUSTERDECK_TIMEOUT: 'soon' } }, /^clusterdeck: CLUSTERDECK_TIMEOUT: expected a duration such as 500ms, 30s, 5m or 1h, received "soon"\n$/],
   ['an app that there is not', 'restart shpo', {}, /^clusterdeck: app: expected one of shop, mail \(option --app\), .*, received "shpo" \(did you mean "shop"\?\)\n$/],
   ['two apps', 'restart shop --app mail', {}, /^clusterdeck: restart: expected either an app or --app, received both\n$/],
   ['an app and a deck', 'restart shop -n other', {}, /^clusterdeck: restart: expected either an app or --name, received both\n$/],
