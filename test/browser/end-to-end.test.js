@@ -10,7 +10,7 @@ before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
 test('a real cluster: sign in by a link, see a kill, deploy by a click, find the kill in the history', async (t) => {
-  const deck = await startDeck(t, 'boots-slowly.js', { workers: 2 })
+  const deck = await startDeck(t, 'boots-slowly.js', { workers: 2, env: { BOOT_MS: '1000' } })
   const { workers } = await deck.until({ ready: 2 })
   const page = await browser.page()
   t.after(() => page.context().close())
@@ -22,8 +22,8 @@ test('a real cluster: sign in by a link, see a kill, deploy by a click, find the
   assert.deepEqual(await page.audit(), [])
 
   process.kill(workers[1].pid, 'SIGKILL')
-  await page.locator('#workers').getByText('Starting').waitFor({ timeout: 1000 })
-  await page.locator('#recent').getByText(/Worker 2 \(slot 2\) was ended by SIGKILL/).waitFor({ timeout: 1000 })
+  await page.locator('#workers').getByText('Starting').waitFor()
+  await page.locator('#recent').getByText(/Worker 2 \(slot 2\) was ended by SIGKILL/).waitFor()
   await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
 
   await page.getByRole('button', { name: 'Rolling deploy' }).click()

@@ -108,7 +108,7 @@ test('new events appear at the top by themselves, if the filters let them', asyn
 
   dashboard.deck.events.publish({ type: 'worker.ready', worker: 3, slot: 2 })
   dashboard.deck.events.publish({ type: 'worker.exited', worker: 3, slot: 2, cause: 'crash' })
-  await page.locator('#event-6').waitFor({ timeout: 1000 })
+  await page.locator('#event-6').waitFor()
   assert.deepEqual(await shownIds(page), ['6', '3', '2'])
   assert.deepEqual(page.problems, [])
 })
