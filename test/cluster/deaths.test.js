@@ -200,10 +200,10 @@ function ask (url) {
 }
 
 test('of 20 requests in flight when one throws, 19 are answered, that one gets a 500, and none is reset', async (t) => {
-  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1 })
+  const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--crash-grace-ms', '20000'] })
   const [{ id, pid }] = (await deck.until({ ready: 1 })).workers
   const url = await deck.appUrl()
-  const slow = Array.from({ length: 19 }, (_, n) => ask(`${url}/slow?ms=${300 + n * 10}`))
+  const slow = Array.from({ length: 19 }, (_, n) => ask(`${url}/slow?ms=${2000 + n * 10}`))
   // All of them are with the worker once a later one is answered: connections are accepted in order.
   assert.equal(await ask(url), 200)
   const [blamed, ...others] = await Promise.all([ask(`${url}/throw-in-request`), ...slow])
