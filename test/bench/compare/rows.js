@@ -17,6 +17,8 @@ import { ask, HUNG_MS, load, pin, saturate, untilAnswer, untilAnswered } from '.
  * @property {string[]} [without]  peers to which it means nothing
  * @property {string[]} [also]  variants that it is about
  * @property {number} workers
+ * @property {boolean} [isExtra]  a quick run does without it
+ * @property {boolean} [isGentle]  leaves those that run as they were: a quick run goes on with them
  * @property {{ starts: number, turns: number }} [often]  measured in many short turns instead of the rounds, with new processes at each start
  * @property {{ figure: string, peer: string, as: [median: string, half: string] }} [ratio]  of the same turns: its median, and between which values half of them are
  * @property {(running: Running, pace: Pace) => Promise<Cell>} [measure]  of one that runs through all rounds
@@ -27,6 +29,7 @@ const WORKERS = 2
 const MANY = 8
 const LONG_LIVED = 160
 const SINGLE = ['node']
+const QUICK_KINDS = ['/hello', '/express']
 const KINDS = Object.freeze({ hello: '/hello', express: '/express', 'fib(30)': '/fib', '5,000,000 turns': '/loop5m', '999,999 turns': '/loop1m', '3 MB': '/payload' })
 
 /** @type {Record<string, Row>} by the name that a flag has */
@@ -35,6 +38,8 @@ export const ROWS = Object.freeze({
     title: `${kind}: requests a second, by connections`,
     figures: [],
     workers: WORKERS,
+    isExtra: !QUICK_KINDS.includes(path),
+    isGentle: true,
     measure: async (/** @type {Running} */ { port }, /** @type {Pace} */ { connections, seconds }) => {
       const cell = /** @type {Cell} */ ({})
       for (const count of connections) {
@@ -49,6 +54,7 @@ export const ROWS = Object.freeze({
     title: 'A connection per request, 32 at a time',
     figures: ['requests/s', 'p99 ms'],
     workers: WORKERS,
+    isGentle: true,
     async measure ({ port }, { seconds }) {
       const { perSecond, p99Ms } = await load(port, { connections: 32, seconds, isClosing: true })
       return { 'requests/s': perSecond, 'p99 ms': p99Ms }
@@ -77,6 +83,7 @@ export const ROWS = Object.freeze({
     figures: ['10 ms apart', 'at once'],
     without: SINGLE,
     workers: MANY,
+    isGentle: true,
     async measure ({ port }) {
       const share = (/** @type {number} */ gapMs) => largestShare({ port, path: '/who' }, { connections: LONG_LIVED, workers: MANY, gapMs })
       return { '10 ms apart': await share(10), 'at once': await share(0) }
@@ -88,6 +95,7 @@ export const ROWS = Object.freeze({
     figures: ['p50 ms', 'p99 ms'],
     without: SINGLE,
     workers: MANY,
+    isGentle: true,
     async measure ({ port }, { seconds }) {
       const end = await keepBusy({ port, path: '/who' }, { count: 2, busyPath: '/busy' })
       const times = await answerTimes({ port, path: '/who' }, { everyMs: 50, seconds: 2 * seconds })
@@ -120,7 +128,7 @@ export const ROWS = Object.freeze({
     }
   },
 
-  'kill-one': killRow('One of two workers is SIGKILLed', 1),
+  'kill-one': { ...killRow('One of two workers is SIGKILLed', 1), isExtra: true },
   'kill-all': killRow('Both workers are SIGKILLed', WORKERS),
 
   rest: {
@@ -128,6 +136,7 @@ export const ROWS = Object.freeze({
     figures: ['processes', 'MB', 'MB of its own', 'CPU ms a minute'],
     without: SINGLE,
     workers: WORKERS,
+    isExtra: true,
     async measure ({ managers }, { seconds }) {
       const pids = managers()
       const before = cpuMs(pids)
