@@ -80,24 +80,24 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     const receiver = openNotifySocket(t)
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '400000' } })
     await receiver.until('READY=1')
-    const from = ticks(receiver.messages).length
+    const from = receiver.times('WATCHDOG=1').length
     await receiver.until('WATCHDOG=1', from + 8)
-    const times = ticks(receiver.messages).slice(from, from + 8)
+    const times = receiver.times('WATCHDOG=1').slice(from, from + 8)
     const meanMs = (times[7] - times[0]) / 7
     t.diagnostic(`${meanMs.toFixed(1)} ms apart`)
     assert.ok(meanMs > 190 && meanMs < 1000, `${meanMs} ms`)
 
     process.kill(deck.masterPid, 'SIGSTOP')
     try {
-      const stopped = ticks(receiver.messages).length
+      const stopped = receiver.times('WATCHDOG=1').length
       await new Promise((resolve) => setTimeout(resolve, 700))
       // One may have been on its way.
-      assert.ok(ticks(receiver.messages).length <= stopped + 1, 'a master that does not run feeds nothing')
+      assert.ok(receiver.times('WATCHDOG=1').length <= stopped + 1, 'a master that does not run feeds nothing')
     } finally {
       process.kill(deck.masterPid, 'SIGCONT')
     }
     await deck.loseMaster()
-    const lost = ticks(receiver.messages).length
+    const lost = receiver.times('WATCHDOG=1').length
     await receiver.until('WATCHDOG=1', lost + 3)
     await receiver.until('READY=1', 2)
   })
@@ -162,11 +162,6 @@ function assertStatus (messages) {
   for (const { lines } of messages) {
     for (const line of lines) assert.match(line, /^[A-Z_]+=[^\n]+$/)
   }
-}
-
-/** @param {{ at: number, lines: string[] }[]} messages */
-function ticks (messages) {
-  return messages.filter(({ lines }) => lines.includes('WATCHDOG=1')).map(({ at }) => at)
 }
 
 /** CLOCK_MONOTONIC, as it is the same for all processes of one machine. */

@@ -101,6 +101,9 @@ export function openNotifySocket (t, { isAbstract = false } = {}) {
     /** The variables among the messages that are of these names, in order. @param {string[]} names @returns {string[]} */
     told: (...names) => messages.flatMap(({ lines }) => lines.filter((line) => names.includes(line.split('=')[0]))),
 
+    /** @param {string} line @returns {number[]} when each of the messages with it came, ms of the monotonic clock */
+    times: (line) => messages.filter(({ lines }) => lines.includes(line)).map(({ at }) => at),
+
     /** Looks at once: what was sent until now is among the messages. */
     look,
 
