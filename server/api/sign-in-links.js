@@ -8,12 +8,15 @@ import { readBy } from './input.js'
 const MIN_TTL_MS = 1000
 const MAX_TTL_MS = 30 * 24 * 60 * 60_000
 
+// eslint-disable-next-line no-control-regex
+const ONE_LINE = /^[^\u0000-\u001f\u007f-\u009f]{1,200}$/u
+
 const LINK_BODY = z.strictObject({
   name: PERSON_NAME.optional(),
   role: ROLE.optional(),
   ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
     .meta({ description: 'when whoever comes by it is signed out again at the latest: a duration from 1s to 30d; default: admin.sessionTtlMs', as: { type: 'string', pattern: '^[1-9]\\d{0,2}m$' } }),
-  from: z.string().regex(/^\P{Cc}{1,200}$/u).optional().describe('the deck whose dashboard they come from, for the history')
+  from: z.string().regex(ONE_LINE).optional().describe('the deck whose dashboard they come from, for the history')
 }).meta({ examples: [{ name: 'ada', role: 'viewer' }] })
 
 /**
