@@ -71,6 +71,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /** Decks of this user on this machine. */
     others,
 
+    /** Decks on other machines, once this one has joined them; null: it is alone. @type {import('./fleet/fleet.js').Fleet | null} */
+    fleet: null,
+
     /** What there is to say of a snapshot. */
     health: createHealth({ history, crashes, notices }),
 

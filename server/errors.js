@@ -47,6 +47,8 @@ export const PROBLEMS = Object.freeze({
   'bad-install': { status: 500, exitCode: 1, title: 'The installation is not complete' },
   'master-running': { status: 500, exitCode: 1, title: 'A master already runs on this data folder' },
   'start-failed': { status: 500, exitCode: 1, title: 'The app did not start' },
+  'fleet-away': { status: 503, exitCode: 5, title: 'The fleet is out of reach' },
+  'no-fleet': { status: 409, exitCode: 1, title: 'This deck is in no fleet' },
   'no-master': { status: 503, exitCode: 5, title: 'No master is running' },
   'upgrade-failed': { status: 500, exitCode: 1, title: 'The upgrade failed' },
   'diagnostics-failed': { status: 500, exitCode: 1, title: 'The diagnostics failed' },

@@ -399,6 +399,7 @@ function run (tools, past, cluster, { admin, ending }) {
   if (!history.away && !tools.dataDir.away) releases.clean()
   followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
 
+  joinFleet(tools, cluster, admin)
   supervisor.running.then(() => {
     releases.settleFirst(release.id)
     terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs: Math.round(performance.now() - startTime) })
@@ -413,6 +414,21 @@ function run (tools, past, cluster, { admin, ending }) {
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
   startBeat(keeper)
   keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: hangOptions(settings.current) })
+}
+
+/**
+ * Among decks on other machines, on which nothing here depends.
+ * @param {Tools} tools @param {Cluster} cluster @param {{ publicUrl: string }} admin
+ */
+async function joinFleet ({ config, dataDir, log, closers }, { deck }, { publicUrl }) {
+  if (config.fleet.servers.length === 0) return
+  try {
+    const { createFleet } = await import('./fleet/fleet.js')
+    const fleet = createFleet({ options: config.fleet, folder: dataDir.folder, deck, version, url: config.admin.publicUrl ? publicUrl : null, log })
+    deck.fleet = closers.add(fleet, ({ close }) => close())
+  } catch (error) {
+    log.error({ err: error }, 'this deck is not in its fleet')
+  }
 }
 
 /**

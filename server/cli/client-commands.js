@@ -6,6 +6,7 @@ import { createApiClient } from './api-client.js'
 import * as commands from './commands.js'
 import { config } from './config.js'
 import { crashes } from './crashes.js'
+import { fleet } from './fleet.js'
 import { diagnose, kill } from './diagnose.js'
 import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
@@ -67,6 +68,17 @@ export function addClientCommands (program, terminal) {
   for (const [name, about] of Object.entries(STEERING)) {
     client(name, about, steer(/** @type {import('./rollouts.js').Steering} */ (name))).option('--wait', 'wait for the end of the rollout')
   }
+  client('fleet [action] [subject]', 'print the decks of the fleet; restart, deploy, rollback over all of them, host by host; pause, resume, abort', fleet)
+    .option('--wait', 'wait for the end, with a line per host; fail if it fails')
+    .option('--note <text>', 'why, for the histories')
+    .option('--path <folder>', 'with deploy: this folder, below releases.root of each')
+    .option('--batch <n|n%>', 'how many hosts at the same time (default: 1)')
+    .option('--pause <duration>', 'between two batches')
+    .option('--deadline <duration>', 'how long the turn of a host may take (default: 1h)')
+    .option('--order <label>', 'by the values of this label')
+    .option('--canary <member>', 'this one first, alone')
+    .option('--only <label=value>', 'only those with these labels, separated by commas')
+    .option('--on-failure <halt|roll-back>', 'where a host fails: begin no other (default), or take back what is done, last first')
   client('releases [id]', 'print the releases, or one of them', releases)
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')

@@ -36,7 +36,7 @@ export async function addStartOptions (start, { has = [] } = {}) {
   const all = OPTIONS.filter(({ name, kind }) => !['entry', 'args', ...has].includes(name) && kind !== 'file')
   const isCommon = (/** @type {import('../config/options.js').Option} */ { name }) => common.includes(name)
   const add = (/** @type {import('../config/options.js').Option} */ { name, flag, kind, hint, description, fallback, env }) => {
-    const isShown = fallback !== undefined && !Array.isArray(fallback)
+    const isShown = fallback !== undefined && typeof fallback !== 'object'
     start.option(`${short[name] ?? ''}${flag}${kind === 'switch' ? '' : ` <${hint}>`}`, `${description} (${isShown ? `default: ${fallback}; ` : ''}env: ${env})`)
   }
   start.optionsGroup('Options:').addOption(new Option('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))

@@ -67,6 +67,7 @@ function toConfig (sources, { cwd, countCpus, launchIn }) {
     throw new DeckError('invalid-config', `${given.get('portPerSlot')?.source}: expected another dispatch than "round-robin", where the workers have no sockets`)
   }
   checkExposure(values.admin)
+  checkFleet(values.fleet)
   const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), launchIn)
   const config = deepFreeze({
     ...values,
@@ -140,6 +141,12 @@ function checkedAdmin (admin) {
     throw new DeckError('invalid-config', `admin.basePath: expected ${JSON.stringify(shownBelow)}, the path of admin.publicUrl, received ${JSON.stringify(basePath)}`)
   }
   return basePath === undefined && shownBelow ? { ...admin, basePath: shownBelow } : admin
+}
+
+/** @param {Config['fleet']} fleet @throws {DeckError} invalid-config */
+function checkFleet ({ token, credentials, tls: { cert, key } }) {
+  if ((cert === undefined) !== (key === undefined)) throw new DeckError('invalid-config', `fleet.tls.${cert ? 'key' : 'cert'}: expected a file beside fleet.tls.${cert ? 'cert' : 'key'}, received nothing`)
+  if (token !== undefined && credentials !== undefined) throw new DeckError('invalid-config', 'fleet.token: expected either fleet.token or fleet.credentials, received both')
 }
 
 /** @param {Config} config @param {string} name of an option @returns {Origin | null} null: nobody has said anything */
@@ -271,8 +278,17 @@ function fromText ({ kind, separator = ',' }, value) {
   if (typeof value !== 'string') return value
   if (kind === 'integer' && /^\s*-?\d+(\.\d+)?\s*$/.test(value)) return Number(value)
   if (kind === 'switch' && /^(true|false)$/.test(value)) return value === 'true'
-  if (kind === 'list') return value.split(separator).map((part) => part.trim()).filter(Boolean)
+  if (kind === 'list' || kind === 'pairs') {
+    const parts = value.split(separator).map((part) => part.trim()).filter(Boolean)
+    return kind === 'list' ? parts : pairsOf(parts) ?? value
+  }
   return value
+}
+
+/** @param {string[]} parts @returns {Record<string, string> | null} null: these are no pairs */
+function pairsOf (parts) {
+  const pairs = parts.map((part) => /^([^=]+)=(.*)$/.exec(part))
+  return pairs.every((pair) => pair !== null) ? Object.fromEntries(pairs.map(([, name, text]) => [name, text])) : null
 }
 
 /** @param {Map<string, Given>} given */
@@ -292,7 +308,7 @@ function validate (given) {
   const [issue] = result.error.issues
   const option = /** @type {Option} */ (OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index])))
   const { value, source } = /** @type {Given} */ (given.get(option.name))
-  if (option.kind === 'file' || ['args', 'execArgv'].includes(option.name)) throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
+  if (option.kind === 'file' || option.isSecret) throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
   throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shown(value)}`)
 }
 

@@ -11,7 +11,7 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze(['standby', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift', 'logs.maxBytes', 'logs.maxFiles', 'notify'])
 /** What may hold a secret is shown to nobody. */
-const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash'])
+const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'fleet.token', 'fleet.servers'])
 
 /** How a deploy goes about its work. `guardMs` is not of one rollout but of what follows it. */
 const ROLLOUT = {
@@ -146,6 +146,22 @@ export const SCHEMA = z.strictObject({
   })).max(20).default([]).meta({
     kind: 'file', hint: 'list', expected: 'a list of { url: "https://…" without user and password, secret: "at least 16 characters", events?: ["worker.*", "worker.exited:hung", …] }', description: 'webhooks; in the config file only'
   }),
+  fleet: group({
+    servers: z.array(z.string().regex(/^((nats|tls):\/\/)?[^\s,/]{1,500}$/)).max(20).default([]).meta({
+      kind: 'list', hint: 'list', separator: ',', words: ['fleet'], expected: 'a list of addresses such as "nats://10.0.0.5:4222"', description: 'servers of NATS with JetStream, by which decks on several machines see each other and roll out host by host (separated by commas); none: this deck is alone'
+    }),
+    name: z.string().regex(/^[A-Za-z\d][\w-]{0,59}$/).default('default').meta({ kind: 'text', hint: 'name', expected: 'a name of letters, digits, "_" and "-", at most 60', description: 'of the fleet: decks of one name belong together' }),
+    member: z.string().regex(/^[A-Za-z\d][\w-]{0,99}$/).optional().meta({ kind: 'text', hint: 'name', expected: 'a name of letters, digits, "_" and "-", at most 100', description: 'what this deck is called there, as no other one is; default: the names of the host and of the app' }),
+    labels: z.record(z.string().regex(/^[\w.-]{1,60}$/), z.string().max(200)).default({}).meta({ kind: 'pairs', hint: 'label=value', separator: ',', expected: 'labels and their values such as zone=a,disk=ssd', description: 'by which members are picked and put in order (separated by commas)' }),
+    accept: choice(['read', 'operate', 'nothing'], 'what other members may do to this one: nothing, read what its viewers can, or do what its operators can: restart it, deploy to it'),
+    token: text('of the servers; better as a variable, for others see flags').optional(),
+    credentials: path('a file of NATS credentials (.creds)').optional(),
+    tls: group({
+      ca: path('the certificate of who signs those of the servers, as PEM').optional(),
+      cert: path('a certificate for this deck, as PEM').optional(),
+      key: path('its private key, as PEM').optional()
+    })
+  }),
   logs: group({
     maxBytes: integer(64 * 1024, 2 ** 40, 'how large a log file of a slot gets before its older lines are moved into another one').default(10 * 1024 * 1024),
     maxFiles: integer(1, 1000, 'how many such files are kept of each slot and stream').default(5),
@@ -165,11 +181,12 @@ export const SCHEMA = z.strictObject({
  * @property {string} key    `readyTimeoutMs`, as in the flags object
  * @property {string} flag   `--ready-timeout-ms`
  * @property {string} env    `CLUSTERDECK_READY_TIMEOUT_MS`
- * @property {'integer' | 'text' | 'path' | 'choice' | 'list' | 'switch' | 'file'} kind `switch`: its flag has no value; `file`: only a config file can say it
+ * @property {'integer' | 'text' | 'path' | 'choice' | 'list' | 'pairs' | 'switch' | 'file'} kind `switch`: its flag has no value; `file`: only a config file can say it
  * @property {string} hint   what stands for the value in help
  * @property {string} expected
  * @property {string} description
  * @property {string} [separator] of a list that is written as one string
+ * @property {string[]} [words]  of its flag and its variable, where these are not those of its name
  * @property {unknown} [fallback] the default
  * @property {boolean} isLive  whether it can change while the cluster runs
  * @property {boolean} isSecret  whether its value may hold a secret
@@ -190,9 +207,10 @@ function describe (schema, path) {
 /** @param {string[]} path @param {any} field @returns {Option} */
 function toOption (path, field) {
   const name = path.join('.')
-  const words = path.flatMap((part) => part.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
+  const meta = metaOf(field)
+  const words = /** @type {string[] | undefined} */ (meta.words) ?? path.flatMap((part) => part.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
   return {
-    ...metaOf(field),
+    ...meta,
     name,
     path,
     key: words[0] + words.slice(1).map((word) => word[0].toUpperCase() + word.slice(1)).join(''),

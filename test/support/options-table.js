@@ -31,7 +31,7 @@ export function optionsTable () {
 
 /** @param {import('../../server/config/options.js').Option} option */
 function rowOf ({ name, kind, flag, env, fallback, description }) {
-  const isShown = fallback !== undefined && !Array.isArray(fallback) && kind !== 'file'
+  const isShown = fallback !== undefined && typeof fallback !== 'object' && kind !== 'file'
   const ways = kind === 'file' ? '' : `\`${flag}\`${name === 'workers' ? ', `-w`' : ''}, \`${env}\``
   return `| \`${name}\` | ${isShown ? `\`${fallback}\`` : ''} | ${ways} | ${description} |`
 }

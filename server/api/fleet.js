@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { COUNT } from './fields.js'
+
+/** Decks on other machines, and rollouts over all of them, host by host. */
+
+const NAME = z.string().regex(/^[A-Za-z\d][\w-]{0,99}$/).describe('the name of a member')
+
+const TURN = z.object({ state: z.string(), rollout: COUNT.nullable(), reason: z.string().nullable() }).loose()
+const FLEET_ROLLOUT = z.object({ id: COUNT, kind: z.string(), state: z.string(), batches: z.array(z.array(z.string())), turns: z.record(z.string(), TURN) }).loose().meta({ id: 'FleetRollout' })
+const FLEET = z.object({ name: z.string(), member: z.string(), members: z.array(z.object({ member: z.string() }).loose()), rollout: FLEET_ROLLOUT.nullable() }).loose().meta({ id: 'Fleet' })
+
+const WANTED = z.strictObject({
+  kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
+  path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member'),
+  release: z.string().max(50).optional().describe('a release'),
+  note: z.string().max(1000).optional().describe('a text'),
+  batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe('a number of members from 1 or a share such as "25%"'),
+  pauseMs: z.int().min(0).optional().describe('milliseconds'),
+  deadlineMs: z.int().min(1000).optional().describe('milliseconds from 1000'),
+  order: z.string().max(60).optional().describe('a label'),
+  canary: NAME.optional(),
+  onFailure: z.enum(['halt', 'roll-back']).optional().describe('"halt" or "roll-back"'),
+  only: z.record(z.string(), z.string()).optional().describe('labels')
+})
+
+/**
+ * @param {{ deck: import('../deck.js').Deck }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function fleetResources ({ deck }) {
+  return {
+    '/fleet': {
+      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', problems: ['no-fleet'], answer: FLEET, handle: async () => ({ body: await fleetOf(deck).look() }) })
+    },
+    '/fleet/rollout': {
+      POST: operation({
+        name: 'startFleetRollout',
+        summary: 'Restarts, deploys or rolls back all members, host by host',
+        role: 'operator',
+        body: WANTED,
+        status: 202,
+        problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'],
+        answer: FLEET_ROLLOUT,
+        handle: async ({ body, auth }) => ({ body: await fleetOf(deck).begin(body, auth.actor) })
+      })
+    },
+    ...Object.fromEntries(/** @type {const} */ (['pause', 'resume', 'abort']).map((order) => [`/fleet/rollout/${order}`, {
+      POST: operation({
+        name: `${order}FleetRollout`,
+        summary: order,
+        role: 'operator',
+        problems: ['no-fleet', 'fleet-away', 'rollout-ended', 'rollout-state', 'not-found'],
+        answer: FLEET_ROLLOUT,
+        handle: async ({ auth }) => ({ body: await fleetOf(deck).steer(order, auth.actor) })
+      })
+    }]))
+  }
+}
+
+/** @param {{ deck: import('../deck.js').Deck }['deck']} deck */
+function fleetOf ({ fleet }) {
+  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
+  return fleet
+}

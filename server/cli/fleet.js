@@ -1,0 +1,130 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { formatDuration, formatExactDuration, formatLatency, formatRate } from '../../public/format.js'
+import { DeckError } from '../errors.js'
+import { oneLine } from '../system/one-line.js'
+import { checkedDuration } from './duration.js'
+import { table } from './output.js'
+
+/** @typedef {import('./commands.js').Context} Context */
+
+const LOOK_EVERY_MS = 500
+const ENDED = new Set(['succeeded', 'failed', 'rolled-back', 'halted'])
+
+/** @type {Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>>} */
+const ACTIONS = Object.freeze({
+  status,
+  deploy: (context) => start('deploy', context),
+  restart: (context) => start('restart', context),
+  rollback: (context, release) => start('rollback', context, release),
+  pause: (context) => steer('pause', context),
+  resume: (context) => steer('resume', context),
+  abort: (context) => steer('abort', context)
+})
+
+/** @param {Context} context @param {string} [action] @param {string} [subject] */
+export async function fleet (context, action = 'status', subject) {
+  const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : null
+  if (!act) throw new DeckError('usage', `fleet: expected one of ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}`)
+  await act(context, subject)
+}
+
+/** @param {Context} context */
+async function status ({ api, options, print }) {
+  const found = await api.get('/fleet')
+  print(options.json ? json(found) : statusText(found))
+}
+
+/** @param {'restart' | 'deploy' | 'rollback'} kind @param {Context} context @param {string} [release] */
+async function start (kind, context, release) {
+  const { path, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
+  const duration = (/** @type {string} */ flag, /** @type {string | undefined} */ text) => text === undefined ? undefined : checkedDuration(flag, text)
+  const wanted = {
+    kind,
+    release,
+    path,
+    note,
+    order,
+    canary,
+    onFailure,
+    batch: batch !== undefined && /^\d{1,9}$/.test(batch) ? Number(batch) : batch,
+    pauseMs: duration('--pause', pause),
+    deadlineMs: duration('--deadline', deadline),
+    only: only && labelsOf(only)
+  }
+  const rollout = await context.api.post('/fleet/rollout', wanted)
+  if (rollout.absent.length > 0) context.tell(`not in it, for they are silent: ${rollout.absent.join(', ')}`)
+  await reportOn(rollout, context)
+}
+
+/** @param {'pause' | 'resume' | 'abort'} order @param {Context} context */
+async function steer (order, context) {
+  await reportOn(await context.api.post(`/fleet/rollout/${order}`), context, order === 'abort' ? ['rolled-back'] : ['succeeded'])
+}
+
+/** @param {any} rollout @param {Context} context @param {string[]} [good] */
+async function reportOn (rollout, context, good = ['succeeded']) {
+  const { options, print } = context
+  if (!options.wait) return print(options.json ? json(rollout) : rolloutText(rollout))
+  const ended = await follow(rollout, context)
+  if (options.json) print(json(ended))
+  if (!good.includes(ended.state)) throw new DeckError('rollout-failed', `rollout ${ended.id} of the fleet (${ended.kind}) is ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
+  if (!options.json) print(rolloutText(ended))
+}
+
+/** @param {any} rollout @param {Context} context @returns {Promise<any>} once it is done, or held until a person comes */
+async function follow (rollout, { api, tell, timeoutMs }) {
+  /** @type {Map<string, string>} */
+  const told = new Map()
+  const until = performance.now() + timeoutMs
+  for (let now = rollout; ; now = (await api.get('/fleet')).rollout ?? now) {
+    if (now.id !== rollout.id) throw new DeckError('rollout-ended', `rollout ${rollout.id} of the fleet was followed by rollout ${now.id}`)
+    for (const [member, turn] of Object.entries(now.turns)) {
+      if (turn.state !== 'pending' && told.get(member) !== turn.state) tell(turnText(member, turn))
+      told.set(member, turn.state)
+    }
+    const isAtRest = !Object.values(now.turns).some(({ state }) => state === 'running' || state === 'reverting')
+    if (ENDED.has(now.state) && isAtRest) return now
+    if (performance.now() > until) throw new DeckError('timed-out', `rollout ${now.id} of the fleet is still ${now.state}`)
+    await wait(LOOK_EVERY_MS)
+  }
+}
+
+/** @param {string} member @param {any} turn */
+function turnText (member, { state, startedAt, finishedAt, from, to, reason, isLate }) {
+  const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
+  const where = state === 'succeeded' && to ? ` (${from} to ${to})` : ''
+  return oneLine(`${member}: ${state}${where}${took}${isLate ? ', late' : ''}${reason ? `: ${reason}` : ''}`)
+}
+
+/** @param {any} rollout */
+function rolloutText ({ id, kind, state, turns, reason }) {
+  const all = Object.values(turns)
+  const done = all.filter((turn) => turn.state === 'succeeded').length
+  return oneLine(`rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${all.length}${reason ? `; ${reason}` : ''}`)
+}
+
+/** @param {any} fleet */
+function statusText ({ name, member, engine, problem, members, rollout }) {
+  const facts = [
+    `fleet     ${oneLine(name)}, this is ${member}`,
+    `engine    ${engine.isConnected ? `connected to ${engine.server}` : `out of reach since ${engine.since}: ${oneLine(String(engine.problem))}`}`,
+    ...(problem ? [`problem   ${oneLine(problem)}`] : []),
+    ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
+  ]
+  const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, one.version])
+  return `${facts.join('\n')}\n\n${table(['MEMBER', 'HEALTH', 'READY', 'RELEASE', 'REQ/S', 'P99', 'CRASHES', 'VERSION'], rows, { right: [2, 4, 5, 6] })}`
+}
+
+/** @param {string} text `zone=a,disk=ssd` @returns {Record<string, string>} @throws {DeckError} usage */
+function labelsOf (text) {
+  return Object.fromEntries(text.split(',').map((pair) => {
+    const [, label, value] = /^([\w.-]{1,60})=(.*)$/.exec(pair) ?? []
+    if (label === undefined) throw new DeckError('usage', `--only: expected labels such as zone=a, received ${JSON.stringify(text)}`)
+    return [label, value]
+  }))
+}
+
+/** @param {unknown} value */
+function json (value) {
+  return JSON.stringify(value, null, 2)
+}

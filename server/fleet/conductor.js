@@ -1,0 +1,185 @@
+import { createMember, reduce } from './member.js'
+
+/**
+ * Does what a member decides about rollouts of its fleet: reads and writes the document, remembers, and has its own deck deploy.
+ * @typedef {ReturnType<typeof createConductor>} Conductor
+ * @typedef {import('./rollout.js').FleetRollout} FleetRollout
+ * @typedef {{ begin: (document: FleetRollout) => Promise<number>, goBack: (release: string | null, document: FleetRollout) => Promise<number>, abort: (rollout: number, document: FleetRollout) => void, release: () => string | null }} Hands
+ *   `begin`, `goBack`: resolve with the number of the own rollout; they throw what the deck refuses it with
+ */
+
+/** As a net under the announcements: one that is lost is not waited for. */
+const LOOK_EVERY_MS = 10_000
+/** How long each change is read, once somebody has wanted to know. */
+const ATTENTIVE_MS = 60_000
+/** Of a timer. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/**
+ * @param {object} parts
+ * @param {import('./ledger.js').Ledger} parts.ledger
+ * @param {string} parts.member
+ * @param {string} parts.boot
+ * @param {import('./member.js').Memory} parts.memory
+ * @param {(memory: import('./member.js').Memory) => void} parts.remember
+ * @param {Hands} parts.hands
+ * @param {(event: string, message: string) => void} parts.tell
+ * @param {(document: FleetRollout) => void} [parts.onWritten]  by this member
+ * @param {(document: FleetRollout | null) => void} [parts.onDocument]
+ * @param {() => number} [parts.now]  monotonic, ms
+ * @param {() => number} [parts.time]  wall, ms
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
+ */
+export function createConductor ({ ledger, member, boot, memory, remember, hands, tell, onWritten = () => {}, onDocument = () => {}, now = () => performance.now(), time = Date.now, timers = globalThis }) {
+  let state = createMember({ member, boot, memory })
+  let attentiveUntil = -Infinity
+  /** Of the engine's state, when it was last read. @type {number | null} */
+  let version = null
+  /** @type {Promise<void> | null} */
+  let reading = null
+  /** @type {Promise<void> | null} */
+  let next = null
+  /** @type {any} */
+  let alarm = null
+  let isClosed = false
+  const every = timers.setInterval(look, LOOK_EVERY_MS)
+  every?.unref?.()
+  ledger.follow((announcement) => { if (concerns(announcement)) read() }, read)
+
+  /** @type {Record<import('./member.js').Command['type'], (command: any) => unknown>} */
+  const DO = {
+    write,
+    remember: (command) => remember(command.memory),
+    begin: ({ document }) => own(() => hands.begin(document)),
+    'go-back': ({ release, document }) => own(() => hands.goBack(release, document)),
+    abort,
+    read,
+    wake,
+    tell: ({ event, message }) => tell(event, message)
+  }
+
+  return {
+    /** As it was last seen; for a while each change will be. @returns {FleetRollout | null} */
+    get document () {
+      attend()
+      return state.known?.document ?? null
+    },
+
+    /** As it is now, or as it was last seen where the engine is away. @returns {Promise<FleetRollout | null>} */
+    async newest () {
+      attend()
+      await read()
+      return state.known?.document ?? null
+    },
+
+    /** What it has seen of all. @returns {{ rollout: number, revision: number }} */
+    get seen () { return { rollout: state.memory.rollout, revision: state.memory.revision } },
+
+    /** @param {FleetRollout} document @param {number} revision */
+    see (document, revision) {
+      give({ type: 'seen', document, revision })
+      onDocument(document)
+    },
+
+    /** The engine has gone. */
+    away: () => give({ type: 'away' }),
+
+    /** @param {import('./member.js').Result} result  of the own rollout that was begun for the fleet */
+    ended: (result) => give({ type: 'ended', result }),
+
+    /** What it does for the fleet, while it does it. @returns {{ rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null} */
+    get task () {
+      const { task } = state.memory
+      return task && task.result === null ? { rollout: task.rollout, way: task.way, isAborted: state.isAborting } : null
+    },
+
+    close () {
+      isClosed = true
+      timers.clearInterval(every)
+      timers.clearTimeout(alarm)
+    }
+  }
+
+  function attend () {
+    if (now() >= attentiveUntil) read()
+    attentiveUntil = now() + ATTENTIVE_MS
+  }
+
+  /** With many members most changes concern few of them. @param {import('./ledger.js').Announcement} announcement */
+  function concerns ({ id, revision, state: as, due }) {
+    const { known, memory: { task } } = state
+    if (known === null || known.document.id !== id || known.document.state !== as) return true
+    if (revision <= known.revision) return false
+    return due.includes(member) || (task !== null && task.fleet === id && task.result === null) || now() < attentiveUntil
+  }
+
+  async function look () {
+    const found = await ledger.version()
+    if (found === null || found !== version) await read()
+    version = found
+  }
+
+  /** @returns {Promise<void>} whoever asks while one is under way waits for the one after it: that one may have been too early */
+  function read () {
+    if (reading) {
+      next ??= reading.then(() => {
+        next = null
+        return read()
+      })
+      return next
+    }
+    reading = readOnce().finally(() => { reading = null })
+    return reading
+  }
+
+  async function readOnce () {
+    const found = await ledger.read()
+    if (found.is === 'away') return give({ type: 'away' })
+    give({ type: 'seen', ...found.value })
+    onDocument(found.value.document)
+  }
+
+  /** @param {import('./member.js').Input} input */
+  function give (input) {
+    if (isClosed) return
+    const turn = reduce(state, input, { at: now(), iso: new Date(time()).toISOString(), release: hands.release() })
+    state = turn.state
+    for (const command of turn.commands) DO[command.type](command)
+  }
+
+  /** @param {{ document: FleetRollout, revision: number }} command */
+  async function write ({ document, revision }) {
+    const told = await ledger.write(document, revision)
+    if (told.is !== 'written') return give({ type: told.is === 'refused' ? 'refused' : 'away' })
+    onWritten(document)
+    give({ type: 'written' })
+    give({ type: 'seen', document, revision: told.revision })
+    onDocument(document)
+  }
+
+  /** @param {() => Promise<number>} work */
+  async function own (work) {
+    try {
+      give({ type: 'began', rollout: await work() })
+    } catch (/** @type {any} */ error) {
+      give({ type: 'ended', result: { state: 'failed', reason: error.message } })
+    }
+  }
+
+  /** @param {{ rollout: number, document: FleetRollout }} command */
+  function abort ({ rollout, document }) {
+    try {
+      hands.abort(rollout, document)
+    } catch (/** @type {any} */ error) {
+      // It has ended in this moment, which is told by itself.
+      tell('fleet.abort-refused', error.message)
+    }
+  }
+
+  /** @param {{ ms: number }} command */
+  function wake ({ ms }) {
+    timers.clearTimeout(alarm)
+    alarm = timers.setTimeout(() => give({ type: 'look' }), Math.min(ms, LONGEST_MS))
+    alarm?.unref?.()
+  }
+}

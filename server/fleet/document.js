@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { MEMBER } from './word.js'
+
+/**
+ * The rollout of a fleet as it is stored. What comes from elsewhere is hostile: a document that does not look like this is
+ * none, and nobody acts on it.
+ */
+const MAX_BYTES = 900 * 1024
+const MAX_MEMBERS = 2000
+
+const text = (/** @type {number} */ chars) => z.string().max(chars)
+const time = text(40)
+const member = z.string().regex(MEMBER)
+
+const TURN = z.object({
+  state: z.enum(['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted', 'skipped']),
+  boot: text(64).nullable(),
+  rollout: z.int().min(1).nullable(),
+  from: text(50).nullable(),
+  to: text(50).nullable(),
+  startedAt: time.nullable(),
+  finishedAt: time.nullable(),
+  reason: text(500).nullable(),
+  isLate: z.boolean()
+})
+
+const DOCUMENT = z.object({
+  id: z.int().min(1),
+  kind: z.enum(['restart', 'deploy', 'rollback']),
+  source: z.object({ path: text(4096).optional(), release: text(50).optional(), strategy: z.record(z.string(), z.unknown()).optional() }),
+  batches: z.array(z.array(member).min(1)).min(1).max(MAX_MEMBERS),
+  pauseMs: z.int().min(0),
+  deadlineMs: z.int().min(1000),
+  onFailure: z.enum(['halt', 'roll-back']),
+  state: z.enum(['running', 'paused', 'halted', 'going-back', 'succeeded', 'failed', 'rolled-back']),
+  turns: z.record(member, TURN),
+  absent: z.array(member),
+  actor: text(200),
+  note: text(1000).nullable(),
+  reason: text(500).nullable(),
+  startedAt: time,
+  finishedAt: time.nullable(),
+  timeline: z.array(z.object({ at: time, type: text(50), member: member.nullable(), actor: text(200).nullable(), message: text(500).nullable() })).max(200)
+}).refine(({ batches, turns }) => batches.flat().length === Object.keys(turns).length && batches.flat().every((each) => Object.hasOwn(turns, each)))
+
+/** @param {import('@nats-io/kv').KvEntry} entry @returns {import('./rollout.js').FleetRollout | null} null: it is none */
+export function documentOf (entry) {
+  if (entry.operation !== 'PUT' || entry.length > MAX_BYTES) return null
+  try {
+    return /** @type {any} */ (DOCUMENT.safeParse(entry.json()).data) ?? null
+  } catch {
+    // No JSON.
+    return null
+  }
+}

@@ -1,0 +1,227 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * NATS JetStream, as a fleet needs it: two buckets, a stream, questions and answers. It connects for ever and waits for nobody;
+ * whatever cannot be done at the moment is answered with `away`, and throws nothing.
+ * @typedef {ReturnType<typeof createEngine>} Engine
+ * @typedef {{ servers: readonly string[], name: string, token?: string, credentials?: string, tls: { ca?: string, cert?: string, key?: string } }} FleetOptions
+ * @typedef {{ isConnected: boolean, since: string, server: string | null, problem: string | null }} Presence  `since`: as it is now; `problem`: why it is away
+ * @typedef {{ is: 'written', revision: number } | { is: 'refused' } | { is: 'away', reason: string }} Written
+ */
+
+/** How long a member counts as there after its last word. */
+export const SILENT_AFTER_MS = 15_000
+/** After which one that is silent is forgotten. */
+const FORGET_AFTER_MS = 7 * 24 * 60 * 60_000
+const CALL_MS = 5000
+const REPLICAS = 3
+const RETRY_MS = 1000
+const MAX_RETRY_MS = 10_000
+/** Of 10071: wrong last sequence. */
+const WRONG_REVISION = 10071
+
+/**
+ * @param {object} parts
+ * @param {FleetOptions} parts.options
+ * @param {string} parts.member
+ * @param {(state: Presence) => void} [parts.onState]
+ * @param {() => Promise<Client>} [parts.load]
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
+ * @param {() => number} [parts.now]  wall, ms
+ */
+export function createEngine ({ options, member, onState = () => {}, load = loadClient, timers = globalThis, now = Date.now }) {
+  const names = namesOf(options.name)
+  /** @type {Presence} */
+  let state = { isConnected: false, since: iso(), server: null, problem: 'not connected yet' }
+  /** @type {Open | null} */
+  let open = null
+  /** @type {import('@nats-io/transport-node').NatsConnection | null} */
+  let connection = null
+  const closing = new AbortController()
+  /** What is set up anew with each connection, and how that ends. @type {Map<Use, () => void>} */
+  const users = new Map()
+
+  return {
+    /** As it is. @returns {Presence} */
+    get state () { return state },
+
+    start () { keepConnected() },
+
+    /** @param {Use} use  once for each connection, and at once where there is one */
+    use (use) {
+      users.set(use, () => {})
+      if (open) run(use, open)
+    },
+
+    /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>} */
+    attempt,
+
+    /** @param {string} bucket @param {string} key @param {unknown} value @param {number} revision  0: it is not there yet @returns {Promise<Written>} */
+    async write (bucket, key, value, revision) {
+      if (!open) return { is: 'away', reason: String(state.problem) }
+      try {
+        const data = JSON.stringify(value)
+        const kv = bucket === 'members' ? open.members : open.state
+        return { is: 'written', revision: revision === 0 ? await kv.create(key, data) : await kv.update(key, data, revision, CALL_MS) }
+      } catch (/** @type {any} */ error) {
+        return isRefusal(error) ? { is: 'refused' } : { is: 'away', reason: reasonOf(error) }
+      }
+    },
+
+    /** To whoever listens at the moment; lost where nobody can be reached. @param {string} subject  below that of the fleet @param {unknown} value */
+    say (subject, value) {
+      open?.connection.publish(`${open.names.subject}.${subject}`, JSON.stringify(value))
+    },
+
+    async close () {
+      closing.abort()
+      users.clear()
+      await connection?.close().catch(() => {})
+    }
+  }
+
+  async function keepConnected () {
+    const client = await load()
+    for (let delayMs = RETRY_MS; !closing.signal.aborted; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
+      try {
+        connection = await client.connect({ ...connectOptions(client, options), name: `clusterdeck ${member}`, maxReconnectAttempts: -1, reconnectTimeWait: RETRY_MS, pingInterval: 10_000, maxPingOut: 2, timeout: CALL_MS })
+        delayMs = RETRY_MS
+        await follow(client, connection)
+      } catch (error) {
+        change({ isConnected: false, problem: reasonOf(error) })
+      }
+      if (!closing.signal.aborted) await new Promise((resolve) => timers.setTimeout(/** @type {any} */ (resolve), delayMs)?.unref?.())
+    }
+  }
+
+  /** Until it is closed for good. @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
+  async function follow (client, made) {
+    await begin(client, made)
+    for await (const status of made.status()) {
+      if (closing.signal.aborted) return
+      if (status.type === 'disconnect' || status.type === 'staleConnection') {
+        open = null
+        change({ isConnected: false, problem: 'the connection is lost' })
+      } else if (status.type === 'reconnect') {
+        await begin(client, made)
+      } else if (status.type === 'error') {
+        change({ ...state, problem: reasonOf(/** @type {any} */ (status).error) })
+      }
+    }
+    open = null
+    change({ isConnected: false, problem: reasonOf(await made.closed() ?? 'the connection is closed') })
+  }
+
+  /** @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
+  async function begin (client, made) {
+    for (let delayMs = RETRY_MS; !closing.signal.aborted && !made.isClosed(); delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
+      try {
+        open = await openAll(client, made, names)
+        change({ isConnected: true, server: made.getServer(), problem: null })
+        for (const use of users.keys()) await run(use, open)
+        return
+      } catch (error) {
+        open = null
+        change({ isConnected: false, problem: reasonOf(error) })
+        await new Promise((resolve) => timers.setTimeout(/** @type {any} */ (resolve), delayMs)?.unref?.())
+      }
+    }
+  }
+
+  /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>} */
+  async function attempt (work) {
+    if (!open) return { is: 'away', reason: String(state.problem) }
+    try {
+      return { is: 'done', value: await work(open) }
+    } catch (error) {
+      return { is: 'away', reason: reasonOf(error) }
+    }
+  }
+
+  /** @param {Use} use @param {Open} opened */
+  async function run (use, opened) {
+    users.get(use)?.()
+    try {
+      const stop = await use(opened)
+      users.set(use, stop ?? (() => {}))
+    } catch (error) {
+      change({ ...state, problem: reasonOf(error) })
+    }
+  }
+
+  /** @param {Partial<Presence>} next */
+  function change (next) {
+    const isSame = next.isConnected === undefined || next.isConnected === state.isConnected
+    const before = state
+    state = { ...state, ...next, since: isSame ? state.since : iso() }
+    if (before.isConnected !== state.isConnected || before.problem !== state.problem) onState(state)
+  }
+
+  function iso () {
+    return new Date(now()).toISOString()
+  }
+}
+
+/** @typedef {(open: Open) => Promise<(() => void) | void>} Use `() => void`: called before the next time */
+/** @typedef {Awaited<ReturnType<typeof loadClient>>} Client */
+/** @typedef {Awaited<ReturnType<typeof openAll>>} Open */
+
+/** 20 ms, and only where there is a fleet. */
+async function loadClient () {
+  const [transport, kv, jetstream] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/kv'), import('@nats-io/jetstream')])
+  return { ...transport, ...kv, ...jetstream }
+}
+
+/** @param {Client} client @param {FleetOptions} options */
+function connectOptions (client, { servers, token, credentials, tls }) {
+  const files = Object.fromEntries([['caFile', tls.ca], ['certFile', tls.cert], ['keyFile', tls.key]].filter(([, file]) => file))
+  return {
+    servers: [...servers],
+    ...(token && { token }),
+    ...(credentials && { authenticator: client.credsAuthenticator(() => readFileSync(credentials)) }),
+    ...(Object.keys(files).length > 0 && { tls: files })
+  }
+}
+
+/** @param {string} fleet */
+function namesOf (fleet) {
+  return { members: `clusterdeck_${fleet}_members`, state: `clusterdeck_${fleet}_state`, events: `clusterdeck_${fleet}_events`, subject: `clusterdeck.${fleet}` }
+}
+
+/**
+ * Makes what is not there yet. Reads go to whoever leads, so that what was written is seen.
+ * @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} connection @param {ReturnType<typeof namesOf>} names
+ */
+async function openAll (client, connection, names) {
+  const js = client.jetstream(connection, { timeout: CALL_MS })
+  const manager = await js.jetstreamManager()
+  const kvm = new client.Kvm(js)
+  const isCluster = connection.info?.cluster !== undefined
+  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => replicated({ manager, isCluster, stream: `KV_${name}` }, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: CALL_MS }))
+  const members = await bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 })
+  const state = await bucket(names.state, { history: 16 })
+  return { connection, js, manager, members, state, names }
+}
+
+/**
+ * Three of each where there are as many servers, also of what was made when there were fewer.
+ * @template T @param {{ manager: import('@nats-io/jetstream').JetStreamManager, isCluster: boolean, stream: string }} parts @param {(replicas: number) => Promise<T>} make
+ */
+async function replicated ({ manager, isCluster, stream }, make) {
+  if (!isCluster) return make(1)
+  const made = await make(REPLICAS).catch(() => make(1))
+  const { config } = await manager.streams.info(stream)
+  // As soon as enough servers are there: the next connection tries again.
+  if (config.num_replicas < REPLICAS) await manager.streams.update(stream, { num_replicas: REPLICAS }).catch(() => {})
+  return made
+}
+
+/** @param {any} error */
+function isRefusal (error) {
+  return error?.code === WRONG_REVISION || error?.api_error?.err_code === WRONG_REVISION || /wrong last sequence/.test(String(error?.message))
+}
+
+/** @param {any} error */
+function reasonOf (error) {
+  return String(error?.message ?? error).slice(0, 200)
+}

@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+import { countOpen } from '../health.js'
+import { readJson, writeJson } from '../system/json-file.js'
+import { createConductor } from './conductor.js'
+import { createEngine } from './engine.js'
+import { handsOf, resultOf } from './hands.js'
+import { createLedger } from './ledger.js'
+import { NO_MEMORY } from './member.js'
+import { batchesOf, matches } from './plan.js'
+import { createPresence } from './presence.js'
+import { begin, giveUp, steer } from './rollout.js'
+
+/**
+ * This deck among others, on other machines: who is there, and rollouts over all of them, host by host. All of it may fail
+ * without the app or its deck being any the worse for it.
+ * @typedef {import('./rollout.js').FleetRollout} FleetRollout
+ * @typedef {{ name: string, member: string, engine: import('./engine.js').Presence, problem: string | null, members: import('./presence.js').Member[], rollout: FleetRollout | null }} FleetStatus `problem`: why this deck is not seen by the others
+ * @typedef {object} Fleet
+ * @property {string} member  what this deck is called there
+ * @property {() => FleetStatus} status  as it is known at the moment
+ * @property {() => Promise<FleetStatus>} look  as it is, or as it was last known where the engine is away
+ * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
+ * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
+ * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
+ * @property {() => Promise<void>} close
+ *
+ * @typedef {{ kind: import('./rollout.js').Kind, path?: string, release?: string, strategy?: import('../deck.js').StrategyWish, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
+ */
+
+const DEADLINE_MS = 60 * 60_000
+const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
+
+/**
+ * @param {object} parts
+ * @param {import('./engine.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: 'nothing' | 'read' | 'operate' }} parts.options
+ * @param {string} parts.folder  of the data
+ * @param {import('../deck.js').Deck} parts.deck
+ * @param {string} parts.version
+ * @param {string | null} parts.url
+ * @param {{ warn: (fields: object, text: string) => void }} parts.log
+ * @param {typeof createEngine} [parts.connect]
+ * @returns {Fleet}
+ */
+export function createFleet ({ options, folder, deck, version, url, log, connect = createEngine }) {
+  const file = path.join(folder, 'fleet.json')
+  const kept = restore(readJson(file), deck)
+  const boot = randomUUID()
+  const host = hostname()
+  const member = options.member ?? nameOf(host, deck.snapshot().app.name)
+  /** @type {string | null} */
+  let nameProblem = null
+  /** @type {boolean | null} */
+  let wasConnected = null
+
+  const engine = connect({ options, member, onState: onEngine })
+  const ledger = createLedger({ engine })
+  const presence = createPresence({ engine, describe, onName })
+  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept), tell, onWritten: tellMoment, onDocument: presence.tellSoon })
+  const unsubscribe = deck.events.subscribe(onEvent)
+  engine.start()
+
+  return {
+    member,
+
+    status: () => statusOf(presence.list(), conductor.document),
+
+    async look () {
+      const [members, rollout] = await Promise.all([presence.all(), conductor.newest()])
+      return statusOf(members, rollout)
+    },
+
+    past: ledger.past,
+
+    async begin (wanted, actor) {
+      const members = await presence.all()
+      const there = members.filter(({ isSilent, labels }) => !isSilent && matches(labels, wanted.only))
+      if (there.length === 0) throw new DeckError('not-found', 'No member of the fleet is there that this would reach')
+      const closed = there.filter(({ accept }) => accept !== 'operate')
+      if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
+      const silent = members.filter(({ isSilent }) => isSilent)
+      const { kind, path, release, strategy, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
+      const source = { ...(path !== undefined && { path }), ...(release !== undefined && { release }), ...(strategy && { strategy }) }
+      const plan = { kind, source, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
+      return change((document) => begin(document, { ...plan, id: 1 + Math.max(document?.id ?? 0, ...members.map(({ seen }) => seen.rollout), conductor.seen.rollout), at: iso() }, silent.map((each) => each.member)))
+    },
+
+    async steer (order, actor) {
+      const silent = order === 'resume' ? (await presence.all()).filter(({ isSilent }) => isSilent).map((each) => each.member) : []
+      return change((document) => {
+        if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
+        const by = { at: iso(), actor }
+        return giveUp(steer(document, order, by), silent, by)
+      })
+    },
+
+    async close () {
+      unsubscribe()
+      conductor.close()
+      await presence.close()
+      await engine.close()
+    }
+  }
+
+  /** @param {(document: FleetRollout | null) => FleetRollout} to */
+  async function change (to) {
+    const { document, revision } = await ledger.change(to)
+    tellMoment(document)
+    conductor.see(document, revision)
+    return document
+  }
+
+  /** @param {import('./presence.js').Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
+  function statusOf (members, rollout) {
+    return { name: options.name, member, engine: engine.state, problem: nameProblem, members, rollout }
+  }
+
+  /** @returns {import('./word.js').Word} */
+  function describe () {
+    const snapshot = deck.snapshot()
+    const { app, release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
+    const health = deck.health(snapshot)
+    return {
+      member,
+      home: kept.home,
+      boot,
+      host,
+      app: app.name,
+      version,
+      labels: options.labels,
+      release: release?.id ?? null,
+      workers: { ready: readyWorkers, desired: desiredWorkers },
+      health: { tone: health.tone, text: health.text },
+      vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
+      openCrashes: countOpen(deck.crashes),
+      rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
+      url,
+      accept: options.accept,
+      seen: conductor?.seen ?? { rollout: kept.memory.rollout, revision: kept.memory.revision }
+    }
+  }
+
+  /** @param {import('./engine.js').Presence} state */
+  function onEngine ({ isConnected, problem }) {
+    if (!isConnected) conductor?.away()
+    if (isConnected === wasConnected) return
+    wasConnected = isConnected
+    tell(isConnected ? 'fleet.connected' : 'fleet.away', isConnected ? `connected to the fleet ${options.name} as ${member}` : `the fleet ${options.name} is out of reach: ${problem}`)
+  }
+
+  /** @param {string | null} problem */
+  function onName (problem) {
+    nameProblem = problem
+    if (problem) tell('fleet.name-taken', problem)
+  }
+
+  /** What this member has made of the rollout, where that is not about one turn alone. @param {FleetRollout} document */
+  function tellMoment ({ id, kind, timeline }) {
+    const { type, actor, message } = /** @type {import('./rollout.js').Moment} */ (timeline.at(-1))
+    if (type.startsWith('turn-')) return
+    deck.events.publish({ type: `fleet.rollout-${type}`, actor: actor ?? 'system', message: `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}` })
+  }
+
+  /** @param {import('../events/stream.js').DeckEvent} event */
+  function onEvent ({ type, rollout, release, message }) {
+    if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
+    const { task } = conductor
+    if (task && rollout !== null && rollout === task.rollout && DONE.test(type)) conductor.ended(resultOf({ type, release, message }, task))
+  }
+
+  /** @param {import('./member.js').Memory} memory */
+  function remember (memory) {
+    try {
+      writeJson(file, { home: kept.home, memory })
+    } catch (error) {
+      log.warn({ err: error }, 'what this deck has seen of its fleet could not be kept')
+    }
+  }
+
+  /** @param {string} type @param {string} message */
+  function tell (type, message) {
+    deck.events.publish({ type, actor: 'system', message })
+  }
+}
+
+function iso () {
+  return new Date().toISOString()
+}
+
+/**
+ * What the file of this data folder says; where a master ended in the turn, what has become of its own rollout is in its history.
+ * @param {any} file @param {Pick<import('../deck.js').Deck, 'history'>} deck
+ * @returns {{ home: string, memory: import('./member.js').Memory }}
+ */
+function restore (file, { history }) {
+  const memory = { ...NO_MEMORY, ...file?.memory }
+  const { task } = memory
+  const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
+  if (task && own?.done) task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
+  return { home: file?.home ?? randomUUID(), memory }
+}
+
+/**
+ * @param {import('../deck.js').WorkerRow[]} workers @param {'requestsPerSecond' | 'latencyP99Ms'} name @param {(values: number[]) => number} fold
+ * @returns {number | null} null: nobody says
+ */
+function figureOf (workers, name, fold) {
+  const known = workers.map(({ vitals }) => vitals?.[name]).filter((value) => Number.isFinite(value))
+  return known.length === 0 ? null : fold(/** @type {number[]} */ (known))
+}
+
+/** @param {number[]} values */
+function sum (values) {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+/** @param {number[]} values */
+function highest (values) {
+  return Math.max(...values)
+}
+
+/** @param {string} host @param {string} app */
+function nameOf (host, app) {
+  const name = `${host.split('.')[0]}-${app}`.replaceAll(/[^\w-]/g, '-').replace(/^[^A-Za-z\d]+/, '').slice(0, 100)
+  return name === '' ? 'deck' : name
+}

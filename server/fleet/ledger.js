@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { documentOf } from './document.js'
+import { dueOf } from './turn.js'
+import { MEMBER } from './word.js'
+
+/**
+ * The rollout of the fleet as the engine keeps it, and those before it: read and written by compare-and-set, and each change
+ * announced to all in a few bytes, so that the few whom it concerns read it.
+ * @typedef {ReturnType<typeof createLedger>} Ledger
+ * @typedef {import('./rollout.js').FleetRollout} FleetRollout
+ * @typedef {{ document: FleetRollout | null, revision: number }} Entry `revision`: 0 where there is none
+ * @typedef {z.infer<typeof ANNOUNCEMENT>} Announcement
+ */
+
+const KEY = 'rollout'
+const PAST = 'past'
+const KEPT = 50
+const TRIES = 5
+
+const ANNOUNCEMENT = z.object({
+  id: z.int().min(1),
+  revision: z.int().min(1),
+  state: z.string().max(20),
+  due: z.array(z.string().regex(MEMBER)).max(2000).describe('those who may have something to do now')
+})
+
+/** @param {{ engine: import('./engine.js').Engine }} parts */
+export function createLedger ({ engine }) {
+  return {
+    read,
+    write,
+
+    /**
+     * @param {(announcement: Announcement) => void} onChange  of what anybody has written, as soon as it comes
+     * @param {() => unknown} onOpen  with each connection: what was announced before is not known
+     */
+    follow (onChange, onOpen) {
+      engine.use(async ({ connection, names }) => {
+        const heard = connection.subscribe(`${names.subject}.rollout`, {
+          callback (error, message) {
+            const announcement = error ? null : parse(message)
+            if (announcement) onChange(announcement)
+          }
+        })
+        await onOpen()
+        return () => heard.unsubscribe()
+      })
+    },
+
+    /** @returns {Promise<number | null>} a number that changes with each write, null: the engine is away */
+    async version () {
+      const found = await engine.attempt(async ({ manager, names }) => (await manager.streams.info(`KV_${names.state}`)).state.last_seq)
+      return found.is === 'done' ? found.value : null
+    },
+
+    /**
+     * Where another one was faster, what that has made of it is looked at anew.
+     * @param {(document: FleetRollout | null) => FleetRollout} to  may throw, and then nothing is written
+     * @returns {Promise<Entry & { document: FleetRollout }>}
+     * @throws {DeckError} fleet-away, rollout-state
+     */
+    async change (to) {
+      for (let tries = 1; tries <= TRIES; tries++) {
+        const found = await read()
+        if (found.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${found.reason}`)
+        const document = to(found.value.document)
+        const told = await write(document, found.value.revision)
+        if (told.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${told.reason}`)
+        if (told.is === 'refused') continue
+        if (found.value.document && found.value.document.id !== document.id) await keep(found.value.document)
+        return { document, revision: told.revision }
+      }
+      throw new DeckError('rollout-state', 'The rollout of the fleet changes faster than it can be changed here: try again')
+    },
+
+    /** Rollouts before the present one. @returns {Promise<FleetRollout[]>} newest first, none where the engine is away */
+    async past () {
+      const found = await engine.attempt(async ({ state }) => {
+        const found = []
+        for await (const key of await state.keys(`${PAST}.*`)) found.push(state.get(key))
+        return Promise.all(found)
+      })
+      const entries = found.is === 'done' ? found.value : []
+      return entries.flatMap((entry) => entry ? documentOf(entry) ?? [] : []).sort((one, other) => other.id - one.id)
+    }
+  }
+
+  /** @returns {Promise<{ is: 'done', value: Entry } | { is: 'away', reason: string }>} */
+  function read () {
+    return engine.attempt(async ({ state }) => {
+      const entry = await state.get(KEY)
+      return { document: entry && documentOf(entry), revision: entry?.revision ?? 0 }
+    })
+  }
+
+  /** @param {FleetRollout} document @param {number} revision  that it was made from */
+  async function write (document, revision) {
+    const told = await engine.write('state', KEY, document, revision)
+    if (told.is === 'written') engine.say('rollout', { id: document.id, revision: told.revision, state: document.state, due: dueOf(document) })
+    return told
+  }
+
+  /** @param {FleetRollout} document */
+  async function keep (document) {
+    await engine.attempt(async ({ state }) => {
+      await state.put(`${PAST}.${document.id}`, JSON.stringify(document))
+      if (document.id > KEPT) await state.purge(`${PAST}.${document.id - KEPT}`)
+    })
+  }
+}
+
+/** @param {{ json: () => unknown }} message @returns {Announcement | null} */
+function parse (message) {
+  try {
+    return ANNOUNCEMENT.safeParse(message.json()).data ?? null
+  } catch {
+    // No JSON.
+    return null
+  }
+}

@@ -1,0 +1,45 @@
+import { DeckError } from '../errors.js'
+
+/**
+ * Which members take their turns, in which order, and which at the same time.
+ * @typedef {{ member: string, labels: Record<string, string> }} Candidate
+ */
+
+/** @param {Record<string, string>} labels @param {Record<string, string>} [wanted] */
+export function matches (labels, wanted = {}) {
+  return Object.entries(wanted).every(([label, value]) => labels[label] === value)
+}
+
+/**
+ * @param {{ batch?: string | number, order?: string, canary?: string }} wanted `order`: a label, by whose values they go; those without it come last
+ * @param {Candidate[]} members
+ * @returns {string[][]}
+ * @throws {DeckError} invalid-body
+ */
+export function batchesOf ({ batch = 1, order, canary }, members) {
+  const names = sorted(members, order).map(({ member }) => member)
+  if (canary !== undefined && !names.includes(canary)) throw new DeckError('invalid-body', `canary: expected one of ${names.join(', ')}, received ${JSON.stringify(canary)}`)
+  const rest = names.filter((name) => name !== canary)
+  const size = sizeOf(batch, names.length)
+  const batches = Array.from({ length: Math.ceil(rest.length / size) }, (_, index) => rest.slice(index * size, (index + 1) * size))
+  return canary === undefined ? batches : [[canary], ...batches]
+}
+
+/** @param {string | number} batch a number or a share of all, which is at least one @param {number} count */
+function sizeOf (batch, count) {
+  const [, share] = /^(\d+)%$/.exec(String(batch)) ?? []
+  const size = share === undefined ? Number(batch) : Math.max(1, Math.floor(count * Number(share) / 100))
+  if (!Number.isSafeInteger(size) || size < 1 || Number(share ?? 1) > 100) throw new DeckError('invalid-body', `batch: expected a number of members from 1 or a share such as "25%", received ${JSON.stringify(batch)}`)
+  return size
+}
+
+/** @param {Candidate[]} members @param {string} [label] */
+function sorted (members, label) {
+  const collator = new Intl.Collator('en', { numeric: true })
+  const valueOf = (/** @type {Candidate} */ { labels }) => label === undefined ? '' : labels[label]
+  return [...members].sort((one, other) => {
+    const [a, b] = [valueOf(one), valueOf(other)]
+    if (a !== b) return a === undefined ? 1 : b === undefined ? -1 : collator.compare(a, b)
+    return collator.compare(one.member, other.member)
+  })
+}

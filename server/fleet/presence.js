@@ -1,0 +1,202 @@
+import { SILENT_AFTER_MS } from './engine.js'
+import { wordOf } from './word.js'
+
+/**
+ * Who is there. Each member says how it is, every few seconds and when that changes; what the others say is heard only while
+ * somebody wants to know. Ages count from when a word came, by this machine's clock, and before that by the engine's: no
+ * host's clock is compared with another's.
+ * @typedef {ReturnType<typeof createPresence>} Presence
+ * @typedef {import('./word.js').Word} Word
+ * @typedef {Word & { isSilent: boolean, ageMs: number, isOwn: boolean }} Member `ageMs`: of its last word
+ */
+
+const EVERY_MS = 5000
+/** A flood of changes is told as one. */
+const SOON_MS = 250
+/** With 500 members each word goes to all who listen. */
+const LISTEN_MS = 60_000
+/** Words that come before this member's own one tell who is known; that one tells what the time is. */
+const HEAR_WITHIN_MS = 3000
+/** Of a name whose deck is silent: its machine may come back. */
+const FREE_AFTER_MS = 24 * 60 * 60_000
+
+/**
+ * @param {object} parts
+ * @param {import('./engine.js').Engine} parts.engine
+ * @param {() => Word} parts.describe
+ * @param {(problem: string | null) => void} [parts.onName]  another one has this name; null: no more
+ * @param {() => void} [parts.onChange]  of others, while somebody wants to know
+ * @param {() => number} [parts.now]  monotonic, ms
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
+ */
+export function createPresence ({ engine, describe, onName = () => {}, onChange = () => {}, now = () => performance.now(), timers = globalThis }) {
+  /** @type {Map<string, { word: Word, at: number }>} `at`: when it was said, by this machine's clock */
+  let known = new Map()
+  let revision = 0
+  let isTelling = false
+  let listenUntil = -Infinity
+  /** @type {{ words: { stop: () => void }, caughtUp: Promise<void> } | null} */
+  let ear = null
+  /** @type {string | null} */
+  let taken = null
+  /** @type {any} */
+  let soon = null
+  const every = timers.setInterval(beat, EVERY_MS)
+  every?.unref?.()
+  engine.use(begin)
+
+  return {
+    /**
+     * Those that are there, and those that have gone without a word, as they are known at the moment; from now on, and for a
+     * while, it hears of all.
+     * @returns {Member[]} by name
+     */
+    list () {
+      listen()
+      return members()
+    },
+
+    /** The same, of all. @returns {Promise<Member[]>} */
+    async all () {
+      await listen()
+      return members()
+    },
+
+    /** That something has changed. */
+    tellSoon () {
+      soon ??= timers.setTimeout(() => {
+        soon = null
+        tell()
+      }, SOON_MS)
+      soon?.unref?.()
+    },
+
+    /** Says that it leaves. */
+    async close () {
+      timers.clearInterval(every)
+      timers.clearTimeout(soon)
+      deafen()
+      if (revision > 0) await engine.attempt(({ members }) => members.delete(describe().member, { previousSeq: revision }))
+    }
+  }
+
+  function members () {
+    const own = describe()
+    const others = Array.from(known.values()).filter(({ word }) => word.member !== own.member)
+    const all = [
+      { ...own, isOwn: true, isSilent: !engine.state.isConnected || taken !== null, ageMs: 0 },
+      ...others.map(({ word, at }) => ({ ...word, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }))
+    ]
+    return all.sort((one, other) => one.member < other.member ? -1 : 1)
+  }
+
+  async function begin () {
+    deafen()
+    await tell()
+    if (now() < listenUntil) await listen()
+  }
+
+  function beat () {
+    if (ear && now() > listenUntil) deafen()
+    tell()
+  }
+
+  async function listen () {
+    listenUntil = now() + LISTEN_MS
+    if (!ear) {
+      const opened = await engine.attempt(({ members }) => members.watch())
+      if (opened.is === 'away') return
+      if (ear) opened.value.stop()
+      else ear = { words: opened.value, caughtUp: hear(opened.value) }
+    }
+    await ear?.caughtUp
+  }
+
+  function deafen () {
+    ear?.words.stop()
+    ear = null
+  }
+
+  /** @param {AsyncIterable<import('@nats-io/kv').KvWatchEntry>} words @returns {Promise<void>} resolves once all that is known has come */
+  function hear (words) {
+    return new Promise((resolve) => {
+      const patience = timers.setTimeout(resolve, HEAR_WITHIN_MS)
+      patience?.unref?.()
+      /** @type {{ word: Word, created: number }[]} */
+      const first = []
+      const settle = () => {
+        timers.clearTimeout(patience)
+        if (first.length > 0) known = new Map()
+        const engineNow = Math.max(...first.map(({ created }) => created))
+        for (const { word, created } of first.splice(0)) known.set(word.member, { word, at: now() - (engineNow - created) })
+        resolve()
+        onChange()
+      }
+      const read = async () => {
+        let isFirst = true
+        for await (const entry of words) {
+          const word = entry.operation === 'PUT' ? wordOf(entry) : null
+          if (isFirst) {
+            if (word) first.push({ word, created: entry.created.getTime() })
+            if (entry.isUpdate || entry.delta === 0) {
+              isFirst = false
+              settle()
+            }
+          } else {
+            if (word) known.set(entry.key, { word, at: now() })
+            else if (entry.operation !== 'PUT') known.delete(entry.key)
+            onChange()
+          }
+        }
+      }
+      read().catch(() => {}).finally(settle)
+    })
+  }
+
+  async function tell () {
+    if (isTelling) return
+    isTelling = true
+    try {
+      const word = describe()
+      const told = await engine.write('members', word.member, word, revision)
+      if (told.is === 'written') {
+        revision = told.revision
+        name(null)
+      } else if (told.is === 'refused') {
+        await whoseName(word)
+      }
+    } finally {
+      isTelling = false
+    }
+  }
+
+  /** It is that of a master of this data folder before this one, has gone, or is somebody else's. @param {Word} word */
+  async function whoseName (word) {
+    const found = await engine.attempt(({ members }) => members.get(word.member))
+    if (found.is === 'away') return
+    const entry = found.value
+    const other = entry && entry.operation === 'PUT' ? wordOf(entry) : null
+    revision = 0
+    if (other && other.home !== word.home && !await hasGone(other)) {
+      return name(`the name ${word.member} is that of a deck on ${other.host} (${other.app}, ${other.home}): fleet.member gives this one another`)
+    }
+    const told = await engine.write('members', word.member, word, entry && other ? entry.revision : 0)
+    if (told.is !== 'written') return
+    revision = told.revision
+    name(null)
+  }
+
+  /** @param {Word} other */
+  async function hasGone ({ member }) {
+    await listen()
+    const one = known.get(member)
+    return one !== undefined && now() - one.at > FREE_AFTER_MS
+  }
+
+  /** @param {string | null} problem */
+  function name (problem) {
+    if (problem === taken) return
+    taken = problem
+    onName(problem)
+  }
+}

@@ -1,0 +1,190 @@
+import { DeckError } from '../errors.js'
+import { next, STATES } from './states.js'
+
+/**
+ * A rollout over hosts: one document, changed by compare-and-set alone. Each change here is a function from a document to
+ * the next one; what is not possible throws, and then nothing is written.
+ * @typedef {'restart' | 'deploy' | 'rollback'} Kind
+ * @typedef {'pending' | 'running' | 'succeeded' | 'failed' | 'reverting' | 'reverted' | 'skipped'} TurnState
+ *
+ * What one member does in it.
+ * @typedef {object} Turn
+ * @property {TurnState} state
+ * @property {string | null} boot  of the master that took it
+ * @property {number | null} rollout  its own
+ * @property {string | null} from  the release that it goes back to
+ * @property {string | null} to
+ * @property {string | null} startedAt  by the member's clock
+ * @property {string | null} finishedAt  by the member's clock
+ * @property {string | null} reason  why it has failed
+ * @property {boolean} isLate  it has ended after the others had given it up
+ *
+ * @typedef {object} FleetRollout
+ * @property {number} id
+ * @property {Kind} kind
+ * @property {{ path?: string, release?: string, strategy?: import('../deck.js').StrategyWish }} source  what each member deploys
+ * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
+ * @property {number} pauseMs  between two batches
+ * @property {number} deadlineMs  how long a turn may take
+ * @property {'halt' | 'roll-back'} onFailure
+ * @property {import('./states.js').FleetState} state
+ * @property {Record<string, Turn>} turns  by member
+ * @property {string[]} absent  members that are known and were silent when it began
+ * @property {string} actor
+ * @property {string | null} note
+ * @property {string | null} reason  why it was halted, or has failed
+ * @property {string} startedAt
+ * @property {string | null} finishedAt
+ * @property {Moment[]} timeline  oldest first, the last 200
+ *
+ * @typedef {{ at: string, type: string, member: string | null, actor: string | null, message: string | null }} Moment
+ * @typedef {{ at: string, actor: string }} Operator  `at`: by the clock of the member that writes, ISO 8601
+ */
+
+const MAX_MOMENTS = 200
+const MAX_REASON_CHARS = 500
+
+/** @type {Readonly<Turn>} */
+const PENDING = Object.freeze({ state: 'pending', boot: null, rollout: null, from: null, to: null, startedAt: null, finishedAt: null, reason: null, isLate: false })
+
+/**
+ * @param {FleetRollout | null} before
+ * @param {Operator & Pick<FleetRollout, 'id' | 'kind' | 'source' | 'batches' | 'pauseMs' | 'deadlineMs' | 'onFailure' | 'absent' | 'note'>} wanted
+ * @param {string[]} [silent]  members that are not waited for, though they may still be in a turn of the rollout before
+ * @returns {FleetRollout}
+ * @throws {DeckError} rollout-running
+ */
+export function begin (before, { at, ...wanted }, silent = []) {
+  if (before && !STATES[before.state].done) {
+    throw new DeckError('rollout-running', `Rollout ${before.id} of the fleet (${before.kind} by ${before.actor}) is ${before.state}`, { details: { rollout: before.id } })
+  }
+  const busy = Object.keys(before?.turns ?? {}).filter((member) => isUnderWay(/** @type {FleetRollout} */ (before).turns[member]) && !silent.includes(member))
+  if (before && busy.length > 0) {
+    throw new DeckError('rollout-running', `Rollout ${before.id} of the fleet is ${before.state}, and ${busy.join(', ')} ${busy.length === 1 ? 'is' : 'are'} still in ${busy.length === 1 ? 'its turn' : 'their turns'}`, { details: { rollout: before.id } })
+  }
+  const turns = Object.fromEntries(wanted.batches.flat().map((member) => [member, { ...PENDING }]))
+  return tell({ ...wanted, state: 'running', turns, reason: null, startedAt: at, finishedAt: null, timeline: [] }, { at, type: 'started', actor: wanted.actor, message: wanted.note })
+}
+
+/**
+ * What an operator does to it.
+ * @param {FleetRollout} rollout @param {'pause' | 'resume' | 'abort'} order @param {Operator} by
+ * @returns {FleetRollout}
+ * @throws {DeckError} rollout-ended, rollout-state
+ */
+export function steer (rollout, order, { at, actor }) {
+  const state = next(rollout.state, order)
+  if (!state) {
+    const isOver = Object.keys(STATES[rollout.state].moves).length === 0
+    throw new DeckError(isOver ? 'rollout-ended' : 'rollout-state', `Rollout ${rollout.id} of the fleet is ${rollout.state}: ${order} is not possible`, { details: { rollout: rollout.id } })
+  }
+  const reason = order === 'abort' ? `aborted by ${actor}` : order === 'resume' ? null : rollout.reason
+  return settle(tell({ ...rollout, state, reason, finishedAt: null }, { at, type: PAST[order], actor }), at)
+}
+
+const PAST = Object.freeze({ pause: 'paused', resume: 'resumed', abort: 'aborted' })
+
+/**
+ * Nothing more begins until a person says so.
+ * @param {FleetRollout} rollout @param {{ at: string, reason: string, member?: string | null }} why
+ * @returns {FleetRollout}
+ */
+export function halt (rollout, { at, reason, member = null }) {
+  const state = next(rollout.state, 'halt')
+  if (!state || rollout.state === 'halted') return rollout
+  return tell({ ...rollout, state, reason: cut(reason), finishedAt: at }, { at, type: 'halted', member, message: reason })
+}
+
+/**
+ * A person goes on without those that do not answer in their turns.
+ * @param {FleetRollout} rollout @param {string[]} members @param {Operator} by
+ * @returns {FleetRollout}
+ */
+export function giveUp (rollout, members, { at, actor }) {
+  const given = members.filter((member) => isUnderWay(rollout.turns[member]))
+  return given.reduce((document, member) => endTurn(document, member, { at, state: 'failed', reason: `given up by ${actor}: it was silent` }), rollout)
+}
+
+/**
+ * A member begins its turn: forward, or back to the release that it had.
+ * @param {FleetRollout} rollout @param {string} member @param {{ at: string, boot: string, from?: string | null }} by
+ * @returns {FleetRollout}
+ */
+export function take (rollout, member, { at, boot, from = null }) {
+  const turn = rollout.turns[member]
+  const changes = turn.state === 'pending' ? { state: /** @type {const} */ ('running'), from, startedAt: at, finishedAt: null } : { state: /** @type {const} */ ('reverting'), finishedAt: null }
+  return tell(withTurn(rollout, member, { ...changes, boot }), { at, type: changes.state === 'running' ? 'turn-started' : 'turn-reverting', member })
+}
+
+/**
+ * What has become of a member's turn. One that comes after the others have gone on is told, and changes nothing else.
+ * @param {FleetRollout} rollout @param {string} member
+ * @param {{ at: string, state: 'succeeded' | 'failed' | 'reverted', rollout?: number | null, to?: string | null, reason?: string | null }} result
+ * @returns {FleetRollout}
+ */
+export function finish (rollout, member, { at, ...result }) {
+  const { state: before } = rollout.turns[member]
+  const isLate = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
+  const ended = endTurn(rollout, member, { at, ...result, isLate })
+  // Who fails on the way there, while all go back, is where they go to.
+  const isOnItsWay = rollout.state === 'going-back' && before === 'running'
+  if (result.state !== 'failed' || isLate || isOnItsWay) return settle(ended, at)
+  const move = rollout.state !== 'going-back' && rollout.onFailure === 'roll-back' && rollout.kind !== 'restart' ? 'go-back' : 'halt'
+  const state = next(ended.state, move)
+  if (!state) return ended
+  const reason = cut(`${member}: ${result.reason ?? 'its turn has failed'}`)
+  return settle(tell({ ...ended, state, reason, finishedAt: move === 'halt' ? at : null }, { at, type: state, member, message: reason }), at)
+}
+
+/** @param {FleetRollout} rollout @returns {FleetRollout} as it is once nobody has anything left to do */
+function settle (rollout, at = rollout.startedAt) {
+  const turns = Object.values(rollout.turns)
+  if (turns.some(isUnderWay)) return rollout
+  if (rollout.state === 'going-back') return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : end(skipped(rollout), 'be-back', at)
+  if (rollout.state !== 'running' && rollout.state !== 'paused') return rollout
+  if (turns.some(({ state }) => state === 'pending')) return rollout
+  const failed = Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === 'failed')
+  return failed.length === 0 ? end(rollout, 'succeed', at) : end({ ...rollout, reason: `${failed.length} of ${turns.length} failed: ${failed.join(', ')}` }, 'fail', at)
+}
+
+/** @param {FleetRollout} rollout @param {import('./states.js').Move} move @param {string} at @returns {FleetRollout} */
+function end (rollout, move, at) {
+  const state = next(rollout.state, move)
+  return state ? tell({ ...rollout, state, finishedAt: at }, { at, type: state, message: rollout.reason }) : rollout
+}
+
+/** Those whose turn will not come. @param {FleetRollout} rollout @returns {FleetRollout} */
+function skipped (rollout) {
+  return { ...rollout, turns: Object.fromEntries(Object.entries(rollout.turns).map(([member, turn]) => [member, turn.state === 'pending' ? { ...turn, state: 'skipped' } : turn])) }
+}
+
+/** @param {FleetRollout} rollout @param {Turn} turn whether it has something to take back */
+export function owesReturn ({ kind }, { state }) {
+  return kind !== 'restart' && state === 'succeeded'
+}
+
+/** @param {Turn} turn */
+export function isUnderWay ({ state }) {
+  return state === 'running' || state === 'reverting'
+}
+
+/** @param {FleetRollout} rollout @param {string} member @param {{ at: string } & Partial<Turn>} result @returns {FleetRollout} */
+function endTurn (rollout, member, { at, ...result }) {
+  const reason = result.reason ? cut(result.reason) : null
+  return tell(withTurn(rollout, member, { ...result, reason, finishedAt: at }), { at, type: `turn-${result.state}`, member, message: result.isLate ? `${reason ?? ''} (late)`.trim() : reason })
+}
+
+/** @param {FleetRollout} rollout @param {string} member @param {Partial<Turn>} changes @returns {FleetRollout} */
+function withTurn (rollout, member, changes) {
+  return { ...rollout, turns: { ...rollout.turns, [member]: { ...rollout.turns[member], ...changes } } }
+}
+
+/** @param {FleetRollout} rollout @param {Partial<Moment> & { at: string, type: string }} moment @returns {FleetRollout} */
+function tell (rollout, { at, type, member = null, actor = null, message = null }) {
+  return { ...rollout, timeline: [...rollout.timeline, { at, type, member, actor, message: message && cut(message) }].slice(-MAX_MOMENTS) }
+}
+
+/** @param {string} text */
+function cut (text) {
+  return text.length > MAX_REASON_CHARS ? `${text.slice(0, MAX_REASON_CHARS - 1)}…` : text
+}

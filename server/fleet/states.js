@@ -1,0 +1,22 @@
+/** @typedef {keyof typeof STATES} FleetState */
+/** @typedef {'pause' | 'resume' | 'abort' | 'halt' | 'go-back' | 'succeed' | 'fail' | 'be-back'} Move */
+
+/**
+ * The one table of a rollout over hosts: what is done is replaced by the next rollout; a halted one waits for a person. A
+ * move that is not in a row is refused.
+ */
+export const STATES = Object.freeze({
+  running: { done: false, moves: { pause: 'paused', halt: 'halted', abort: 'going-back', 'go-back': 'going-back', succeed: 'succeeded', fail: 'failed' } },
+  paused: { done: false, moves: { resume: 'running', halt: 'halted', abort: 'going-back', 'go-back': 'going-back', succeed: 'succeeded', fail: 'failed' } },
+  halted: { done: true, moves: { resume: 'running', abort: 'going-back', halt: 'halted' } },
+  'going-back': { done: false, moves: { halt: 'halted', 'be-back': 'rolled-back' } },
+  succeeded: { done: true, moves: {} },
+  failed: { done: true, moves: {} },
+  'rolled-back': { done: true, moves: {} }
+})
+
+/** @param {FleetState} state @param {Move} move @returns {FleetState | null} null: it is not possible from there */
+export function next (state, move) {
+  const { moves } = /** @type {{ moves: Partial<Record<Move, FleetState>> }} */ (STATES[state])
+  return moves[move] ?? null
+}

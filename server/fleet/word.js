@@ -1,0 +1,45 @@
+import { z } from 'zod'
+
+/**
+ * What a member says of itself. What comes from elsewhere is hostile: nothing that does not look like this is heard.
+ * @typedef {z.infer<typeof WORD>} Word
+ */
+
+const MAX_BYTES = 16 * 1024
+/** It is a key of a bucket and a part of a subject. */
+export const MEMBER = /^[A-Za-z\d][\w-]{0,99}$/
+
+const text = (/** @type {number} */ chars) => z.string().max(chars)
+const count = z.int().min(0)
+const figure = z.number().nullable()
+
+export const WORD = z.object({
+  member: z.string().regex(MEMBER),
+  home: text(64).describe('of its data folder: two with one name are told apart by it'),
+  boot: text(64).describe('of its master'),
+  host: text(255),
+  app: text(200),
+  version: text(50).describe('of clusterdeck'),
+  labels: z.record(z.string().regex(/^[\w.-]{1,60}$/), text(200)),
+  release: text(50).nullable(),
+  workers: z.object({ ready: count, desired: count }),
+  health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: text(500) }),
+  vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),
+  openCrashes: count.nullable(),
+  rollout: z.object({ id: count, kind: text(20), state: text(20), replaced: count, total: count }).nullable().describe('its own'),
+  url: text(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people'),
+  accept: z.enum(['nothing', 'read', 'operate']).describe('what others may do to it'),
+  seen: z.object({ rollout: count, revision: count }).describe('the newest rollout of the fleet that it knows')
+})
+
+/** @param {import('@nats-io/kv').KvEntry} entry @returns {Word | null} null: it is no word of a member */
+export function wordOf (entry) {
+  if (entry.length > MAX_BYTES) return null
+  try {
+    const { data } = WORD.safeParse(entry.json())
+    return data && data.member === entry.key ? data : null
+  } catch {
+    // No JSON.
+    return null
+  }
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startMember } from '../support/fleet.js'
+import { openFreshConnections } from '../support/load.js'
+import { startNats, withoutNats } from '../support/nats.js'
+
+/** @typedef {import('../support/fleet.js').Member} Member */
+
+const skip = withoutNats
+
+/** @param {Member} member @param {object} wanted @returns {Promise<any>} */
+async function begin (member, wanted = {}) {
+  const { status, body } = await member.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...wanted }) })
+  assert.equal(status, 202, JSON.stringify(body))
+  return body
+}
+
+/** @param {Member} member @param {number} id @param {string} state @returns {Promise<any>} */
+async function ended (member, id, state) {
+  const { rollout } = await member.untilFleet(({ rollout: seen }) => seen?.id === id && ['succeeded', 'failed', 'halted', 'rolled-back'].includes(seen.state), 'the end of the rollout')
+  assert.equal(rollout.state, state, rollout.reason)
+  return rollout
+}
+
+test('a deploy goes over five decks on three hosts, one after the other, and no request fails', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const [one, two] = [{ servers: nats.url, labels: { host: 'one' } }, { servers: nats.url, labels: { host: 'two' } }]
+  const members = await Promise.all([
+    startMember(t, { ...one, name: 'one-shop', app: 'shop', workers: 2 }), startMember(t, { ...one, name: 'one-blog', app: 'blog' }),
+    startMember(t, { ...two, name: 'two-shop', app: 'shop', workers: 2 }), startMember(t, { ...two, name: 'two-mail', app: 'mail' }),
+    startMember(t, { servers: nats.url, labels: { host: 'three' }, name: 'three-shop', app: 'shop' })
+  ])
+  const [first] = members
+  await first.untilFleet(({ members: seen }) => seen.filter((/** @type {any} */ each) => !each.isSilent).length === 5, 'five members')
+  const traffics = await Promise.all(members.map(async (member) => openFreshConnections(t, await member.appUrl(), { perSecond: 50 })))
+  for (const member of members) member.put('v2')
+
+  const { id } = await begin(first, { order: 'host' })
+  const rollout = await ended(members[3], id, 'succeeded')
+
+  const results = await Promise.all(traffics.map((traffic) => traffic.stop()))
+  assert.deepEqual(results.flatMap(({ failures }) => failures), [])
+  assert.ok(results.every(({ total }) => total > 10), 'each was asked while it deployed')
+  assert.deepEqual(await Promise.all(members.map((member) => member.version())), ['v2', 'v2', 'v2', 'v2', 'v2'])
+  assert.deepEqual(rollout.batches, [['one-blog'], ['one-shop'], ['three-shop'], ['two-mail'], ['two-shop']])
+  assert.deepEqual(rollout.timeline.map((/** @type {any} */ { type, member }) => `${type} ${member ?? ''}`.trim()), ['started', ...rollout.batches.flat().flatMap((/** @type {string} */ name) => [`turn-started ${name}`, `turn-succeeded ${name}`]), 'succeeded'])
+})

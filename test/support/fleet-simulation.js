@@ -1,0 +1,211 @@
+import { createMember, NO_MEMORY, reduce } from '../../server/fleet/member.js'
+import { begin, giveUp, steer } from '../../server/fleet/rollout.js'
+
+/**
+ * Members of a fleet and an engine, without processes, network or time of their own: each step is one thing that happens to
+ * one of them. What really runs is kept apart from what they believe.
+ * @typedef {import('../../server/fleet/rollout.js').FleetRollout} FleetRollout
+ * @typedef {ReturnType<typeof createFleet>} Fleet
+ */
+
+const DEADLINE_MS = 600_000
+
+/** @param {{ members: string[], loses?: () => boolean }} options `loses`: whether the answer to a write is lost */
+export function createFleet ({ members, loses = () => false }) {
+  let at = 0
+  let boots = 0
+  /** @type {{ document: FleetRollout, revision: number }[]} all that was ever written, the newest last */
+  let stored = []
+  let revision = 0
+  const hosts = new Map(members.map((member) => [member, createHost(member)]))
+  /** @type {{ member: string, fleet: number, way: 'forward' | 'back', batch: number }[]} */
+  const begun = []
+  /** @type {string[]} what must never be */
+  const broken = []
+  let isAway = false
+  const DO = { write, remember, begin: start, 'go-back': start, abort, read () {}, wake () {}, tell () {} }
+
+  return {
+    hosts,
+    begun,
+    broken,
+    get document () { return stored.at(-1)?.document ?? null },
+    get revision () { return revision },
+
+    /** @param {number} ms */
+    pass (ms) { at += ms },
+
+    /** @param {string} member hears of the newest that is written */
+    deliver (member) {
+      const host = get(member)
+      if (host.isStopped || isAway || host.isCut) return
+      give(host, { type: 'seen', document: stored.at(-1)?.document ?? null, revision: stored.at(-1)?.revision ?? 0 })
+    },
+
+    /** It hears of an older one: messages that were under way for long. @param {string} member @param {number} back */
+    deliverLate (member, back) {
+      const host = get(member)
+      const old = stored.at(-1 - back)
+      if (old && !host.isStopped && !isAway && !host.isCut && old.revision > host.heard) give(host, { type: 'seen', ...old })
+    },
+
+    /** @param {string} member looks again, as after a wait */
+    look (member) {
+      const host = get(member)
+      if (!host.isStopped) give(host, { type: 'look' })
+    },
+
+    /** Its own rollout ends. @param {string} member @param {boolean} isGood */
+    endOwn (member, isGood) {
+      const host = get(member)
+      if (host.isStopped || !host.running) return
+      const { way } = host.running
+      host.running = null
+      if (isGood) host.release = way === 'forward' ? 'new' : 'old'
+      give(host, { type: 'ended', result: isGood ? { state: way === 'forward' ? 'succeeded' : 'reverted', to: host.release, reason: null } : { state: 'failed', to: null, reason: 'a worker crashed' } })
+    },
+
+    /** Its master and its keeper are gone at once, and come back: the workers' rollout ends with them. @param {string} member */
+    crash (member) {
+      const host = get(member)
+      host.running = null
+      host.isStopped = false
+      host.state = createMember({ member, boot: `boot ${++boots}`, memory: host.memory })
+    },
+
+    /** @param {string} member */
+    stop (member) { get(member).isStopped = true },
+
+    /** @param {string} member */
+    goOn (member) { get(member).isStopped = false },
+
+    /** @param {string} member @param {boolean} isCut */
+    cut (member, isCut) {
+      const host = get(member)
+      host.isCut = isCut
+      if (isCut && !host.isStopped) give(host, { type: 'away' })
+    },
+
+    /** @param {boolean} away */
+    engine (away) {
+      isAway = away
+      if (away) for (const host of hosts.values()) if (!host.isStopped) give(host, { type: 'away' })
+    },
+
+    /** As out of a backup. @param {number} back how many of the last changes are forgotten */
+    restore (back) {
+      stored = stored.slice(0, Math.max(0, stored.length - back))
+      revision = stored.at(-1)?.revision ?? 0
+    },
+
+    /** An operator on one of them. @param {'begin' | 'pause' | 'resume' | 'abort'} order @param {{ batch?: number, onFailure?: 'halt' | 'roll-back' }} [options] */
+    operate (order, { batch = 1, onFailure = 'halt' } = {}) {
+      if (isAway) return false
+      const by = { at: iso(), actor: 'ada' }
+      const now = stored.at(-1)
+      const silent = members.filter((member) => isSilent(get(member)))
+      try {
+        const highest = Math.max(now?.document.id ?? 0, ...Array.from(hosts.values(), ({ memory }) => memory.rollout))
+        if (order === 'begin') {
+          const batches = Array.from({ length: Math.ceil(members.length / batch) }, (_, index) => members.slice(index * batch, (index + 1) * batch))
+          store(begin(now?.document ?? null, { ...by, id: highest + 1, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
+          giveUpOn(silent)
+        } else if (now) {
+          store(order === 'resume' ? giveUp(steer(now.document, order, by), silent, by) : steer(now.document, order, by))
+          if (order === 'resume') giveUpOn(silent)
+        }
+        return true
+      } catch (/** @type {any} */ error) {
+        if (['rollout-running', 'rollout-ended', 'rollout-state'].includes(error.code)) return false
+        throw error
+      }
+    }
+  }
+
+  /** @param {string} member */
+  function createHost (member) {
+    return {
+      member,
+      memory: NO_MEMORY,
+      /** what its master knows */
+      state: createMember({ member, boot: `boot ${++boots}` }),
+      /** what it really does */
+      running: /** @type {{ fleet: number, way: 'forward' | 'back', id: number, isGivenUp: boolean } | null} */ (null),
+      release: 'old',
+      rollouts: 0,
+      heard: 0,
+      isStopped: false,
+      isCut: false
+    }
+  }
+
+  /** @param {string} member @returns {ReturnType<typeof createHost>} */
+  function get (member) {
+    return /** @type {any} */ (hosts.get(member))
+  }
+
+  /** @param {ReturnType<typeof createHost>} host */
+  function isSilent ({ isStopped, isCut }) {
+    return isStopped || isCut
+  }
+
+  /** A person goes on without them, whatever they do. @param {string[]} silent */
+  function giveUpOn (silent) {
+    for (const member of silent) {
+      const { running } = get(member)
+      if (running) running.isGivenUp = true
+    }
+  }
+
+  function iso () {
+    return new Date(at).toISOString()
+  }
+
+  /** @param {ReturnType<typeof createHost>} host @param {import('../../server/fleet/member.js').Input} input */
+  function give (host, input) {
+    if (input.type === 'seen') host.heard = input.revision
+    const { state, commands } = reduce(host.state, input, { at, iso: iso(), release: host.release })
+    host.state = state
+    for (const command of commands) DO[command.type](host, /** @type {any} */ (command))
+  }
+
+  /** @param {FleetRollout} document */
+  function store (document) {
+    stored.push({ document: structuredClone(document), revision: ++revision })
+  }
+
+  /** @param {ReturnType<typeof createHost>} host @param {{ document: FleetRollout, revision: number }} command */
+  function write (host, command) {
+    if (isAway || host.isCut) return give(host, { type: 'away' })
+    if (command.revision !== revision) return give(host, { type: 'refused' })
+    store(command.document)
+    // The answer may be lost on the way.
+    return give(host, loses() ? { type: 'refused' } : { type: 'written' })
+  }
+
+  /** @param {ReturnType<typeof createHost>} host @param {{ memory: import('../../server/fleet/member.js').Memory }} command */
+  function remember (host, { memory }) {
+    host.memory = structuredClone(memory)
+  }
+
+  /** @param {ReturnType<typeof createHost>} host @param {import('../../server/fleet/member.js').Command & { type: 'begin' | 'go-back' }} command */
+  function start (host, { type, document }) {
+    const way = type === 'begin' ? 'forward' : 'back'
+    if (host.running) broken.push(`${host.member} runs two rollouts at once`)
+    if (begun.some((each) => each.member === host.member && each.fleet === document.id && each.way === way)) broken.push(`${host.member} begins rollout ${document.id} ${way} twice`)
+    const batch = document.batches.findIndex((members) => members.includes(host.member))
+    begun.push({ member: host.member, fleet: document.id, way, batch })
+    host.running = { fleet: document.id, way, id: ++host.rollouts, isGivenUp: false }
+    const together = Array.from(hosts.values()).filter(({ running }) => running && !running.isGivenUp)
+    const isTogether = way === 'forward' ? together.every(({ member }) => document.batches[batch].includes(member)) : together.length === 1
+    if (!isTogether) broken.push(`${together.map(({ member, running }) => `${member} ${running?.way}`).join(', ')} are in their turns at once`)
+    give(host, { type: 'began', rollout: host.running.id })
+  }
+
+  /** @param {ReturnType<typeof createHost>} host */
+  function abort (host) {
+    if (!host.running) return
+    host.running = null
+    give(host, { type: 'ended', result: { state: 'reverted', to: host.release, reason: null } })
+  }
+}

@@ -1,0 +1,88 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { startDeck } from './deck.js'
+import { startDeckHere } from './deck-here.js'
+import { tempFolder } from './folder.js'
+
+/**
+ * Decks that are members of one fleet, each with an app and a data folder of its own.
+ * @typedef {Awaited<ReturnType<typeof startMember>>} Member
+ */
+
+/**
+ * @param {import('./deck.js').TestOwner} t
+ * @param {object} options
+ * @param {string} options.name
+ * @param {string} options.servers
+ * @param {string} [options.fleet]
+ * @param {string} [options.app]  what it is called
+ * @param {Record<string, string>} [options.labels]
+ * @param {number} [options.workers]
+ * @param {'nothing' | 'read' | 'operate'} [options.accept]
+ * @param {string[]} [options.flags]
+ * @param {boolean} [options.isApart]  in processes of its own, so that it can be killed
+ * @param {string} [options.root]  a folder for all of it
+ */
+export async function startMember (t, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, root = tempFolder() }) {
+  const folder = path.join(root, 'app')
+  mkdirSync(folder, { recursive: true })
+  writeRelease(folder, 'v1')
+  const config = path.join(root, 'clusterdeck.json')
+  writeFileSync(config, JSON.stringify({ name: app, fleet: { labels } }))
+  const start = isApart ? startDeck : startDeckHere
+  const dataDir = path.join(root, 'data')
+  const words = ['--config', config, '--fleet', servers, '--fleet-name', fleet, '--fleet-member', name, '--fleet-accept', accept, ...flags]
+  const launch = () => start(t, path.join(folder, 'app.js'), { workers, dataDir, flags: words })
+  const deck = await launch()
+  await deck.until({ ready: workers })
+  return Object.assign(deck, {
+    name,
+    appFolder: folder,
+    dataDir,
+
+    /** What a deploy finds from now on. @param {string} version @param {{ isBad?: boolean }} [options] */
+    put: (version, options) => writeRelease(folder, version, options),
+
+    /** @returns {Promise<any>} */
+    async fleet () { return (await deck.api('/fleet')).body },
+
+    /** @param {(fleet: any) => boolean} isSo @param {string} what @returns {Promise<any>} */
+    async untilFleet (isSo, what) {
+      const until = performance.now() + PATIENCE_MS
+      for (;;) {
+        const found = (await deck.api('/fleet')).body
+        if (isSo(found)) return found
+        if (performance.now() > until) throw new Error(`waited ${PATIENCE_MS} ms for ${what}: ${JSON.stringify(found.rollout ?? found)}`)
+        await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+      }
+    },
+
+    /** @returns {Promise<string>} which version serves */
+    async version () {
+      const response = await fetch(await deck.appUrl(), { headers: { connection: 'close' } })
+      return response.text()
+    }
+  })
+}
+
+const PATIENCE_MS = 60_000
+const LOOK_AGAIN_MS = 50
+
+/**
+ * @param {import('./deck.js').TestOwner} t @param {string[]} names
+ * @param {Omit<Parameters<typeof startMember>[1], 'name'>} options
+ * @returns {Promise<Member[]>} once each sees all others
+ */
+export async function startFleet (t, names, options) {
+  const members = await Promise.all(names.map((name) => startMember(t, { ...options, name })))
+  for (const member of members) await member.untilFleet(({ members: seen }) => names.every((name) => seen.some((/** @type {any} */ each) => each.member === name && !each.isSilent)), 'all members to see each other')
+  return members
+}
+
+/** @param {string} folder @param {string} version @param {{ isBad?: boolean }} [options] `isBad`: it does not start */
+export function writeRelease (folder, version, { isBad = false } = {}) {
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'app', version: '1.0.0', type: 'module' }))
+  writeFileSync(path.join(folder, 'app.js'), isBad
+    ? 'throw new Error("this release is broken")\n'
+    : `import http from 'node:http'\nhttp.createServer((request, response) => response.end(${JSON.stringify(version)})).listen(0)\n`)
+}
