@@ -83,6 +83,11 @@ export const EXAMPLES = Object.freeze({
     ['try once more', 'clusterdeck retry'],
     ['and wait for the end', 'clusterdeck retry --wait']
   ],
+  fleet: [
+    ['the decks on all machines, and their rollout', 'clusterdeck fleet'],
+    ['roll out what is on the disk of each, host by host, the first one alone', 'clusterdeck fleet deploy --canary web-1 --batch 25% --pause 60s --wait'],
+    ['take back what is done', 'clusterdeck fleet abort --wait']
+  ],
   releases: [
     ['what can be gone back to', 'clusterdeck releases'],
     ['what was different in one of them', 'clusterdeck releases r7']

@@ -65,6 +65,8 @@ const PATIENCE_MS = 60_000
 const ALL = examples()
 const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ')
 const isOfApps = (/** @type {{ line: string }} */ { line }) => /^clusterdeck (up|down|ls|restart shop)\b| -n /.test(line)
+/** test/cluster/fleet-manual.test.js has several decks for them. */
+const isOfFleet = (/** @type {{ line: string }} */ { line }) => /^clusterdeck fleet\b| --member | --fleet /.test(line)
 const isStop = (/** @type {{ line: string }} */ { line }) => /^clusterdeck stop\b/.test(line)
 
 test('what is said of examples here is of examples that there are', () => {
@@ -74,7 +76,7 @@ test('what is said of examples here is of examples that there are', () => {
 
 test('every example of the manual, of the README and of --help does what it is there for', async (t) => {
   const scene = await open(t)
-  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example))) {
+  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example) && !isOfFleet(example))) {
     await t.test(`${line} (${from})`, async () => {
       await execute(scene, line)
       await settle(scene.deck)
@@ -84,7 +86,7 @@ test('every example of the manual, of the README and of --help does what it is t
 
 test('every example that starts an app has it running', async (t) => {
   const cwd = appFolder()
-  for (const { from, line } of ALL.filter((example) => isStart(example) && !NOT_EXECUTED[example.line])) {
+  for (const { from, line } of ALL.filter((example) => isStart(example) && !isOfFleet(example) && !NOT_EXECUTED[example.line])) {
     await t.test(`${line} (${from})`, async (t) => {
       const words = wordsOf(line)
       const [flags, args] = words.includes('--') ? [words.slice(1, words.indexOf('--')), words.slice(words.indexOf('--') + 1)] : [words.slice(1), []]

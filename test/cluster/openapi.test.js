@@ -110,7 +110,9 @@ test('every operation answers as the document says, when all goes well and when 
   await deck.meetNext()
   await deck.untilStatus(({ readyWorkers, upgrade }) => readyWorkers === 3 && upgrade === null, 'the next master')
   await ask('POST', '/stop')
-  assert.deepEqual(contract.names.filter((name) => !contract.seen.has(name)), [])
+  // Those of the fleet, in which this deck is not, are called in fleet-api.test.js.
+  const ofFleet = Object.entries(document.paths).filter(([path]) => path.startsWith('/api/v1/fleet')).flatMap(([, operations]) => Object.values(operations).map(({ operationId }) => operationId))
+  assert.deepEqual(contract.names.filter((name) => !contract.seen.has(name) && !ofFleet.includes(name)), [])
 
   /** @param {'delivered' | 'failed'} state of the one delivery that there is */
   async function untilDelivery (state) {

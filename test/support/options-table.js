@@ -9,6 +9,7 @@ const GROUPS = [
   ['Restarts, hangs and recycling', ['restart', 'watchdog', 'recycle', 'keeper'], '[How it works](how-it-works.md#what-happens-when)'],
   ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],
   ['Releases', ['releases'], '[Releases](releases.md)'],
+  ['Fleet', ['fleet'], '[Fleet](fleet.md)'],
   ['Logs, history and diagnostics', ['logs', 'history', 'diagnostics'], '[Logs](logs.md)']
 ]
 

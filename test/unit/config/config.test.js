@@ -62,6 +62,7 @@ test('without anything set the defaults hold', async (t) => {
     recycle: { maxRssBytes: 0, maxAgeMs: 0, maxRequests: 0 },
     hooks: {},
     watch: false,
+    fleet: { servers: [], name: 'default', labels: {}, accept: 'read', tls: {} },
     diagnostics: { maxFiles: 20, maxBytes: 1024 ** 3 },
     notify: [],
     logs: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, mirror: 'auto' },
@@ -86,8 +87,8 @@ test('what a program says comes before the config file that it names; no other f
 test('every option can be set by flag, by environment and in the file', async (t) => {
   /** @type {Record<string, [string, unknown]>} */
   const samples = { integer: ['1234', 1234], text: ['::1', '::1'], list: ['a', ['a']], switch: ['true', true] }
-  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], standby: ['2', 2], dispatch: ['round-robin', 'round-robin'], name: ['shop', 'shop'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.order': ['stop-first', 'stop-first'], 'restart.policy': ['never', 'never'], 'restart.cron': ['0 4 * * *', '0 4 * * *'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'], 'admin.basePath': ['/deck', '/deck'], 'admin.publicUrl': ['https://ops.example.com', 'https://ops.example.com'] })
-  const pairs = /** @type {Record<string, Record<string, string>>} */ ({ 'admin.tls.cert': { adminTlsKey: 'key.pem' }, 'admin.tls.key': { adminTlsCert: 'cert.pem' } })
+  const special = /** @type {typeof samples} */ ({ workers: ['7', 7], standby: ['2', 2], dispatch: ['round-robin', 'round-robin'], name: ['shop', 'shop'], 'ready.signal': ['online', 'online'], 'ready.addresses': ['any', 'any'], 'stop.message': ['text', 'text'], 'ready.path': ['/health?deep=1', '/health?deep=1'], 'ready.status': ['200-299,304', ['200-299', '304']], 'ready.warmup': ['/a,b /c', ['/a,b', '/c']], 'watchdog.timeoutMs': ['2500', 2500], 'keeper.hungAfterMs': ['2500', 2500], 'watchdog.stack': ['off', 'off'], 'recycle.maxRssBytes': ['67108864', 67108864], 'diagnostics.maxBytes': ['2097152', 2097152], 'logs.maxBytes': ['123456', 123456], 'logs.maxFiles': ['7', 7], 'logs.mirror': ['on', 'on'], 'rollout.surge': ['25%', '25%'], 'rollout.order': ['stop-first', 'stop-first'], 'restart.policy': ['never', 'never'], 'restart.cron': ['0 4 * * *', '0 4 * * *'], 'rollout.canary.workers': ['2', 2], 'rollout.limits.errorRate': ['0.25', 0.25], 'rollout.limits.p99Ratio': ['1.5', 1.5], 'rollout.onFailure': ['hold', 'hold'], 'releases.mode': ['snapshot', 'snapshot'], 'releases.keep': ['50', 50], 'releases.onDrift': ['hold', 'hold'], 'admin.basePath': ['/deck', '/deck'], 'admin.publicUrl': ['https://ops.example.com', 'https://ops.example.com'], 'fleet.servers': ['nats://10.0.0.5:4222,tls://b', ['nats://10.0.0.5:4222', 'tls://b']], 'fleet.name': ['shops', 'shops'], 'fleet.member': ['web-1', 'web-1'], 'fleet.labels': ['zone=a, disk=ssd', { zone: 'a', disk: 'ssd' }], 'fleet.accept': ['operate', 'operate'] })
+  const pairs = /** @type {Record<string, Record<string, string>>} */ ({ 'admin.tls.cert': { adminTlsKey: 'key.pem' }, 'admin.tls.key': { adminTlsCert: 'cert.pem' }, 'fleet.tls.cert': { fleetTlsKey: 'key.pem' }, 'fleet.tls.key': { fleetTlsCert: 'cert.pem' } })
   const isStart = (/** @type {{ name: string }} */ { name }) => name === 'entry' || name === 'script'
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t, { 'package.json': '{ "scripts": { "::1": "node app.js" } }' })
@@ -107,6 +108,25 @@ test('the names of flags and variables follow from the place in the file', () =>
   assert.deepEqual(named['ready.timeoutMs'], ['--ready-timeout-ms', 'CLUSTERDECK_READY_TIMEOUT_MS'])
   assert.deepEqual(named['admin.port'], ['--admin-port', 'CLUSTERDECK_ADMIN_PORT'])
   assert.deepEqual(named.dataDir, ['--data-dir', 'CLUSTERDECK_DATA_DIR'])
+  assert.deepEqual(named['fleet.servers'], ['--fleet', 'CLUSTERDECK_FLEET'])
+})
+
+test('what a fleet needs is checked at the start, and no secret is shown', async (t) => {
+  for (const [flags, message] of /** @type {[Record<string, string>, RegExp][]} */ ([
+    [{ fleet: 'http://user:hidden@host' }, /^--fleet: expected a list of addresses such as "nats:.*; wrong is fleet\.servers\[0\]$/],
+    [{ fleetName: 'a.b' }, /^--fleet-name: expected a name of letters.*received "a\.b"$/],
+    [{ fleetMember: '-x' }, /^--fleet-member: expected a name/],
+    [{ fleetLabels: 'zone' }, /^--fleet-labels: expected labels and their values such as zone=a,disk=ssd, received "zone"$/],
+    [{ fleetAccept: 'all' }, /^--fleet-accept: expected .*"read".*received "all"$/],
+    [{ fleetTlsCert: 'app.js' }, /^fleet\.tls\.key: expected a file beside fleet\.tls\.cert, received nothing$/],
+    [{ fleetToken: 'hidden', fleetCredentials: 'app.js' }, /^fleet\.token: expected either fleet\.token or fleet\.credentials, received both$/]
+  ])) {
+    await assert.rejects(workingFolder(t).load(flags), (/** @type {any} */ error) => {
+      assert.match(error.message, message)
+      assert.doesNotMatch(error.message, /hidden/)
+      return error.code === 'invalid-config'
+    })
+  }
 })
 
 test('config files are found as .js, .mjs and .json, in this order', async (t) => {

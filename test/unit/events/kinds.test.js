@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { STATES } from '../../../server/fleet/states.js'
 import { ALERTS, EVENT_TYPES, FAULTS, NOTABLE_TYPES, PROBLEMS, isInTerminal, kindOf } from '../../../server/events/kinds.js'
 
 const SERVER = fileURLToPath(new URL('../../../server/', import.meta.url))
@@ -21,7 +22,9 @@ test('every type that the code publishes is in the table', () => {
 
 test('every type of the table is published by the code', () => {
   const text = sources.join('\n')
-  const outcomes = ['succeeded', 'failed', 'rolled-back'].map((outcome) => `rollout.${outcome}`)
+  const ofFleet = [...Object.keys(STATES).filter((state) => state !== 'running'), 'started', 'resumed', 'aborted'].map((moment) => `fleet.rollout-${moment}`)
+  assert.match(text, /publish\(\{ type: `fleet\.rollout-\$\{type\}`/)
+  const outcomes = ['succeeded', 'failed', 'rolled-back'].map((outcome) => `rollout.${outcome}`).concat(ofFleet)
   assert.match(text, /tellRollout\(turn, `rollout\.\$\{.+\}`\)/)
   assert.deepEqual(EVENT_TYPES.filter((type) => !outcomes.includes(type) && !text.includes(`'${type}'`)), [])
 })

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createContract } from '../support/api-contract.js'
+import { startFleet, startMember } from '../support/fleet.js'
+import { startNats, withoutNats } from '../support/nats.js'
+
+/** @typedef {import('../support/fleet.js').Member} Member */
+
+const skip = withoutNats
+
+test('every operation of the fleet answers as the document says, when all goes well and when it does not', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url })
+  const { body: document } = await one.api('/openapi.json')
+  const contract = createContract(document)
+
+  await ask('POST', '/fleet/rollout/pause', undefined, 404)
+  const { rollout: none, members } = await ask('GET', '/fleet')
+  assert.equal(none, null)
+  assert.deepEqual(members.map((/** @type {any} */ { member, isSilent, isOwn }) => [member, isSilent, isOwn]), [['web-1', false, true], ['web-2', false, false]])
+  await ask('POST', '/fleet/rollout', { kind: 'explode' }, 422)
+  await ask('POST', '/fleet/rollout', { kind: 'restart', batch: '0%' }, 422)
+  await ask('POST', '/fleet/rollout', { kind: 'restart', canary: 'db-1' }, 422)
+  await ask('POST', '/fleet/rollout', { kind: 'restart', only: { zone: 'none' } }, 404)
+  await ask('POST', '/fleet/rollout', { kind: 'restart', pauseMs: 60_000 })
+  await ask('POST', '/fleet/rollout', { kind: 'restart' }, 409)
+  await two.untilFleet(({ rollout }) => rollout.turns['web-1'].state === 'succeeded', 'the first turn')
+  await ask('POST', '/fleet/rollout/pause')
+  await ask('POST', '/fleet/rollout/pause', undefined, 409)
+  await ask('POST', '/fleet/rollout/resume')
+  await ask('POST', '/fleet/rollout/abort')
+  await two.untilFleet(({ rollout }) => rollout.state === 'rolled-back', 'the end')
+  await ask('POST', '/fleet/rollout/abort', undefined, 409)
+
+  await nats.kill()
+  await one.untilFleet(({ engine }) => !engine.isConnected, 'the engine to be missed')
+  await ask('POST', '/fleet/rollout', { kind: 'restart' }, 503)
+  assert.equal((await ask('GET', '/fleet')).rollout.state, 'rolled-back')
+  assert.deepEqual(contract.names.filter((name) => ofFleet(document).includes(name) && !contract.seen.has(name)), [])
+
+  /** @param {string} method @param {string} path @param {object} [body] @param {number} [expected] */
+  async function ask (method, path, body, expected) {
+    const { status, headers, body: answer } = await one.api(path, { method, body: body && JSON.stringify(body) })
+    if (expected) assert.equal(status, expected, `${method} ${path}: ${JSON.stringify(answer)}`)
+    else assert.ok(status < 300, `${method} ${path}: ${JSON.stringify(answer)}`)
+    contract.check({ method, path: `/api/v1${path}`, status, headers: Object.fromEntries(headers), body: answer })
+    return answer
+  }
+})
+
+test('a deck that is in no fleet says so, and what to set', async (t) => {
+  const deck = await startMember(t, { name: 'alone', servers: '' })
+  for (const [method, path] of [['GET', '/fleet'], ['POST', '/fleet/rollout/pause']]) {
+    const { status, body } = await deck.api(path, { method })
+    assert.equal(status, 409)
+    assert.equal(body.code, 'no-fleet')
+    assert.match(body.detail, /fleet\.servers/)
+  }
+})
+
+/** @param {any} document @returns {string[]} */
+function ofFleet ({ paths }) {
+  return Object.entries(paths).filter(([path]) => path.startsWith('/api/v1/fleet')).flatMap(([, operations]) => Object.values(/** @type {any} */ (operations)).map(({ operationId }) => operationId))
+}
