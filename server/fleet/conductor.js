@@ -1,4 +1,5 @@
 import { createMember, reduce } from './member.js'
+import { STATES } from './states.js'
 
 /**
  * Does what a member decides about rollouts of its fleet: reads and writes the document, remembers, and has its own deck deploy.
@@ -10,6 +11,8 @@ import { createMember, reduce } from './member.js'
 
 /** As a net under the announcements: one that is lost is not waited for. */
 const LOOK_EVERY_MS = 10_000
+const AGAIN_MS = 2000
+const READ_EVERY_MS = 60_000
 /** How long each change is read, once somebody has wanted to know. */
 const ATTENTIVE_MS = 60_000
 /** Of a timer. */
@@ -35,16 +38,24 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
   let attentiveUntil = -Infinity
   /** Of the engine's state, when it was last read. @type {number | null} */
   let version = null
+  /** The newest that was announced. @type {number | null} */
+  let heard = null
+  let readAt = -Infinity
   /** @type {Promise<void> | null} */
   let reading = null
   /** @type {Promise<void> | null} */
   let next = null
   /** @type {any} */
   let alarm = null
+  /** @type {any} */
+  let again = null
   let isClosed = false
   const every = timers.setInterval(look, LOOK_EVERY_MS)
   every?.unref?.()
-  ledger.follow((announcement) => { if (concerns(announcement)) read() }, read)
+  ledger.follow((announcement) => {
+    heard = announcement.revision
+    if (concerns(announcement)) read()
+  }, read)
 
   /** @type {Record<import('./member.js').Command['type'], (command: any) => unknown>} */
   const DO = {
@@ -87,6 +98,9 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     /** @param {import('./member.js').Result} result  of the own rollout that was begun for the fleet */
     ended: (result) => give({ type: 'ended', result }),
 
+    /** What it has done for the fleet does not last: its deck goes back by itself. @param {string} reason */
+    undone: (reason) => give({ type: 'undone', reason }),
+
     /** What it does for the fleet, while it does it. @returns {{ rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null} */
     get task () {
       const { task } = state.memory
@@ -97,6 +111,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
       isClosed = true
       timers.clearInterval(every)
       timers.clearTimeout(alarm)
+      timers.clearTimeout(again)
     }
   }
 
@@ -110,13 +125,22 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     const { known, memory: { task } } = state
     if (known === null || known.document.id !== id || known.document.state !== as) return true
     if (revision <= known.revision) return false
-    return due.includes(member) || (task !== null && task.fleet === id && task.result === null) || now() < attentiveUntil
+    return due.includes(member) || (task !== null && task.fleet === known.document.uid && task.result === null) || now() < attentiveUntil
   }
 
+  /** What was announced has been read by whom it concerns; what was not, and now and then all of it, is read by all. */
   async function look () {
     const found = await ledger.version()
-    if (found === null || found !== version) await read()
+    const isHeard = found !== null && (found === version || found === heard)
+    if (isHeard && now() - readAt < patience()) return
+    await read()
     version = found
+  }
+
+  /** So that whoever is late in its turn is seen, without all of many reading all the time. */
+  function patience () {
+    const document = state.known?.document
+    return !document || STATES[document.state].done ? Infinity : Math.min(Math.max(document.deadlineMs / 4, LOOK_EVERY_MS), READ_EVERY_MS)
   }
 
   /** @returns {Promise<void>} whoever asks while one is under way waits for the one after it: that one may have been too early */
@@ -133,10 +157,19 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
   }
 
   async function readOnce () {
+    readAt = now()
     const found = await ledger.read()
-    if (found.is === 'away') return give({ type: 'away' })
+    if (found.is === 'away') return lose()
     give({ type: 'seen', ...found.value })
     onDocument(found.value.document)
+  }
+
+  /** The engine gives no answer, though it may be connected: as while its servers elect a leader. */
+  function lose () {
+    give({ type: 'away' })
+    timers.clearTimeout(again)
+    again = timers.setTimeout(read, AGAIN_MS)
+    again?.unref?.()
   }
 
   /** @param {import('./member.js').Input} input */
@@ -150,7 +183,8 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
   /** @param {{ document: FleetRollout, revision: number }} command */
   async function write ({ document, revision }) {
     const told = await ledger.write(document, revision)
-    if (told.is !== 'written') return give({ type: told.is === 'refused' ? 'refused' : 'away' })
+    if (told.is === 'away') return lose()
+    if (told.is === 'refused') return give({ type: 'refused' })
     onWritten(document)
     give({ type: 'written' })
     give({ type: 'seen', document, revision: told.revision })

@@ -26,6 +26,7 @@ const TURN = z.object({
 
 const DOCUMENT = z.object({
   id: z.int().min(1),
+  uid: text(64),
   kind: z.enum(['restart', 'deploy', 'rollback']),
   source: z.object({ path: text(4096).optional(), release: text(50).optional(), strategy: z.record(z.string(), z.unknown()).optional() }),
   batches: z.array(z.array(member).min(1)).min(1).max(MAX_MEMBERS),

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
  * whatever cannot be done at the moment is answered with `away`, and throws nothing.
  * @typedef {ReturnType<typeof createEngine>} Engine
  * @typedef {{ servers: readonly string[], name: string, token?: string, credentials?: string, tls: { ca?: string, cert?: string, key?: string } }} FleetOptions
- * @typedef {{ isConnected: boolean, since: string, server: string | null, problem: string | null }} Presence  `since`: as it is now; `problem`: why it is away
+ * @typedef {{ isConnected: boolean, since: string, server: string | null, problem: string | null }} Presence  `since`: as it is now; `problem`: why it is away, or what went wrong last
  * @typedef {{ is: 'written', revision: number } | { is: 'refused' } | { is: 'away', reason: string }} Written
  */
 
@@ -13,10 +13,16 @@ import { readFileSync } from 'node:fs'
 export const SILENT_AFTER_MS = 15_000
 /** After which one that is silent is forgotten. */
 const FORGET_AFTER_MS = 7 * 24 * 60 * 60_000
-const CALL_MS = 5000
+/** An answer that a change of leaders has lost is waited for no longer; where each message takes seconds, as many times there and back. */
+const CALL_WITHIN_MS = 3000
+const ROUND_TRIPS = 4
+const MAX_CALL_MS = 60_000
 const REPLICAS = 3
 const RETRY_MS = 1000
-const MAX_RETRY_MS = 10_000
+const PING_MS = 10_000
+const MAX_RETRY_MS = 5000
+const OPEN_WITHIN_MS = 3000
+const MAX_OPEN_MS = 120_000
 /** Of 10071: wrong last sequence. */
 const WRONG_REVISION = 10071
 
@@ -38,6 +44,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   /** @type {import('@nats-io/transport-node').NatsConnection | null} */
   let connection = null
   const closing = new AbortController()
+  let callMs = CALL_WITHIN_MS
   /** What is set up anew with each connection, and how that ends. @type {Map<Use, () => void>} */
   const users = new Map()
 
@@ -62,9 +69,9 @@ export function createEngine ({ options, member, onState = () => {}, load = load
       try {
         const data = JSON.stringify(value)
         const kv = bucket === 'members' ? open.members : open.state
-        return { is: 'written', revision: revision === 0 ? await kv.create(key, data) : await kv.update(key, data, revision, CALL_MS) }
+        return { is: 'written', revision: await inTime(revision === 0 ? kv.create(key, data) : kv.update(key, data, revision, MAX_CALL_MS)) }
       } catch (/** @type {any} */ error) {
-        return isRefusal(error) ? { is: 'refused' } : { is: 'away', reason: reasonOf(error) }
+        return isRefusal(error) ? { is: 'refused' } : fail(error)
       }
     },
 
@@ -84,13 +91,13 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     const client = await load()
     for (let delayMs = RETRY_MS; !closing.signal.aborted; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       try {
-        connection = await client.connect({ ...connectOptions(client, options), name: `clusterdeck ${member}`, maxReconnectAttempts: -1, reconnectTimeWait: RETRY_MS, pingInterval: 10_000, maxPingOut: 2, timeout: CALL_MS })
+        connection = await client.connect({ ...connectOptions(client, options), name: `clusterdeck ${member}`, maxReconnectAttempts: -1, reconnectTimeWait: RETRY_MS, pingInterval: PING_MS, maxPingOut: 2, timeout: MAX_CALL_MS })
         delayMs = RETRY_MS
         await follow(client, connection)
       } catch (error) {
         change({ isConnected: false, problem: reasonOf(error) })
       }
-      if (!closing.signal.aborted) await new Promise((resolve) => timers.setTimeout(/** @type {any} */ (resolve), delayMs)?.unref?.())
+      if (!closing.signal.aborted) await wait(delayMs)
     }
   }
 
@@ -114,28 +121,62 @@ export function createEngine ({ options, member, onState = () => {}, load = load
 
   /** @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
   async function begin (client, made) {
-    for (let delayMs = RETRY_MS; !closing.signal.aborted && !made.isClosed(); delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
+    // A cluster that has no leader yet answers nothing to some questions; a slow way takes long for all of them.
+    for (let patienceMs = OPEN_WITHIN_MS; !closing.signal.aborted && !made.isClosed(); patienceMs = Math.min(2 * patienceMs, MAX_OPEN_MS)) {
       try {
-        open = await openAll(client, made, names)
+        const opening = openAll(client, made, names)
+        open = await Promise.race([opening, timeout(patienceMs)])
+        callMs = callTime(open.roundTripMs)
         change({ isConnected: true, server: made.getServer(), problem: null })
         for (const use of users.keys()) await run(use, open)
         return
       } catch (error) {
         open = null
         change({ isConnected: false, problem: reasonOf(error) })
-        await new Promise((resolve) => timers.setTimeout(/** @type {any} */ (resolve), delayMs)?.unref?.())
+        await wait(RETRY_MS)
       }
     }
+  }
+
+  /** @param {number} ms */
+  async function wait (ms) {
+    await new Promise((resolve) => timers.setTimeout(/** @type {any} */ (resolve), ms)?.unref?.())
+  }
+
+  /** @template T @param {Promise<T>} answer @returns {Promise<T>} */
+  async function inTime (answer) {
+    const asked = open
+    const startedAt = performance.now()
+    const value = await Promise.race([answer, timeout(callMs).catch((error) => {
+      asked?.connection.rtt().then((ms) => { callMs = callTime(ms) }, () => {})
+      throw error
+    })])
+    callMs = callTime(performance.now() - startedAt)
+    return value
+  }
+
+  /** @param {number} ms @returns {Promise<never>} */
+  async function timeout (ms) {
+    await wait(ms)
+    throw new Error(`JetStream does not answer within ${ms / 1000} s`)
   }
 
   /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>} */
   async function attempt (work) {
     if (!open) return { is: 'away', reason: String(state.problem) }
     try {
-      return { is: 'done', value: await work(open) }
+      const value = await inTime(work(open))
+      if (state.isConnected) change({ problem: null })
+      return { is: 'done', value }
     } catch (error) {
-      return { is: 'away', reason: reasonOf(error) }
+      return fail(error)
     }
+  }
+
+  /** @param {unknown} error @returns {{ is: 'away', reason: string }} */
+  function fail (error) {
+    change({ problem: reasonOf(error) })
+    return { is: 'away', reason: reasonOf(error) }
   }
 
   /** @param {Use} use @param {Open} opened */
@@ -193,14 +234,14 @@ function namesOf (fleet) {
  * @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} connection @param {ReturnType<typeof namesOf>} names
  */
 async function openAll (client, connection, names) {
-  const js = client.jetstream(connection, { timeout: CALL_MS })
-  const manager = await js.jetstreamManager()
+  const roundTripMs = await connection.rtt()
+  const js = client.jetstream(connection, { timeout: MAX_CALL_MS })
+  const manager = await client.jetstreamManager(connection, { timeout: MAX_CALL_MS })
   const kvm = new client.Kvm(js)
   const isCluster = connection.info?.cluster !== undefined
-  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => replicated({ manager, isCluster, stream: `KV_${name}` }, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: CALL_MS }))
-  const members = await bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 })
-  const state = await bucket(names.state, { history: 16 })
-  return { connection, js, manager, members, state, names }
+  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => replicated({ manager, isCluster, stream: `KV_${name}` }, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS }))
+  const [members, state] = await Promise.all([bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }), bucket(names.state, { history: 16 })])
+  return { connection, js, manager, members, state, names, roundTripMs }
 }
 
 /**
@@ -214,6 +255,11 @@ async function replicated ({ manager, isCluster, stream }, make) {
   // As soon as enough servers are there: the next connection tries again.
   if (config.num_replicas < REPLICAS) await manager.streams.update(stream, { num_replicas: REPLICAS }).catch(() => {})
   return made
+}
+
+/** @param {number} roundTripMs */
+function callTime (roundTripMs) {
+  return Math.min(Math.max(CALL_WITHIN_MS, ROUND_TRIPS * roundTripMs), MAX_CALL_MS)
 }
 
 /** @param {any} error */

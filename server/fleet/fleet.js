@@ -4,6 +4,7 @@ import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { countOpen } from '../health.js'
 import { readJson, writeJson } from '../system/json-file.js'
+import { within } from '../system/within.js'
 import { createConductor } from './conductor.js'
 import { createEngine } from './engine.js'
 import { handsOf, resultOf } from './hands.js'
@@ -31,6 +32,8 @@ import { begin, giveUp, steer } from './rollout.js'
  */
 
 const DEADLINE_MS = 60 * 60_000
+/** For somebody who wants to see what there is. */
+const LOOK_WITHIN_MS = 3000
 const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
 
 /**
@@ -68,14 +71,15 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
     status: () => statusOf(presence.list(), conductor.document),
 
     async look () {
-      const [members, rollout] = await Promise.all([presence.all(), conductor.newest()])
-      return statusOf(members, rollout)
+      await within(Promise.all([presence.all(), conductor.newest()]), LOOK_WITHIN_MS)
+      return statusOf(presence.list(), conductor.document)
     },
 
     past: ledger.past,
 
     async begin (wanted, actor) {
-      const members = await presence.all()
+      const { members, isComplete } = await presence.all()
+      if (!isComplete) throw new DeckError('fleet-away', `The fleet is out of reach: ${engine.state.problem ?? 'not all of its members have been heard of yet'}`)
       const there = members.filter(({ isSilent, labels }) => !isSilent && matches(labels, wanted.only))
       if (there.length === 0) throw new DeckError('not-found', 'No member of the fleet is there that this would reach')
       const closed = there.filter(({ accept }) => accept !== 'operate')
@@ -84,11 +88,18 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
       const { kind, path, release, strategy, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
       const source = { ...(path !== undefined && { path }), ...(release !== undefined && { release }), ...(strategy && { strategy }) }
       const plan = { kind, source, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
-      return change((document) => begin(document, { ...plan, id: 1 + Math.max(document?.id ?? 0, ...members.map(({ seen }) => seen.rollout), conductor.seen.rollout), at: iso() }, silent.map((each) => each.member)))
+      const id = 1 + Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
+      // Of a rollout that the engine has forgotten.
+      const busy = members.filter(({ isSilent, isInTurn }) => isInTurn && !isSilent).map((each) => each.member)
+      return change((document) => {
+        const next = begin(document, { ...plan, uid: randomUUID(), id: Math.max(id, 1 + (document?.id ?? 0)), at: iso() }, silent.map((each) => each.member))
+        if (busy.length > 0) throw new DeckError('rollout-running', `Still in a turn of a rollout before: ${busy.join(', ')}`)
+        return next
+      })
     },
 
     async steer (order, actor) {
-      const silent = order === 'resume' ? (await presence.all()).filter(({ isSilent }) => isSilent).map((each) => each.member) : []
+      const silent = order === 'resume' ? (await presence.all()).members.filter(({ isSilent }) => isSilent).map((each) => each.member) : []
       return change((document) => {
         if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
         const by = { at: iso(), actor }
@@ -136,6 +147,7 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
       openCrashes: countOpen(deck.crashes),
       rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
+      isInTurn: Boolean(conductor?.task),
       url,
       accept: options.accept,
       seen: conductor?.seen ?? { rollout: kept.memory.rollout, revision: kept.memory.revision }
@@ -164,8 +176,9 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
   }
 
   /** @param {import('../events/stream.js').DeckEvent} event */
-  function onEvent ({ type, rollout, release, message }) {
+  function onEvent ({ type, rollout, release, actor, message }) {
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
+    if (type === 'rollout.started' && actor === 'guard') conductor.undone(message ?? 'it went back by itself')
     const { task } = conductor
     if (task && rollout !== null && rollout === task.rollout && DONE.test(type)) conductor.ended(resultOf({ type, release, message }, task))
   }

@@ -1,4 +1,4 @@
-import { finish, halt, isUnderWay, take } from './rollout.js'
+import { finish, halt, isUnderWay, remind, take, undo } from './rollout.js'
 import { STATES } from './states.js'
 import { nextTurn } from './turn.js'
 
@@ -15,13 +15,13 @@ import { nextTurn } from './turn.js'
  * @property {Task | null} task  the last one that it has begun
  *
  * @typedef {object} Task
- * @property {number} fleet  the rollout of the fleet
+ * @property {string} fleet  the rollout of the fleet, by its uid
  * @property {'forward' | 'back'} way
  * @property {number | null} rollout  its own; null: not begun yet
  * @property {string | null} from  the release before it
- * @property {Result | null} result  that is perhaps not written yet
+ * @property {Result | null} result  that is perhaps not written yet; null: it is not over
  *
- * @typedef {{ state: 'succeeded' | 'failed' | 'reverted', to?: string | null, reason?: string | null }} Result
+ * @typedef {{ state: 'succeeded' | 'failed' | 'reverted', to?: string | null, reason?: string | null, isUndone?: boolean }} Result `isUndone`: it had succeeded before
  *
  * @typedef {object} State
  * @property {string} member
@@ -29,13 +29,14 @@ import { nextTurn } from './turn.js'
  * @property {Memory} memory
  * @property {{ document: FleetRollout, revision: number } | null} known
  * @property {boolean} isAway  the engine cannot be asked
+ * @property {number} backSince  when it could be asked again
  * @property {boolean} isWriting
  * @property {boolean} isAborting
  * @property {Record<string, { state: string, at: number }>} seen  when each turn came to be as it is, by this member's monotonic clock, ms
  * @property {number} restSince  since when nobody is in a turn
  *
  * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number } | { type: 'away' } | { type: 'written' } | { type: 'refused' }
- *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'look' }} Input
+ *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'undone', reason: string } | { type: 'look' }} Input
  *   `refused`: also where nobody knows what became of it
  *
  * @typedef {{ type: 'write', document: FleetRollout, revision: number } | { type: 'remember', memory: Memory } | { type: 'begin', document: FleetRollout }
@@ -45,12 +46,15 @@ import { nextTurn } from './turn.js'
  * @typedef {{ at: number, iso: string, release: string | null }} Now  `at`: monotonic, ms; `iso`: wall; `release`: that this member runs
  */
 
+/** An engine that is back may have forgotten: whoever knows more has this long to say so. */
+const SETTLE_MS = 2000
+
 /** @type {Readonly<Memory>} */
 export const NO_MEMORY = Object.freeze({ rollout: 0, revision: 0, task: null })
 
 /** @param {{ member: string, boot: string, memory?: Memory }} start @returns {State} */
 export function createMember ({ member, boot, memory = NO_MEMORY }) {
-  return { member, boot, memory, known: null, isAway: true, isWriting: false, isAborting: false, seen: {}, restSince: 0 }
+  return { member, boot, memory, known: null, isAway: true, backSince: 0, isWriting: false, isAborting: false, seen: {}, restSince: 0 }
 }
 
 /**
@@ -71,9 +75,10 @@ export function reduce (before, input, now) {
 /** @type {Readonly<Record<Input['type'], (state: State, input: any, turn: Turn) => State>>} */
 const INPUTS = Object.freeze({
   seen: (state, { document, revision }, { now }) => {
-    if (document === null) return { ...state, isAway: false, known: null }
-    if (state.known && state.known.document.id === document.id && revision < state.known.revision && revision >= state.memory.revision) return state
-    return { ...state, isAway: false, known: { document, revision }, ...watch(state, document, now) }
+    const back = state.isAway ? { isAway: false, backSince: now.at } : {}
+    if (document === null) return { ...state, ...back, known: null }
+    if (state.known && state.known.document.id === document.id && revision < state.known.revision && revision >= state.memory.revision) return { ...state, ...back }
+    return { ...state, ...back, known: { document, revision }, ...watch(state, document, now) }
   },
   away: (state) => ({ ...state, isAway: true, isWriting: false }),
   written: (state) => ({ ...state, isWriting: false }),
@@ -83,6 +88,7 @@ const INPUTS = Object.freeze({
   },
   began: (state, { rollout }) => withTask(state, { rollout }),
   ended: (state, { result }) => ({ ...withTask(state, { result }), isAborting: false }),
+  undone: (state, { reason }) => state.memory.task?.way === 'forward' && state.memory.task.result?.state === 'succeeded' ? withTask(state, { result: { state: 'failed', to: null, reason, isUndone: true } }) : state,
   look: (state) => state
 })
 
@@ -116,6 +122,8 @@ function advance (state, turn) {
   const kept = document.id === memory.rollout && revision === memory.revision ? state : { ...state, memory: { ...memory, rollout: document.id, revision } }
   const own = document.turns[state.member]
   if (!own) return kept
+  const truth = reminded(kept)
+  if (truth) return write(kept, truth, turn)
   return report(kept, turn) ?? resume(kept, turn) ?? abort(kept, turn) ?? move(kept, turn)
 }
 
@@ -126,26 +134,42 @@ function advance (state, turn) {
 function forgotten (state, turn) {
   const { document, revision } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { memory } = state
-  if (STATES[document.state].done) return document.id === memory.rollout ? { ...state, memory: { ...memory, revision } } : state
+  const truth = reminded(state)
+  if (STATES[document.state].done) {
+    const accepted = document.id === memory.rollout ? { ...state, memory: { ...memory, revision } } : state
+    return truth ? write(accepted, truth, turn) : accepted
+  }
   const reason = `the engine has forgotten what it knew: it has rollout ${document.id} at revision ${revision}, and ${state.member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
   turn.commands.push({ type: 'tell', event: 'fleet.forgotten', message: reason })
-  return write(state, halt(document, { at: turn.now.iso, reason, member: state.member }), turn)
+  return write(state, halt(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn)
 }
 
-/** What has become of the last task, where the document does not say so yet. @param {State} state @param {Turn} turn @returns {State | null} */
+/** @param {State} state @returns {FleetRollout | null} the document with the turn that this member is in, where it does not say so any more */
+function reminded ({ member, boot, known, memory: { task } }) {
+  const { document } = /** @type {NonNullable<State['known']>} */ (known)
+  if (task === null || task.result !== null || task.fleet !== document.uid || !document.turns[member]) return null
+  const state = STATE_OF_TASK[task.way]
+  return PLACES[document.turns[member].state] < PLACES[state] ? remind(document, member, { state, boot, rollout: task.rollout, from: task.from }) : null
+}
+
+/** How far a turn has come; one that went back has gone through all of them. @type {Readonly<Record<import('./rollout.js').TurnState, number>>} */
+const PLACES = Object.freeze({ pending: 0, skipped: 0, running: 1, succeeded: 2, reverting: 3, failed: 4, reverted: 4 })
+const STATE_OF_TASK = Object.freeze({ forward: /** @type {const} */ ('running'), back: /** @type {const} */ ('reverting') })
+const PLACE_OF_RESULT = Object.freeze({ forward: PLACES.succeeded, back: PLACES.reverted })
+
+/**
+ * What has become of the last task, where the document does not say so yet, or any more.
+ * @param {State} state @param {Turn} turn @returns {State | null}
+ */
 function report (state, turn) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { task } = state.memory
   const own = document.turns[state.member]
-  if (!task?.result || task.fleet !== document.id) return null
-  // Written already; or begun anew by nobody else.
-  if (isTold(own, task)) return { ...state, memory: { ...state.memory, task: { ...task, result: null } } }
-  return write(state, finish(document, state.member, { at: turn.now.iso, rollout: task.rollout, ...task.result }), turn)
-}
-
-/** @param {import('./rollout.js').Turn} own @param {Task} task */
-function isTold (own, { rollout, result }) {
-  return own.rollout === rollout && own.state === result?.state && (own.reason ?? null) === (result.reason ?? null)
+  if (!task?.result || task.fleet !== document.uid) return null
+  const { isUndone, ...result } = task.result
+  const at = turn.now.iso
+  if (isUndone && own.state === 'succeeded') return write(state, undo(document, state.member, { at, reason: String(result.reason) }), turn)
+  return PLACES[own.state] < PLACE_OF_RESULT[task.way] ? write(state, finish(document, state.member, { at, rollout: task.rollout, ...result }), turn) : null
 }
 
 /**
@@ -159,13 +183,13 @@ function resume (state, { now, commands }) {
   if (!isUnderWay(own)) return null
   const way = own.state === 'running' ? 'forward' : 'back'
   const { task } = state.memory
-  const isBegun = task !== null && task.fleet === document.id && task.way === way
+  const isBegun = task !== null && task.fleet === document.uid && task.way === way
   if (own.boot !== state.boot) {
-    const lost = { fleet: document.id, way, rollout: isBegun ? task.rollout : null, from: own.from }
+    const lost = { fleet: document.uid, way, rollout: isBegun ? task.rollout : null, from: own.from }
     return withResult(state, /** @type {Task} */ ({ ...lost, result: { state: 'failed', reason: 'its master ended in its turn' } }), { now, commands })
   }
   if (isBegun) return null
-  const begun = { ...state, memory: { ...state.memory, task: { fleet: document.id, way: /** @type {'forward' | 'back'} */ (way), rollout: null, from: own.from, result: null } } }
+  const begun = { ...state, memory: { ...state.memory, task: { fleet: document.uid, way: /** @type {'forward' | 'back'} */ (way), rollout: null, from: own.from, result: null } } }
   commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'go-back', release: own.from, document })
   return begun
 }
@@ -188,12 +212,26 @@ function abort (state, { commands }) {
 /** @param {State} state @param {Turn} turn @returns {State} */
 function move (state, turn) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
-  const { at, iso, release } = turn.now
+  const { at, iso } = turn.now
   const next = nextTurn(document, state.member, { restMs: at - state.restSince, turnMs: (member) => at - (state.seen[member]?.at ?? at) })
   if (next.type === 'wait') turn.commands.push({ type: 'wake', ms: next.ms })
   if (next.type === 'halt') return write(state, halt(document, { at: iso, reason: next.reason, member: next.member }), turn)
-  if (next.type === 'take') return write(state, take(document, state.member, { at: iso, boot: state.boot, ...(document.state === 'running' && { from: release }) }), turn)
+  if (next.type === 'take') return begin(state, turn)
   return state
+}
+
+/** @param {State} state @param {Turn} turn @returns {State} */
+function begin (state, turn) {
+  const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
+  const { at, iso, release } = turn.now
+  // It is in a turn of a rollout that the engine has forgotten.
+  if (state.memory.task?.result === null) return state
+  const settleMs = SETTLE_MS - (at - state.backSince)
+  if (settleMs > 0) {
+    turn.commands.push({ type: 'wake', ms: settleMs })
+    return state
+  }
+  return write(state, take(document, state.member, { at: iso, boot: state.boot, ...(document.state === 'running' && { from: release }) }), turn)
 }
 
 /** @param {State} state @param {FleetRollout} document @param {Turn} turn @returns {State} */

@@ -29,7 +29,7 @@ export function batchesOf ({ batch = 1, order, canary }, members) {
 function sizeOf (batch, count) {
   const [, share] = /^(\d+)%$/.exec(String(batch)) ?? []
   const size = share === undefined ? Number(batch) : Math.max(1, Math.floor(count * Number(share) / 100))
-  if (!Number.isSafeInteger(size) || size < 1 || Number(share ?? 1) > 100) throw new DeckError('invalid-body', `batch: expected a number of members from 1 or a share such as "25%", received ${JSON.stringify(batch)}`)
+  if (!Number.isSafeInteger(size) || size < 1 || Number(share ?? 1) > 100 || Number(share ?? 1) < 1) throw new DeckError('invalid-body', `batch: expected a number of members from 1 or a share such as "25%", received ${JSON.stringify(batch)}`)
   return size
 }
 

@@ -15,8 +15,9 @@ const EVERY_MS = 5000
 const SOON_MS = 250
 /** With 500 members each word goes to all who listen. */
 const LISTEN_MS = 60_000
-/** Words that come before this member's own one tell who is known; that one tells what the time is. */
-const HEAR_WITHIN_MS = 3000
+const DEAF_AFTER_MS = 12_000
+/** All that there is, after a connection. */
+const HEAR_WITHIN_MS = 30_000
 /** Of a name whose deck is silent: its machine may come back. */
 const FREE_AFTER_MS = 24 * 60 * 60_000
 
@@ -34,8 +35,10 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
   let known = new Map()
   let revision = 0
   let isTelling = false
+  let isBehind = false
+  let heardAt = -Infinity
   let listenUntil = -Infinity
-  /** @type {{ words: { stop: () => void }, caughtUp: Promise<void> } | null} */
+  /** @type {{ words: { stop: () => void }, caughtUp: Promise<boolean> } | null} */
   let ear = null
   /** @type {string | null} */
   let taken = null
@@ -56,10 +59,10 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
       return members()
     },
 
-    /** The same, of all. @returns {Promise<Member[]>} */
+    /** The same, of all. @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false where it has not heard of all, as without the engine */
     async all () {
       await listen()
-      return members()
+      return { members: members(), isComplete: await ear?.caughtUp === true }
     },
 
     /** That something has changed. */
@@ -98,6 +101,11 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
 
   function beat () {
     if (ear && now() > listenUntil) deafen()
+    // It hears its own words too, unless the engine has lost it.
+    if (ear && now() - heardAt > DEAF_AFTER_MS) {
+      deafen()
+      listen()
+    }
     tell()
   }
 
@@ -108,6 +116,7 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
       if (opened.is === 'away') return
       if (ear) opened.value.stop()
       else ear = { words: opened.value, caughtUp: hear(opened.value) }
+      heardAt = now()
     }
     await ear?.caughtUp
   }
@@ -117,10 +126,10 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
     ear = null
   }
 
-  /** @param {AsyncIterable<import('@nats-io/kv').KvWatchEntry>} words @returns {Promise<void>} resolves once all that is known has come */
+  /** @param {AsyncIterable<import('@nats-io/kv').KvWatchEntry>} words @returns {Promise<boolean>} once all that is known has come; false: it has not */
   function hear (words) {
     return new Promise((resolve) => {
-      const patience = timers.setTimeout(resolve, HEAR_WITHIN_MS)
+      const patience = timers.setTimeout(() => resolve(false), HEAR_WITHIN_MS)
       patience?.unref?.()
       /** @type {{ word: Word, created: number }[]} */
       const first = []
@@ -129,13 +138,14 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
         if (first.length > 0) known = new Map()
         const engineNow = Math.max(...first.map(({ created }) => created))
         for (const { word, created } of first.splice(0)) known.set(word.member, { word, at: now() - (engineNow - created) })
-        resolve()
+        resolve(true)
         onChange()
       }
       const read = async () => {
         let isFirst = true
         for await (const entry of words) {
           const word = entry.operation === 'PUT' ? wordOf(entry) : null
+          if (entry.isUpdate) heardAt = now()
           if (isFirst) {
             if (word) first.push({ word, created: entry.created.getTime() })
             if (entry.isUpdate || entry.delta === 0) {
@@ -149,11 +159,12 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
           }
         }
       }
-      read().catch(() => {}).finally(settle)
+      read().catch(() => {}).finally(() => resolve(false))
     })
   }
 
   async function tell () {
+    isBehind = isTelling
     if (isTelling) return
     isTelling = true
     try {
@@ -168,6 +179,7 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
     } finally {
       isTelling = false
     }
+    if (isBehind) await tell()
   }
 
   /** It is that of a master of this data folder before this one, has gone, or is somebody else's. @param {Word} word */

@@ -21,6 +21,7 @@ import { next, STATES } from './states.js'
  *
  * @typedef {object} FleetRollout
  * @property {number} id
+ * @property {string} uid  of this one alone: an engine that forgets may give a number twice
  * @property {Kind} kind
  * @property {{ path?: string, release?: string, strategy?: import('../deck.js').StrategyWish }} source  what each member deploys
  * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
@@ -49,7 +50,7 @@ const PENDING = Object.freeze({ state: 'pending', boot: null, rollout: null, fro
 
 /**
  * @param {FleetRollout | null} before
- * @param {Operator & Pick<FleetRollout, 'id' | 'kind' | 'source' | 'batches' | 'pauseMs' | 'deadlineMs' | 'onFailure' | 'absent' | 'note'>} wanted
+ * @param {Operator & Pick<FleetRollout, 'id' | 'uid' | 'kind' | 'source' | 'batches' | 'pauseMs' | 'deadlineMs' | 'onFailure' | 'absent' | 'note'>} wanted
  * @param {string[]} [silent]  members that are not waited for, though they may still be in a turn of the rollout before
  * @returns {FleetRollout}
  * @throws {DeckError} rollout-running
@@ -117,6 +118,15 @@ export function take (rollout, member, { at, boot, from = null }) {
 }
 
 /**
+ * The engine has forgotten that a member is in its turn.
+ * @param {FleetRollout} rollout @param {string} member @param {Pick<Turn, 'boot' | 'rollout' | 'from'> & { state: 'running' | 'reverting' }} turn
+ * @returns {FleetRollout}
+ */
+export function remind (rollout, member, turn) {
+  return withTurn(rollout, member, { ...turn, finishedAt: null })
+}
+
+/**
  * What has become of a member's turn. One that comes after the others have gone on is told, and changes nothing else.
  * @param {FleetRollout} rollout @param {string} member
  * @param {{ at: string, state: 'succeeded' | 'failed' | 'reverted', rollout?: number | null, to?: string | null, reason?: string | null }} result
@@ -128,12 +138,26 @@ export function finish (rollout, member, { at, ...result }) {
   const ended = endTurn(rollout, member, { at, ...result, isLate })
   // Who fails on the way there, while all go back, is where they go to.
   const isOnItsWay = rollout.state === 'going-back' && before === 'running'
-  if (result.state !== 'failed' || isLate || isOnItsWay) return settle(ended, at)
+  return result.state !== 'failed' || isLate || isOnItsWay ? settle(ended, at) : stopFor(ended, member, { at, reason: result.reason })
+}
+
+/**
+ * A host that was done has gone back by itself: what it has deployed did not last. A rollout that is over is told, and no more.
+ * @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason: string, rollout?: number | null }} why
+ * @returns {FleetRollout}
+ */
+export function undo (rollout, member, { at, reason }) {
+  const undone = endTurn(rollout, member, { at, state: 'failed', reason })
+  return STATES[rollout.state].done || rollout.state === 'going-back' ? settle(undone, at) : stopFor(undone, member, { at, reason })
+}
+
+/** No other begins, or those that are done go back. @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason?: string | null }} why @returns {FleetRollout} */
+function stopFor (rollout, member, { at, reason }) {
   const move = rollout.state !== 'going-back' && rollout.onFailure === 'roll-back' && rollout.kind !== 'restart' ? 'go-back' : 'halt'
-  const state = next(ended.state, move)
-  if (!state) return ended
-  const reason = cut(`${member}: ${result.reason ?? 'its turn has failed'}`)
-  return settle(tell({ ...ended, state, reason, finishedAt: move === 'halt' ? at : null }, { at, type: state, member, message: reason }), at)
+  const state = next(rollout.state, move)
+  if (!state) return rollout
+  const message = cut(`${member}: ${reason ?? 'its turn has failed'}`)
+  return settle(tell({ ...rollout, state, reason: message, finishedAt: move === 'halt' ? at : null }, { at, type: state, member, message }), at)
 }
 
 /** @param {FleetRollout} rollout @returns {FleetRollout} as it is once nobody has anything left to do */

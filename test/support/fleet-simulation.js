@@ -14,11 +14,12 @@ const DEADLINE_MS = 600_000
 export function createFleet ({ members, loses = () => false }) {
   let at = 0
   let boots = 0
+  let uids = 0
   /** @type {{ document: FleetRollout, revision: number }[]} all that was ever written, the newest last */
   let stored = []
   let revision = 0
   const hosts = new Map(members.map((member) => [member, createHost(member)]))
-  /** @type {{ member: string, fleet: number, way: 'forward' | 'back', batch: number }[]} */
+  /** @type {{ member: string, fleet: string, way: 'forward' | 'back', batch: number }[]} */
   const begun = []
   /** @type {string[]} what must never be */
   const broken = []
@@ -36,10 +37,10 @@ export function createFleet ({ members, loses = () => false }) {
     pass (ms) { at += ms },
 
     /** @param {string} member hears of the newest that is written */
-    deliver (member) {
-      const host = get(member)
-      if (host.isStopped || isAway || host.isCut) return
-      give(host, { type: 'seen', document: stored.at(-1)?.document ?? null, revision: stored.at(-1)?.revision ?? 0 })
+    deliver,
+
+    deliverToAll () {
+      for (const member of members) deliver(member)
     },
 
     /** It hears of an older one: messages that were under way for long. @param {string} member @param {number} back */
@@ -63,6 +64,14 @@ export function createFleet ({ members, loses = () => false }) {
       host.running = null
       if (isGood) host.release = way === 'forward' ? 'new' : 'old'
       give(host, { type: 'ended', result: isGood ? { state: way === 'forward' ? 'succeeded' : 'reverted', to: host.release, reason: null } : { state: 'failed', to: null, reason: 'a worker crashed' } })
+    },
+
+    /** What it has deployed did not last: it goes back by itself. @param {string} member */
+    undo (member) {
+      const host = get(member)
+      if (host.isStopped || host.running || host.release === 'old') return
+      host.release = 'old'
+      give(host, { type: 'undone', reason: 'crashes again and again' })
     },
 
     /** Its master and its keeper are gone at once, and come back: the workers' rollout ends with them. @param {string} member */
@@ -92,10 +101,17 @@ export function createFleet ({ members, loses = () => false }) {
       if (away) for (const host of hosts.values()) if (!host.isStopped) give(host, { type: 'away' })
     },
 
-    /** As out of a backup. @param {number} back how many of the last changes are forgotten */
+    /** As out of a backup: whoever is there connects anew and reads. Of whoever is not, nobody can know. @param {number} back how many of the last changes are forgotten */
     restore (back) {
       stored = stored.slice(0, Math.max(0, stored.length - back))
       revision = stored.at(-1)?.revision ?? 0
+      for (const host of hosts.values()) {
+        const isThere = !isAway && !isSilent(host)
+        if (isThere) {
+          give(host, { type: 'away' })
+          give(host, { type: 'seen', document: stored.at(-1)?.document ?? null, revision })
+        } else if (host.running) host.running.isGivenUp = true
+      }
     },
 
     /** An operator on one of them. @param {'begin' | 'pause' | 'resume' | 'abort'} order @param {{ batch?: number, onFailure?: 'halt' | 'roll-back' }} [options] */
@@ -107,8 +123,10 @@ export function createFleet ({ members, loses = () => false }) {
       try {
         const highest = Math.max(now?.document.id ?? 0, ...Array.from(hosts.values(), ({ memory }) => memory.rollout))
         if (order === 'begin') {
+          // As their words say; whatever the document knows it has to say itself.
+          if (Array.from(hosts.values()).some((host) => host.running && host.running.fleet !== now?.document.uid && !isSilent(host))) return false
           const batches = Array.from({ length: Math.ceil(members.length / batch) }, (_, index) => members.slice(index * batch, (index + 1) * batch))
-          store(begin(now?.document ?? null, { ...by, id: highest + 1, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
+          store(begin(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
           giveUpOn(silent)
         } else if (now) {
           store(order === 'resume' ? giveUp(steer(now.document, order, by), silent, by) : steer(now.document, order, by))
@@ -123,6 +141,13 @@ export function createFleet ({ members, loses = () => false }) {
   }
 
   /** @param {string} member */
+  function deliver (member) {
+    const host = get(member)
+    if (host.isStopped || isAway || host.isCut) return
+    give(host, { type: 'seen', document: stored.at(-1)?.document ?? null, revision: stored.at(-1)?.revision ?? 0 })
+  }
+
+  /** @param {string} member */
   function createHost (member) {
     return {
       member,
@@ -130,7 +155,7 @@ export function createFleet ({ members, loses = () => false }) {
       /** what its master knows */
       state: createMember({ member, boot: `boot ${++boots}` }),
       /** what it really does */
-      running: /** @type {{ fleet: number, way: 'forward' | 'back', id: number, isGivenUp: boolean } | null} */ (null),
+      running: /** @type {{ fleet: string, way: 'forward' | 'back', id: number, isGivenUp: boolean } | null} */ (null),
       release: 'old',
       rollouts: 0,
       heard: 0,
@@ -180,7 +205,9 @@ export function createFleet ({ members, loses = () => false }) {
     if (command.revision !== revision) return give(host, { type: 'refused' })
     store(command.document)
     // The answer may be lost on the way.
-    return give(host, loses() ? { type: 'refused' } : { type: 'written' })
+    if (loses()) return give(host, { type: 'refused' })
+    give(host, { type: 'written' })
+    return give(host, { type: 'seen', document: structuredClone(command.document), revision })
   }
 
   /** @param {ReturnType<typeof createHost>} host @param {{ memory: import('../../server/fleet/member.js').Memory }} command */
@@ -192,10 +219,10 @@ export function createFleet ({ members, loses = () => false }) {
   function start (host, { type, document }) {
     const way = type === 'begin' ? 'forward' : 'back'
     if (host.running) broken.push(`${host.member} runs two rollouts at once`)
-    if (begun.some((each) => each.member === host.member && each.fleet === document.id && each.way === way)) broken.push(`${host.member} begins rollout ${document.id} ${way} twice`)
+    if (begun.some((each) => each.member === host.member && each.fleet === document.uid && each.way === way)) broken.push(`${host.member} begins rollout ${document.id} ${way} twice`)
     const batch = document.batches.findIndex((members) => members.includes(host.member))
-    begun.push({ member: host.member, fleet: document.id, way, batch })
-    host.running = { fleet: document.id, way, id: ++host.rollouts, isGivenUp: false }
+    begun.push({ member: host.member, fleet: document.uid, way, batch })
+    host.running = { fleet: document.uid, way, id: ++host.rollouts, isGivenUp: false }
     const together = Array.from(hosts.values()).filter(({ running }) => running && !running.isGivenUp)
     const isTogether = way === 'forward' ? together.every(({ member }) => document.batches[batch].includes(member)) : together.length === 1
     if (!isTogether) broken.push(`${together.map(({ member, running }) => `${member} ${running?.way}`).join(', ')} are in their turns at once`)

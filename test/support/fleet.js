@@ -21,9 +21,10 @@ import { tempFolder } from './folder.js'
  * @param {'nothing' | 'read' | 'operate'} [options.accept]
  * @param {string[]} [options.flags]
  * @param {boolean} [options.isApart]  in processes of its own, so that it can be killed
+ * @param {Record<string, string>} [options.env]  of its master, where it is apart
  * @param {string} [options.root]  a folder for all of it
  */
-export async function startMember (t, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, root = tempFolder() }) {
+export async function startMember (t, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, env = {}, root = tempFolder() }) {
   const folder = path.join(root, 'app')
   mkdirSync(folder, { recursive: true })
   writeRelease(folder, 'v1')
@@ -32,8 +33,7 @@ export async function startMember (t, { name, servers, fleet = 'test', app = 'sh
   const start = isApart ? startDeck : startDeckHere
   const dataDir = path.join(root, 'data')
   const words = ['--config', config, '--fleet', servers, '--fleet-name', fleet, '--fleet-member', name, '--fleet-accept', accept, ...flags]
-  const launch = () => start(t, path.join(folder, 'app.js'), { workers, dataDir, flags: words })
-  const deck = await launch()
+  const deck = await start(t, path.join(folder, 'app.js'), { workers, dataDir, flags: words, env })
   await deck.until({ ready: workers })
   return Object.assign(deck, {
     name,
@@ -65,7 +65,7 @@ export async function startMember (t, { name, servers, fleet = 'test', app = 'sh
   })
 }
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 120_000
 const LOOK_AGAIN_MS = 50
 
 /**

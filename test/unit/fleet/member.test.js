@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { STATES } from '../../../server/fleet/states.js'
 import { createFleet } from '../../support/fleet-simulation.js'
 
 const MEMBERS = ['a', 'b', 'c', 'd']
-const RUNS = Number(process.env.FLEET_RUNS ?? 500)
+const RUNS = Number(process.env.FLEET_RUNS ?? 5000)
 
+const options = fc.record({ batch: fc.integer({ min: 1, max: 3 }), onFailure: fc.constantFrom('halt', 'roll-back') })
 const member = fc.constantFrom(...MEMBERS)
 const step = fc.oneof(
-  { weight: 12, arbitrary: fc.tuple(fc.constant('deliver'), member) },
+  { weight: 10, arbitrary: fc.constant(['deliverToAll']) },
+  { weight: 6, arbitrary: fc.tuple(fc.constant('deliver'), member) },
   { weight: 3, arbitrary: fc.tuple(fc.constant('deliverLate'), member, fc.integer({ min: 1, max: 4 })) },
   { weight: 4, arbitrary: fc.tuple(fc.constant('look'), member) },
   { weight: 6, arbitrary: fc.tuple(fc.constant('endOwn'), member, fc.boolean()) },
@@ -17,15 +20,118 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(fc.constantFrom('stop', 'goOn'), member) },
   { weight: 1, arbitrary: fc.tuple(fc.constant('cut'), member, fc.boolean()) },
   { weight: 1, arbitrary: fc.tuple(fc.constant('engine'), fc.boolean()) },
-  { weight: 3, arbitrary: fc.tuple(fc.constant('pass'), fc.constantFrom(10, 1000, 60_000, 600_000)) },
-  { weight: 3, arbitrary: fc.tuple(fc.constant('operate'), fc.constantFrom('begin', 'begin', 'pause', 'resume', 'abort'), fc.record({ batch: fc.integer({ min: 1, max: 3 }), onFailure: fc.constantFrom('halt', 'roll-back') })) }
+  { weight: 1, arbitrary: fc.tuple(fc.constant('restore'), fc.integer({ min: 1, max: 12 })) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant('undo'), member) },
+  { weight: 3, arbitrary: fc.tuple(fc.constant('pass'), fc.constantFrom(10, 3000, 60_000, 600_000)) },
+  { weight: 3, arbitrary: fc.tuple(fc.constant('operate'), fc.constantFrom('begin', 'begin', 'begin', 'pause', 'resume', 'abort'), options) }
 )
 
 test('whatever happens in whatever order: nobody deploys twice, and nobody is in a turn beside another one that the batch forbids', () => {
-  fc.assert(fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), fc.infiniteStream(fc.integer({ min: 0, max: 9 })), (steps, chance) => {
+  /** @type {Set<string>} */
+  const met = new Set()
+  fc.assert(fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), options, fc.infiniteStream(fc.integer({ min: 0, max: 9 })), (steps, first, chance) => {
     const fleet = createFleet({ members: MEMBERS, loses: () => chance.next().value === 0 })
-    fleet.operate('begin')
-    for (const [name, ...args] of steps) /** @type {any} */ (fleet)[name](...args)
+    fleet.deliverToAll()
+    fleet.pass(60_000)
+    fleet.operate('begin', /** @type {any} */ (first))
+    for (const [name, ...args] of steps) {
+      /** @type {any} */ (fleet)[name](...args)
+      if (fleet.document) met.add(fleet.document.state)
+      for (const { state } of Object.values(fleet.document?.turns ?? {})) met.add(state)
+    }
     assert.deepEqual(fleet.broken, [])
   }), { numRuns: RUNS })
+  assert.deepEqual([...Object.keys(STATES), 'pending', 'reverting', 'reverted', 'skipped'].filter((state) => !met.has(state)), [], 'all of it happens in these runs')
+})
+
+/** @param {Record<string, any>} [options] */
+function open (options) {
+  const fleet = createFleet({ members: MEMBERS })
+  fleet.deliverToAll()
+  fleet.pass(60_000)
+  fleet.operate('begin', options)
+  return fleet
+}
+
+/** @param {import('../../support/fleet-simulation.js').Fleet} simulated @returns {string} */
+function told ({ document }) {
+  return `${document?.state}: ${Object.values(document?.turns ?? {}).map(({ state }) => state).join(', ')}`
+}
+
+/** @param {import('../../support/fleet-simulation.js').Fleet} fleet */
+function goOn (fleet) {
+  fleet.pass(3000)
+  for (const each of MEMBERS) fleet.look(each)
+  fleet.deliverToAll()
+}
+
+test('one after the other, with the pause between them', () => {
+  const fleet = open()
+  for (const each of MEMBERS) {
+    goOn(fleet)
+    fleet.endOwn(each, true)
+    fleet.pass(500)
+    fleet.deliverToAll()
+    assert.ok(each === 'd' || fleet.document?.turns[String.fromCharCode(each.charCodeAt(0) + 1)].state === 'pending', 'in the pause nobody begins')
+  }
+  assert.equal(told(fleet), 'succeeded: succeeded, succeeded, succeeded, succeeded')
+  assert.deepEqual(fleet.begun.map(({ member: each }) => each), MEMBERS)
+})
+
+test('whoever knows more than the engine that is back halts, says what it is at, and nobody begins before a person says so', () => {
+  const fleet = open()
+  goOn(fleet)
+  fleet.endOwn('a', true)
+  goOn(fleet)
+  goOn(fleet)
+  assert.equal(told(fleet), 'running: succeeded, running, pending, pending')
+  fleet.restore(3)
+  goOn(fleet)
+  assert.equal(told(fleet), 'halted: succeeded, running, pending, pending')
+  assert.match(String(fleet.document?.reason), /the engine has forgotten what it knew/)
+  fleet.endOwn('b', true)
+  goOn(fleet)
+  assert.equal(fleet.begun.length, 2)
+  fleet.operate('resume')
+  goOn(fleet)
+  goOn(fleet)
+  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a', 'b', 'c'])
+  assert.deepEqual(fleet.broken, [])
+})
+
+test('whoever is still in a turn that the engine has forgotten takes no other', () => {
+  const fleet = open()
+  goOn(fleet)
+  fleet.cut('a', true)
+  fleet.restore(100)
+  fleet.operate('begin')
+  fleet.cut('a', false)
+  goOn(fleet)
+  goOn(fleet)
+  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
+  fleet.endOwn('a', true)
+  goOn(fleet)
+  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a', 'a'], 'then that of the new one comes')
+})
+
+test('whoever is back waits before it begins: others may know more', () => {
+  const fleet = open()
+  fleet.restore(0)
+  fleet.deliverToAll()
+  assert.deepEqual(fleet.begun, [])
+  goOn(fleet)
+  assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
+})
+
+test('a host whose new release did not last has failed after all, and the rest do not begin', () => {
+  for (const [onFailure, end] of [['halt', 'halted: failed, pending, pending, pending'], ['roll-back', 'rolled-back: failed, skipped, skipped, skipped']]) {
+    const fleet = open({ onFailure })
+    goOn(fleet)
+    fleet.endOwn('a', true)
+    fleet.undo('a')
+    goOn(fleet)
+    assert.equal(told(fleet), end)
+    assert.equal(fleet.document?.reason, 'a: crashes again and again')
+    assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
+  }
 })

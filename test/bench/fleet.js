@@ -1,0 +1,114 @@
+/**
+ * A fleet of many members against a real server of NATS: what presence costs, and what a rollout costs beyond its turns. The
+ * members are those of the product, in one process, with a deck that has no workers.
+ *
+ *     node test/bench/fleet.js [--members 500] [--turn 20]
+ */
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { createEventStream } from '../../server/events/stream.js'
+import { createFleet } from '../../server/fleet/fleet.js'
+import { tempFolder } from '../support/folder.js'
+import { startNats, withoutNats } from '../support/nats.js'
+
+const CLOCK_TICKS = 100
+const REST_MS = 20_000
+
+const { values } = parseArgs({ options: { members: { type: 'string', default: '500' }, turn: { type: 'string', default: '20' } } })
+const [count, turnMs] = [Number(values.members), Number(values.turn)]
+if (withoutNats) throw new Error(withoutNats)
+
+/** @type {(() => unknown)[]} */
+const endings = []
+const nats = await startNats(/** @type {any} */ ({ after: (/** @type {() => unknown} */ end) => endings.push(end) }), { config: () => 'max_connections: 2000\nhttp: "127.0.0.1:-1"' })
+const root = tempFolder()
+const fleets = Array.from({ length: count }, (_, index) => join(index))
+const [one] = fleets
+await until(async () => (await one.look()).members.filter(({ isSilent }) => !isSilent).length === count, 'all members')
+console.log(`${count} members are there`)
+
+// Longer than anybody keeps listening for.
+await sleep(65_000)
+const rest = await costOf(() => sleep(REST_MS))
+console.log(`at rest, a second: ${perSecond(rest.serverMs, REST_MS)} ms of CPU of the server, ${(rest.ownMs / count / REST_MS * 1000).toFixed(3)} ms of each member; ${Math.round(rest.bytes / REST_MS)} kB from the server to all`)
+
+const look = await costOf(async () => {
+  for (let left = REST_MS; left > 0; left -= 1000) {
+    one.status()
+    await sleep(1000)
+  }
+})
+console.log(`while one of them is looked at, a second: ${perSecond(look.serverMs, REST_MS)} ms of the server, ${perSecond(look.ownMs - rest.ownMs, REST_MS)} ms more of that member`)
+
+const startedAt = performance.now()
+const rolled = await costOf(async () => {
+  await one.begin({ kind: 'restart' }, 'bench')
+  await until(async () => one.status().rollout?.state === 'succeeded', 'the end of the rollout')
+})
+const tookMs = performance.now() - startedAt
+console.log(`a rollout of ${count} turns of ${turnMs} ms: ${(tookMs / 1000).toFixed(1)} s, ${(tookMs / count - turnMs).toFixed(1)} ms a turn beyond the turn itself; ${(rolled.serverMs / count).toFixed(1)} ms of CPU of the server and ${(rolled.ownMs / count).toFixed(1)} ms of all members a turn; ${Math.round(rolled.bytes / count / 1024)} kB from the server a turn`)
+const { rollout } = one.status()
+console.log(`the document has ${Math.round(JSON.stringify(rollout).length / 1024)} kB`)
+
+await Promise.all(fleets.map((fleet) => fleet.close()))
+for (const end of endings) await end()
+
+/** @param {number} index */
+function join (index) {
+  const events = createEventStream({ lastId: 0 })
+  let rollouts = 0
+  const deck = {
+    events,
+    snapshot: () => ({ app: { name: 'app' }, release: { id: 'r1' }, readyWorkers: 4, desiredWorkers: 4, rollout: null, workers: [] }),
+    health: () => ({ tone: 'ok', text: 'All 4 workers are ready' }),
+    crashes: { counts: () => ({ open: 0 }) },
+    history: { rollout: () => null },
+    releases: { list: () => ({ items: [] }) },
+    dispatch () {
+      const rollout = ++rollouts
+      setTimeout(() => events.publish({ type: 'rollout.succeeded', rollout, release: 'r1', actor: 'bench', message: '' }), turnMs)
+      return { id: rollout }
+    }
+  }
+  return createFleet({ options: { servers: [nats.url], name: 'bench', member: `member-${index + 1}`, labels: {}, accept: 'operate', tls: {} }, folder: path.join(root, `${index}`), deck: /** @type {any} */ (deck), version: '1.0.0', url: null, log: { warn () {} } })
+}
+
+/** @param {() => Promise<unknown>} work */
+async function costOf (work) {
+  const before = { serverMs: serverCpuMs(), own: process.cpuUsage(), bytes: await sentBytes() }
+  await work()
+  const own = process.cpuUsage(before.own)
+  return { serverMs: serverCpuMs() - before.serverMs, ownMs: (own.user + own.system) / 1000, bytes: await sentBytes() - before.bytes }
+}
+
+function serverCpuMs () {
+  const fields = readFileSync(`/proc/${nats.pid}/stat`, 'utf8').split(') ')[1].split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 1000 / CLOCK_TICKS
+}
+
+/** What the server has sent to all clients, as it says itself. */
+async function sentBytes () {
+  const [, port] = /Starting http monitor on 127\.0\.0\.1:(\d+)/.exec(nats.output) ?? []
+  const answer = await fetch(`http://127.0.0.1:${port}/varz`)
+  return /** @type {any} */ (await answer.json()).out_bytes
+}
+
+/** @param {number} ms @param {number} overMs */
+function perSecond (ms, overMs) {
+  return (ms / overMs * 1000).toFixed(1)
+}
+
+/** @param {number} ms */
+async function sleep (ms) {
+  await new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** @param {() => Promise<boolean>} isSo @param {string} what */
+async function until (isSo, what) {
+  const deadline = performance.now() + 300_000
+  while (!await isSo()) {
+    if (performance.now() > deadline) throw new Error(`waited for ${what}`)
+    await sleep(50)
+  }
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runCliHere } from '../support/cli-here.js'
+import { startFleet, startMember } from '../support/fleet.js'
+import { hammer } from '../support/load.js'
+import { startNats, withoutNats } from '../support/nats.js'
+
+/** @typedef {import('../support/fleet.js').Member} Member */
+
+const skip = withoutNats
+/** Time for a person to act within a turn. */
+const SLOW = ['--rollout-min-ready-ms', '2000']
+/** So that there is something to go back to, though the files are the same ones. */
+const PINNED = ['--releases-mode', 'snapshot']
+const NAMES = ['web-1', 'web-2', 'web-3']
+
+/** @param {Member} member @param {string} words @returns {Promise<{ code: number, stdout: string, stderr: string }>} */
+function cli (member, words) {
+  return runCliHere(['fleet', ...words.split(' '), '--data-dir', member.dataDir])
+}
+
+/** @param {any} rollout @returns {Record<string, string>} */
+function statesOf ({ turns }) {
+  return Object.fromEntries(Object.entries(turns).map(([name, { state }]) => [name, state]))
+}
+
+/** @param {any} rollout @returns {string[]} */
+function storyOf ({ timeline }) {
+  return timeline.map((/** @type {any} */ { type, member }) => `${type} ${member ?? ''}`.trim())
+}
+
+/** @param {Member[]} members */
+function versionsOf (members) {
+  return Promise.all(members.map((member) => member.version()))
+}
+
+/** @param {Member} member own rollouts, newest first */
+async function ownRollouts (member) {
+  return (await member.api('/rollouts')).body.items
+}
+
+test('a bad release: the first host goes back by itself, the rest never begin, and the command says why', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const members = await startFleet(t, NAMES, { servers: nats.url })
+  const loads = await Promise.all(members.map(async (member) => hammer(t, await member.appUrl(), { connections: 4 })))
+  for (const member of members) member.put('v2', { isBad: true })
+
+  const { code, stdout, stderr } = await cli(members[2], 'deploy --wait')
+
+  assert.equal(code, 1)
+  assert.equal(stdout, '')
+  assert.match(stderr, /^web-1: failed in .*: .+$/m)
+  assert.match(stderr, /rollout 1 of the fleet \(deploy\) is halted: web-1: .+/)
+  const { rollout } = await members[1].fleet()
+  assert.deepEqual(statesOf(rollout), { 'web-1': 'failed', 'web-2': 'pending', 'web-3': 'pending' })
+  const [own] = await ownRollouts(members[0])
+  assert.equal(own.state, 'failed')
+  assert.equal(rollout.reason, `web-1: ${own.reason}`, 'the reason is the host\'s own')
+  assert.deepEqual(await Promise.all(members.slice(1).map(async (member) => (await ownRollouts(member)).length)), [0, 0])
+  assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).flatMap(({ failures }) => failures), [])
+  assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
+
+  // Mended, a person goes on with those that have not begun.
+  for (const member of members) member.put('v3')
+  const resumed = await cli(members[1], 'resume --wait')
+  assert.equal(resumed.code, 1)
+  assert.match(resumed.stderr, /is failed: 1 of 3 failed: web-1/)
+  assert.deepEqual(await versionsOf(members), ['v1', 'v3', 'v3'])
+})
+
+test('where a host fails those that are done go back, the last one first', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const members = await startFleet(t, NAMES, { servers: nats.url, flags: PINNED })
+  members[0].put('v2')
+  members[1].put('v2')
+  members[2].put('v2', { isBad: true })
+
+  const { code, stderr } = await cli(members[0], 'deploy --wait --on-failure roll-back')
+
+  assert.equal(code, 1, stderr)
+  const { rollout } = await members[1].fleet()
+  assert.equal(rollout.state, 'rolled-back')
+  assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'reverted', 'web-3': 'failed' })
+  assert.deepEqual(storyOf(rollout).slice(-6), ['going-back web-3', 'turn-reverting web-2', 'turn-reverted web-2', 'turn-reverting web-1', 'turn-reverted web-1', 'rolled-back'])
+  assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
+  assert.deepEqual((await ownRollouts(members[1])).map((/** @type {any} */ { kind, state }) => [kind, state]), [['rollback', 'succeeded'], ['deploy', 'succeeded']])
+})
+
+test('operators: a pause lets the turn end and begins no other, a second rollout is a conflict that names the first, an abort in a turn takes it back', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const members = await startFleet(t, NAMES, { servers: nats.url, flags: [...SLOW, ...PINNED] })
+  for (const member of members) member.put('v2')
+
+  assert.equal((await cli(members[0], 'deploy --note first')).code, 0)
+  await members[1].untilFleet(({ rollout }) => rollout?.turns['web-1'].state === 'running', 'the first turn')
+  const second = await cli(members[2], 'restart')
+  assert.equal(second.code, 4)
+  assert.match(second.stderr, /Rollout 1 of the fleet \(deploy by .+\) is running/)
+
+  assert.equal((await cli(members[1], 'pause')).code, 0)
+  const paused = await members[2].untilFleet(({ rollout }) => rollout.turns['web-1'].state === 'succeeded', 'the end of the first turn')
+  assert.deepEqual([paused.rollout.state, statesOf(paused.rollout)], ['paused', { 'web-1': 'succeeded', 'web-2': 'pending', 'web-3': 'pending' }])
+
+  assert.equal((await cli(members[2], 'resume')).code, 0)
+  await members[0].untilFleet(({ rollout }) => rollout.turns['web-2'].state === 'running', 'the second turn')
+  const aborted = await cli(members[0], 'abort --wait')
+  assert.equal(aborted.code, 0, aborted.stderr)
+  const { rollout } = await members[1].fleet()
+  assert.deepEqual([rollout.state, statesOf(rollout)], ['rolled-back', { 'web-1': 'reverted', 'web-2': 'reverted', 'web-3': 'skipped' }])
+  assert.deepEqual(await versionsOf(members), ['v1', 'v1', 'v1'])
+  assert.deepEqual((await ownRollouts(members[2])).length, 0)
+
+  // And two at once: one of them is refused, whoever that is.
+  const both = await Promise.all([cli(members[0], 'restart --wait'), cli(members[1], 'restart --wait')])
+  assert.deepEqual(both.map(({ code }) => code).sort(), [0, 4])
+})
+
+test('batches, a canary, an order by label, and hosts that are left out', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const zones = ['b', 'a', 'b', 'a']
+  const members = (await Promise.all(zones.map((zone, index) => startFleet(t, [`web-${index + 1}`], { servers: nats.url, labels: { zone } })))).flat()
+  await members[0].untilFleet(({ members: seen }) => seen.length === 4, 'four members')
+
+  const all = await cli(members[0], 'restart --batch 50% --order zone --canary web-3 --wait')
+  assert.equal(all.code, 0, all.stderr)
+  const { rollout } = await members[1].fleet()
+  assert.deepEqual(rollout.batches, [['web-3'], ['web-2', 'web-4'], ['web-1']])
+  const story = storyOf(rollout)
+  assert.deepEqual(story.slice(0, 3), ['started', 'turn-started web-3', 'turn-succeeded web-3'])
+  assert.deepEqual(story.slice(3, 5).sort(), ['turn-started web-2', 'turn-started web-4'], 'those of a batch are in their turns at the same time')
+
+  const some = await cli(members[0], 'restart --only zone=a --wait --json')
+  assert.equal(some.code, 0, some.stderr)
+  assert.deepEqual(JSON.parse(some.stdout).batches, [['web-2'], ['web-4']])
+  assert.match((await cli(members[0], 'restart --batch 0%')).stderr, /batch: expected/)
+  assert.match((await cli(members[0], 'restart --pause soon')).stderr, /--pause: expected/)
+  assert.equal((await cli(members[0], 'explode')).code, 2)
+})
+
+test('who does not let others operate it is not rolled out over, and says so', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const [open] = await startFleet(t, ['web-1'], { servers: nats.url })
+  await startFleet(t, ['web-2'], { servers: nats.url, accept: 'read' })
+  await open.untilFleet(({ members }) => members.length === 2, 'two members')
+  const { code, stderr } = await cli(open, 'restart')
+  assert.equal(code, 3, stderr)
+  assert.match(stderr, /web-2: expected fleet\.accept "operate", received "read"/)
+  assert.equal((await open.fleet()).rollout, null)
+})
+
+test('a second deck of one name is told so, and is no member', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const [first] = await startFleet(t, ['web-1'], { servers: nats.url })
+  const second = await startMember(t, { name: 'web-1', servers: nats.url })
+  const { problem } = await second.untilFleet(({ problem }) => problem !== null, 'the problem')
+  assert.match(problem, /the name web-1 is that of a deck on .*: fleet\.member gives this one another/)
+  assert.equal((await first.fleet()).problem, null)
+  assert.equal((await second.history('type=fleet.name-taken')).length, 1)
+})
