@@ -13,12 +13,13 @@ export function completed (html) {
   return template.innerHTML
 }
 
-/** @param {Record<string, string>} figures by key: a text, or the width of a bar */
+/** @param {Record<string, string>} figures by key: a text, the width of a bar, or the points of a line */
 export function showFigures (figures) {
   for (const element of document.querySelectorAll('[data-figure]')) {
     const figure = figures[/** @type {HTMLElement} */ (element).dataset.figure ?? '']
     if (figure === undefined) continue
-    if (element.hasAttribute('width')) element.setAttribute('width', figure)
+    const attribute = ['width', 'points'].find((name) => element.hasAttribute(name))
+    if (attribute) element.setAttribute(attribute, figure)
     // Untouched when nothing changes, so that a selection of the text survives.
     else if (element.textContent !== figure) element.textContent = figure
   }

@@ -1,11 +1,12 @@
 /**
  * Where the palette leads, and the keys after `g`.
- * @typedef {{ label: string, href: string, icon: string, hint: string, key?: string, needs?: 'administer' }} Place  `hint`: is searched, too
+ * @typedef {{ label: string, href: string, icon: string, hint: string, key?: string, needs?: 'administer' | 'fleet' }} Place  `hint`: is searched, too
  */
 
 /** @type {readonly Place[]} */
 export const PLACES = Object.freeze([
   { key: 'o', label: 'Overview', href: '/', icon: 'heart-pulse', hint: 'health, workers, charts' },
+  { key: 'f', label: 'Fleet', href: '/fleet', icon: 'monitor', hint: 'members, hosts, rollout', needs: 'fleet' },
   { key: 'd', label: 'Deploys', href: '/deploys', icon: 'rocket', hint: 'rollouts, releases' },
   { key: 'h', label: 'History', href: '/history', icon: 'database', hint: 'events' },
   { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },

@@ -11,7 +11,7 @@ import { createLatestWish } from './latest-wish.js'
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events' | 'vitals'>} Deck
+ * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events' | 'vitals' | 'fleet'>} Deck
  * @typedef {import('../dashboard/fragment.js').Shown} Shown
  * @typedef {ReturnType<typeof followPage>} Followed
  * @typedef {object} Room  everybody of one role at one URL
@@ -59,6 +59,8 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */
   let scheduled = null
   let lastUpdateAt = -Infinity
+  /** No event of this deck tells what others do in a rollout of the fleet. @type {(() => void) | null} */
+  let endFleet = null
 
   const unsubscribe = deck.events.subscribe(scheduleUpdate)
   const endAlarms = attachAlarms({ io, deck })
@@ -81,6 +83,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
     close () {
       unsubscribe()
       endAlarms()
+      endFleet?.()
       stopBeat()
       wishes.close()
       // Not io.close(), which closes the HTTP server too, and not disconnectSockets(), after which browsers stay away:
@@ -143,6 +146,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @returns {Room | null} */
   function openRoom (/** @type {string} */ key, /** @type {string} */ url, /** @type {import('../dashboard/powers.js').Powers} */ can) {
     if (!URL.canParse(url, 'http://localhost')) return null
+    endFleet ??= deck.fleet?.onRollout(scheduleUpdate) ?? null
     const followed = followPage({ deck, history, now, can, render: views.render }, new URL(withoutBase(basePath, url), 'http://localhost'))
     /** @type {Room} */
     const room = { key, url, viewers: new Set(), ...followed, shown: new Map(), figures: new Map(), chartedMs: now() }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
-import { COUNT } from './fields.js'
+import { COUNT, listOf } from './fields.js'
 
 /** Decks on other machines, and rollouts over all of them, host by host. */
 
@@ -11,7 +11,8 @@ const TURN = z.object({ state: z.string(), rollout: COUNT.nullable(), reason: z.
 const FLEET_ROLLOUT = z.object({ id: COUNT, kind: z.string(), state: z.string(), batches: z.array(z.array(z.string())), turns: z.record(z.string(), TURN) }).loose().meta({ id: 'FleetRollout' })
 const FLEET = z.object({ name: z.string(), member: z.string(), members: z.array(z.object({ member: z.string() }).loose()), rollout: FLEET_ROLLOUT.nullable() }).loose().meta({ id: 'Fleet' })
 
-const WANTED = z.strictObject({
+/** A rollout that is to be. */
+export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member'),
   release: z.string().max(50).optional().describe('a release'),
@@ -25,6 +26,19 @@ const WANTED = z.strictObject({
   only: z.record(z.string(), z.string()).optional().describe('labels')
 })
 
+const SUMMARY = z.object({ id: COUNT, kind: z.string(), state: z.string(), progress: z.object({ total: COUNT, done: COUNT, failed: COUNT }) }).loose().meta({ id: 'FleetRolloutSummary' })
+
+/**
+ * @typedef {Omit<import('../fleet/rollout.js').FleetRollout, 'turns' | 'batches' | 'timeline'> & { progress: { total: number, done: number, failed: number } }} Summary
+ */
+
+/** Of one with hundreds of members, what a list needs. @param {import('../fleet/rollout.js').FleetRollout} rollout @returns {Summary} */
+export function summaryOf ({ turns, batches, timeline, ...rollout }) {
+  const states = Object.values(turns).map(({ state }) => state)
+  const countOf = (/** @type {string} */ wanted) => states.filter((state) => state === wanted).length
+  return { ...rollout, progress: { total: states.length, done: countOf('succeeded'), failed: countOf('failed') } }
+}
+
 /**
  * @param {{ deck: import('../deck.js').Deck }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -32,13 +46,34 @@ const WANTED = z.strictObject({
 export function fleetResources ({ deck }) {
   return {
     '/fleet': {
-      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', problems: ['no-fleet'], answer: FLEET, handle: async () => ({ body: await fleetOf(deck).look() }) })
+      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', cli: 'clusterdeck fleet', problems: ['no-fleet'], answer: FLEET, handle: async () => ({ body: await fleetOf(deck).look() }) })
+    },
+    '/fleet/rollouts': {
+      GET: operation({
+        name: 'listFleetRollouts',
+        summary: 'The last rollouts of the fleet, newest first, without the turns of their members',
+        role: 'viewer',
+        problems: ['no-fleet'],
+        answer: listOf(SUMMARY),
+        handle: async () => ({ body: { items: (await rolloutsOf(fleetOf(deck))).map(summaryOf) } })
+      })
+    },
+    '/fleet/rollouts/:id': {
+      GET: operation({
+        name: 'getFleetRollout',
+        summary: 'One of the last rollouts of the fleet',
+        role: 'viewer',
+        problems: ['no-fleet', 'fleet-away', 'not-found'],
+        answer: FLEET_ROLLOUT,
+        handle: async ({ id }) => ({ body: await rolloutOf(fleetOf(deck), id) })
+      })
     },
     '/fleet/rollout': {
       POST: operation({
         name: 'startFleetRollout',
         summary: 'Restarts, deploys or rolls back all members, host by host',
         role: 'operator',
+        cli: { deploy: 'clusterdeck fleet deploy', restart: 'clusterdeck fleet restart', rollback: 'clusterdeck fleet rollback' },
         body: WANTED,
         status: 202,
         problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'],
@@ -51,6 +86,7 @@ export function fleetResources ({ deck }) {
         name: `${order}FleetRollout`,
         summary: order,
         role: 'operator',
+        cli: `clusterdeck fleet ${order}`,
         problems: ['no-fleet', 'fleet-away', 'rollout-ended', 'rollout-state', 'not-found'],
         answer: FLEET_ROLLOUT,
         handle: async ({ auth }) => ({ body: await fleetOf(deck).steer(order, auth.actor) })
@@ -63,4 +99,23 @@ export function fleetResources ({ deck }) {
 function fleetOf ({ fleet }) {
   if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
   return fleet
+}
+
+/** @param {import('../fleet/fleet.js').Fleet} fleet @returns {Promise<import('../fleet/rollout.js').FleetRollout[]>} newest first */
+async function rolloutsOf (fleet) {
+  const [{ rollout }, past] = await Promise.all([fleet.look(), fleet.past()])
+  return [...(rollout ? [rollout] : []), ...past.filter(({ id }) => id !== rollout?.id)]
+}
+
+/**
+ * @param {import('../fleet/fleet.js').Fleet} fleet @param {number} id
+ * @returns {Promise<import('../fleet/rollout.js').FleetRollout>}
+ * @throws {DeckError} not-found, fleet-away
+ */
+export async function rolloutOf (fleet, id) {
+  const found = (await rolloutsOf(fleet)).find((rollout) => rollout.id === id)
+  if (found) return found
+  const { isConnected, problem } = fleet.status().engine
+  if (!isConnected) throw new DeckError('fleet-away', `The fleet is out of reach: ${problem}`)
+  throw new DeckError('not-found', `Rollout ${id} of the fleet does not exist or is no longer kept`)
 }

@@ -11,12 +11,13 @@ import { STEERING } from '../config/steering.js'
 import { valueFromText } from '../config/value-text.js'
 import { DeckError } from '../errors.js'
 import { permitSwitch, switchDeck } from './decks.js'
+import { FLEET_ACTIONS } from './fleet-orders.js'
 import { isAtLoopback } from './page-address.js'
 import { powersOf } from './powers.js'
 
 /**
  * What the forms of the dashboard ask for.
- * @typedef {Pick<import('../deck.js').Deck, 'dispatch' | 'snapshot' | 'deploy' | 'notices' | 'webhooks' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'dispatch' | 'snapshot' | 'deploy' | 'notices' | 'webhooks' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' | 'events' | 'others' | 'fleet'>} Deck
  * @typedef {{ auth: import('../admin/guard.js').Auth, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
  */
 
@@ -72,6 +73,7 @@ export const ACTIONS = {
   'remove-crash-note': (deck, { crash, note }, actor) => deck.crashes.removeNote(
     checked(NUMBER, crash, GROUP_EXPECTED), checked(NUMBER, note, 'note: expected the id of a note'), actor
   ),
+  ...FLEET_ACTIONS,
   message,
   configure,
   switch (deck, { deck: id }, _actor, asker) {

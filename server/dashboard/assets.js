@@ -34,6 +34,7 @@ const FILES = Object.freeze({
   'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')],
   'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
   'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
+  'fleet.css': [join(PUBLIC, 'fleet.css')],
   'icons.svg': [join(PUBLIC, 'icons.svg')],
   'theme.js': [join(PUBLIC, 'theme.js')],
   'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), SOCKET_IO]

@@ -5,6 +5,11 @@
 
 const ROLLOUTS = Object.freeze({ operation: 'startRollout', method: 'POST', path: '/api/v1/rollouts' })
 
+const FLEET_ROLLOUT = Object.freeze({ operation: 'startFleetRollout', method: 'POST', path: '/api/v1/fleet/rollout' })
+const FLEET_PLAN = Object.freeze({ batch: '{batch:option}', pauseMs: '{pauseMs:json}', order: '{order}', canary: '{canary}' })
+const FLEET_FLAGS = Object.freeze(['--batch', '{batch}', '--pause', '{pauseMs}ms', '--order', '{order}', '--canary', '{canary}'])
+const FLEET_FAILURE = Object.freeze(['--on-failure', '{onFailure}'])
+
 /** @type {Readonly<Record<string, Call>>} by the name of the action */
 export const CALLS = Object.freeze({
   restart: { ...ROLLOUTS, body: { kind: 'restart' }, cli: ['restart'] },
@@ -13,6 +18,11 @@ export const CALLS = Object.freeze({
   scale: { operation: 'setScale', method: 'PUT', path: '/api/v1/scale', body: { workers: '{workers:json}' }, cli: ['scale', '{workers}'] },
   'abort-rollout': { operation: 'abortRollout', method: 'POST', path: '/api/v1/rollouts/{rollout}/abort', cli: ['abort'] },
   'promote-rollout': { operation: 'promoteRollout', method: 'POST', path: '/api/v1/rollouts/{rollout}/promote', cli: ['promote'] },
+  'fleet-deploy': { ...FLEET_ROLLOUT, body: { kind: 'deploy', note: '{note}', ...FLEET_PLAN, onFailure: '{onFailure}' }, cli: ['fleet', 'deploy', '--note', '{note}', ...FLEET_FLAGS, ...FLEET_FAILURE] },
+  'fleet-restart': { ...FLEET_ROLLOUT, body: { kind: 'restart', ...FLEET_PLAN }, cli: ['fleet', 'restart', ...FLEET_FLAGS] },
+  'fleet-rollback': { ...FLEET_ROLLOUT, body: { kind: 'rollback', note: '{note}', ...FLEET_PLAN, onFailure: '{onFailure}' }, cli: ['fleet', 'rollback', '--note', '{note}', ...FLEET_FLAGS, ...FLEET_FAILURE] },
+  'fleet-resume': { operation: 'resumeFleetRollout', method: 'POST', path: '/api/v1/fleet/rollout/resume', cli: ['fleet', 'resume'] },
+  'fleet-abort': { operation: 'abortFleetRollout', method: 'POST', path: '/api/v1/fleet/rollout/abort', cli: ['fleet', 'abort'] },
   'restart-worker': { operation: 'restartWorker', method: 'POST', path: '/api/v1/workers/{worker}/restart' },
   'kill-worker': { operation: 'killWorker', method: 'POST', path: '/api/v1/workers/{worker}/kill', cli: ['kill', '{worker}'] },
   diagnose: { operation: 'startDiagnostics', method: 'POST', path: '/api/v1/workers/{worker}/diagnostics', body: { kind: '{kind}' }, cli: ['diagnose', '{worker}', '--kind', '{kind}'] },

@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto'
 
 /** What moves by itself in the browser. */
 const TICKING_TEXT = /(<time data-tick="[a-z]+" datetime="[^"]*">)[^<]*/g
-/** What is measured anew each second goes alone, by its key: the text of an element whose last attribute says it, or the width of a bar. */
-const FIGURE = /( data-figure="([^"]*)")(?: width="([^"]*)"|>([^<]*))/g
+/** What is measured anew each second goes alone, by its key: the text of an element whose last attribute says it, the width of a bar, or the points of a line. */
+const FIGURE = /( data-figure="([^"]*)")(?: (?:width|points)="([^"]*)"|>([^<]*))/g
 /** None of them is in another one. */
 const ROW = /<(tr|li)(?= [^>]*data-flash)[^>]* id="([^"]+)".*?<\/\1>/gs
 
@@ -25,7 +25,7 @@ export function withoutMoving (html) {
 
 /** @param {string} html @returns {[string, string][]} what each of its figures is, by key */
 export function figuresOf (html) {
-  return Array.from(html.matchAll(FIGURE), ([, , key, width, text]) => [key, width ?? text])
+  return Array.from(html.matchAll(FIGURE), ([, , key, value, text]) => [key, value ?? text])
 }
 
 /** @param {Shown} shown @returns {string} what it can be known by */

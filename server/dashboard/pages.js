@@ -8,6 +8,9 @@ import { decksModel } from './decks.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { docsModel } from './docs-page.js'
 import { eventModel } from './event-page.js'
+import { fleetMemberModel, followFleetMember } from './fleet-member-page.js'
+import { fleetModel, followFleet } from './fleet-page.js'
+import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.js'
 import { FRAME_FRAGMENTS, frameModel } from './frame.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { logsModel } from './logs-page.js'
@@ -21,9 +24,9 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
 
 /**
  * The pages of the dashboard: where each is, what it shows, and what of it changes while somebody looks.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'diagnostics'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'diagnostics' | 'fleet'>} Deck
  * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources  `can`: what whoever looks may do
- * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>, isAtLoopback?: boolean }} Asked  `id`: the last part of its path; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
+ * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>, isAtLoopback?: boolean }} Asked  `id`: the last part of its path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
  * @typedef {{ id: string, html: string }} Fragment
  */
 /**
@@ -52,6 +55,9 @@ export const PAGES = Object.freeze([
     model: ({ deck, history, params, now }) => deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
     fragments: DEPLOYS_FRAGMENTS
   },
+  { path: '/fleet', view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true },
+  { path: '/fleet/rollouts/:id', view: 'fleet-rollout', model: fleetRolloutModel, follow: followFleetRollout },
+  { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember },
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
   { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout },
   { path: '/compare', view: 'compare', model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) },
@@ -73,7 +79,7 @@ export const PAGES = Object.freeze([
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
   { path: '/palette', view: 'palette', model: ({ deck, can }) => paletteModel({ deck, can }) },
   { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
-  { path: '/dialogs', view: 'dialogs', model: () => ({ places: PLACES, alarms: ALARMS }) },
+  { path: '/dialogs', view: 'dialogs', model: ({ deck }) => ({ places: PLACES.filter(({ needs }) => needs !== 'fleet' || deck.fleet), alarms: ALARMS }) },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])
 
@@ -111,5 +117,5 @@ export function followPage (sources, { pathname, searchParams: params }) {
 
 /** @param {string} path */
 function patternOf (path) {
-  return new RegExp(`^${path.replace(':id', '(\\d+)')}$`)
+  return new RegExp(`^${path.replace(':id', '(\\d+)').replace(':name', '([\\w-]+)')}$`)
 }

@@ -10,7 +10,7 @@ import { workerUrlOf } from './worker-url.js'
 /**
  * What the command palette finds: every place that somebody may go to, and everything that they may do.
  * @typedef {import('./powers.js').Powers} Powers
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet'>} Deck
  * @typedef {{ dialog: string, fill?: Record<string, string | number>, subject?: string }} Opening  a dialog of the layout
  * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, opens?: Opening, switchTo?: string, blocked?: string | null }} Item
  *   `hint`: is searched, too; `switchTo`: the id of another deck; `blocked`: why it cannot be done now
@@ -24,7 +24,7 @@ export function paletteModel ({ deck, can }) {
   const snapshot = deck.snapshot()
   return {
     items: [
-      ...PLACES.filter(({ needs }) => !needs || can?.[needs]).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
+      ...PLACES.filter(({ needs }) => !needs || (needs === 'fleet' ? deck.fleet : can?.[needs])).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
       ...(snapshot.rollout ? [{ group: 'Rollout', icon: 'rocket', label: rolloutTitle(snapshot.rollout), hint: `rollout ${snapshot.rollout.id}`, href: `/rollouts/${snapshot.rollout.id}` }] : []),
       ...(can?.operate ? actionsOn(snapshot) : []),
       { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },

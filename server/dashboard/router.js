@@ -35,7 +35,7 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
   for (const { path, view, model, hasFilters } of PAGES) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const shown = await model({ deck, history, now, describe, tokens, can, isAtLoopback: isAtLoopback(req), render: views.render, params: queryOf(req), id: String(req.params.id ?? '') })
+      const shown = await model({ deck, history, now, describe, tokens, can, isAtLoopback: isAtLoopback(req), render: views.render, params: queryOf(req), id: String(req.params.id ?? req.params.name ?? '') })
       if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
       res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), ...around(can), can, ...shown }))
     })
@@ -60,7 +60,7 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
 
   function around (/** @type {import('./powers.js').Powers} */ { switchDecks }) {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck, openCrashes }), otherDecks: switchDecks ? deck.others.list().length : 0 }
+    return { openCrashes, frame: frameModel({ deck, openCrashes }), hasFleet: deck.fleet !== null, otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 
   /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */
@@ -68,7 +68,7 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
     if (!isVisit(req) || res.headersSent) return next(error)
     const { status, title, message, code } = toDeckError(error)
     if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
-    res.status(status).type('html').send(views.render('pages/error', { now: now(), can: powersOf(req.auth), status, title, message }))
+    res.status(status).type('html').send(views.render('pages/error', { now: now(), can: powersOf(req.auth), hasFleet: deck.fleet !== null, status, title, message }))
   }
 }
 

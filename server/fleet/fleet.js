@@ -26,6 +26,7 @@ import { begin, giveUp, steer } from './rollout.js'
  * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
  * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
  * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
+ * @property {(listener: () => void) => () => void} onRollout  tells of each change of the rollout that this deck sees, until what it answers with is called
  * @property {() => Promise<void>} close
  *
  * @typedef {{ kind: import('./rollout.js').Kind, path?: string, release?: string, strategy?: import('../deck.js').StrategyWish, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
@@ -34,6 +35,8 @@ import { begin, giveUp, steer } from './rollout.js'
 const DEADLINE_MS = 60 * 60_000
 /** For somebody who wants to see what there is. */
 const LOOK_WITHIN_MS = 3000
+const COMMIT_CHARS = 10
+const MAX_VERSION_CHARS = 100
 const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
 
 /**
@@ -57,11 +60,13 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
   let nameProblem = null
   /** @type {boolean | null} */
   let wasConnected = null
+  /** @type {Set<() => void>} */
+  const listeners = new Set()
 
   const engine = connect({ options, member, onState: onEngine })
   const ledger = createLedger({ engine })
   const presence = createPresence({ engine, describe, onName })
-  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept), tell, onWritten: tellMoment, onDocument: presence.tellSoon })
+  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept), tell, onWritten: tellMoment, onDocument })
   const unsubscribe = deck.events.subscribe(onEvent)
   engine.start()
 
@@ -107,6 +112,11 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
       })
     },
 
+    onRollout (listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+
     async close () {
       unsubscribe()
       conductor.close()
@@ -142,6 +152,7 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
       version,
       labels: options.labels,
       release: release?.id ?? null,
+      code: codeOf(release),
       workers: { ready: readyWorkers, desired: desiredWorkers },
       health: { tone: health.tone, text: health.text },
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
@@ -152,6 +163,11 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
       accept: options.accept,
       seen: conductor?.seen ?? { rollout: kept.memory.rollout, revision: kept.memory.revision }
     }
+  }
+
+  function onDocument () {
+    presence.tellSoon()
+    for (const listener of listeners) listener()
   }
 
   /** @param {import('./engine.js').Presence} state */
@@ -213,6 +229,12 @@ function restore (file, { history }) {
   const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
   if (task && own?.done) task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
   return { home: file?.home ?? randomUUID(), memory }
+}
+
+/** @param {import('../deck.js').Status['release'] | null} release @returns {import('./word.js').Word['code']} */
+function codeOf (release) {
+  const { package: itsPackage, git } = release ?? {}
+  return { version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null, commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null }
 }
 
 /**

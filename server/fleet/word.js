@@ -22,6 +22,8 @@ export const WORD = z.object({
   version: text(50).describe('of clusterdeck'),
   labels: z.record(z.string().regex(/^[\w.-]{1,60}$/), text(200)),
   release: text(50).nullable(),
+  // Members of an earlier version do not say it.
+  code: z.object({ version: text(100).nullable(), commit: text(50).nullable() }).nullable().default(null).describe('what it runs: each deck numbers its releases for itself'),
   workers: z.object({ ready: count, desired: count }),
   health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: text(500) }),
   vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { requestOf } from '../../public/command-text.js'
 import { CALLS } from '../../server/dashboard/calls.js'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
+import { aMember, aRollout, createFakeFleet } from '../support/fake-fleet.js'
 
 /** What each form holds. @type {Record<string, Record<string, string>>} */
 const FORMS = {
@@ -12,6 +13,11 @@ const FORMS = {
   scale: { workers: '3' },
   'abort-rollout': { rollout: '1' },
   'promote-rollout': { rollout: '1' },
+  'fleet-deploy': { note: 'a "note"', batch: '25%', pauseMs: '30000', order: 'zone', canary: 'b-2', onFailure: 'roll-back' },
+  'fleet-restart': { batch: '1', pauseMs: '', order: '', canary: '' },
+  'fleet-rollback': { note: '', batch: '2', pauseMs: '', order: '', canary: '', onFailure: 'halt' },
+  'fleet-resume': { rollout: '7' },
+  'fleet-abort': { rollout: '7' },
   'restart-worker': { worker: '2' },
   'kill-worker': { worker: '2' },
   diagnose: { worker: '2', kind: 'heap-snapshot' },
@@ -23,6 +29,12 @@ const FORMS = {
 /** What is steered has to run. */
 const DEPLOY = /** @type {const} */ ({ type: 'rollout', kind: 'deploy', actor: 'cli' })
 
+/** @param {string} action */
+function fleetFor (action) {
+  const members = [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' })]
+  return createFakeFleet({ members, rollout: ['fleet-resume', 'fleet-abort'].includes(action) ? { ...aRollout(['a-1', 'b-2']), state: 'paused' } : null })
+}
+
 /** As JSON: what is undefined is not there. @param {any[]} commands */
 const withoutActors = (commands) => JSON.parse(JSON.stringify(commands, (key, value) => key === 'actor' || key === 'client' ? undefined : value))
 
@@ -30,6 +42,8 @@ for (const [action, fields] of Object.entries(FORMS)) {
   test(`the command that the dialog shows does what the dialog does: ${action}`, async (t) => {
     const form = await startAdmin(t)
     if (fields.rollout) form.deck.dispatch(DEPLOY)
+    const [formFleet, apiFleet] = [fleetFor(action), fleetFor(action)]
+    form.deck.fleet = formFleet
     const cookie = await form.signIn()
     const values = { ...fields, tag: form.deck.settings.digest() }
     const posted = await rawRequest(form, { method: 'POST', path: `/actions/${action.replace('-to-worker', '')}`, headers: { cookie, origin: form.origin, 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams(values).toString() })
@@ -37,10 +51,13 @@ for (const [action, fields] of Object.entries(FORMS)) {
 
     const api = await startAdmin(t)
     if (fields.rollout) api.deck.dispatch(DEPLOY)
+    api.deck.fleet = apiFleet
     const { method, path, headers, body } = requestOf(CALLS[action], values)
     const asked = await rawRequest(api, { method, path, headers: { ...headers, authorization: `Bearer ${TOKEN}`, ...(body && { 'content-type': 'application/json' }) }, ...(body && { body: JSON.stringify(body) }) })
     assert.ok(asked.status < 300, asked.text)
     assert.deepEqual(withoutActors(api.deck.dispatched), withoutActors(form.deck.dispatched))
+    assert.deepEqual(withoutActors(apiFleet.asked), withoutActors(formFleet.asked))
+    assert.equal(formFleet.asked.length, action.startsWith('fleet-') ? 1 : 0)
   })
 }
 

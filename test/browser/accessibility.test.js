@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { openBrowser, RULES_OF_COLOUR } from '../support/browser.js'
 import { profileOf } from '../support/cpu-profile.js'
 import { startDashboard } from '../support/dashboard.js'
+import { afterTurnsOf, aMember, aRollout, createFakeFleet, failedTurnOf } from '../support/fake-fleet.js'
 import { tempFolder } from '../support/folder.js'
 import { registered } from '../support/registered.js'
 import { rolledBackDeploy } from '../support/rollouts.js'
@@ -45,11 +46,24 @@ async function busyDashboard (/** @type {import('node:test').TestContext} */ t) 
   deck.events.publish({ type: 'worker.exited', worker: 13, slot: 1, cause: 'crash', code: 1, uptimeMs: 5000, message: 'v'.repeat(400), detail: { crash: 1, crashGroup: 1 } })
   deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'y'.repeat(400), detail: { stack: 'z'.repeat(400), more: 1 } })
   deck.events.publish({ type: 'rollout.rolled-back', rollout: 7, detail: rolledBackDeploy({ note: 'n'.repeat(300), reason: 'r'.repeat(400) }) })
+  dashboard.deck.fleet = busyFleet()
   return dashboard
 }
 
+/** Members in every state, and a rollout that waits for a person. */
+function busyFleet () {
+  const members = [
+    aMember({ member: 'm-1', isOwn: true }),
+    aMember({ member: 'm-2', isSilent: true, ageMs: 90_000, host: 'h'.repeat(200), labels: { zone: 'z'.repeat(200) } }),
+    aMember({ member: `m-${'l'.repeat(90)}`, app: 'a'.repeat(200), health: { tone: 'bad', text: 't'.repeat(300) }, openCrashes: 3, url: 'https://far.example' }),
+    aMember({ member: 'm-3', version: '0.0.9', code: { version: '1.4.1', commit: null }, health: { tone: 'info', text: 'Deploying r4' }, rollout: { id: 3, kind: 'deploy', state: 'rolling', replaced: 1, total: 4 } })
+  ]
+  const rollout = failedTurnOf(afterTurnsOf(aRollout(members.map(({ member }) => member), { note: 'n'.repeat(300), absent: ['m-9'] }), 'm-1'), 'm-3', 'r'.repeat(400))
+  return createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(['m-1']), 'm-1'), id: 6 }], problem: 'the name m-1 is that of another deck' })
+}
+
 const FITS_WITHIN_MS = 30_000
-const PAGES = ['/', '/deploys', '/rollouts/1', '/rollouts/7', '/releases/r1', '/releases/r1/compare', '/compare?from=r2&to=r1', '/workers/1', '/workers/1?profile=2', '/workers/13', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history?slot=99&cause=crash', '/history/3', '/crashes', '/logs', '/logs?slot=9', '/logs?q=nowhere', '/logs?around=2026-01-01', '/webhooks', '/settings', '/access', '/docs', '/docs/webhooks', '/docs/options', '/docs/how-it-works', '/nowhere']
+const PAGES = ['/', '/deploys', '/rollouts/1', '/rollouts/7', '/releases/r1', '/releases/r1/compare', '/compare?from=r2&to=r1', '/workers/1', '/workers/1?profile=2', '/workers/13', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history?slot=99&cause=crash', '/history/3', '/crashes', '/logs', '/logs?slot=9', '/logs?q=nowhere', '/logs?around=2026-01-01', '/webhooks', '/fleet', '/fleet?health=behind', '/fleet?q=nowhere', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs', '/docs/webhooks', '/docs/options', '/docs/how-it-works', '/nowhere']
 
 /**
  * From wide to narrow, each width once. All rules have their turn where it is narrow and more of a page scrolls, those of
@@ -111,6 +125,9 @@ test('every dialog passes axe', async (t) => {
   for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '#open-message', '#message-1']) await auditDialog(opener)
   await page.goto(`${dashboard.url}/workers/1`)
   for (const opener of ['#worker-message', '#worker-restart', '#worker-kill', '#looks-heap']) await auditDialog(opener)
+  dashboard.deck.fleet = busyFleet()
+  await page.goto(`${dashboard.url}/fleet`)
+  for (const opener of ['#open-fleet-deploy', '#open-fleet-restart', '#open-fleet-rollback', '#fleet-abort', '#fleet-resume']) await auditDialog(opener)
 })
 
 test('the menu of the decks passes axe, and fits', async (t) => {
@@ -129,7 +146,7 @@ test('with colours of the user\'s own every state is still told by a text beside
   const dashboard = await busyDashboard(t)
   const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
   await page.emulateMedia({ forcedColors: 'active' })
-  for (const place of ['/', '/deploys', '/workers/1', '/crashes', '/webhooks', '/settings']) {
+  for (const place of ['/', '/deploys', '/workers/1', '/crashes', '/webhooks', '/fleet', '/settings']) {
     await page.goto(dashboard.url + place)
     const mute = await page.locator('.badge, .pill, .step, .standing, .health').evaluateAll((all) => all
       .filter((one) => /** @type {HTMLElement} */ (one).checkVisibility() && /** @type {HTMLElement} */ (one).innerText.trim() === '').map((one) => one.outerHTML))

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { startAdmin, TOKEN } from '../support/admin.js'
 import { aCrash } from '../support/crash-record.js'
 import { profileOf } from '../support/cpu-profile.js'
+import { afterTurnsOf, aMember, aRollout, createFakeFleet, inTurnOf } from '../support/fake-fleet.js'
 import { tempFolder } from '../support/folder.js'
 import { report } from '../support/vitals.js'
 
@@ -34,6 +35,7 @@ export async function openShop (owner) {
   })
   tellReleases(deck)
   tellPast(admin)
+  deck.fleet = fleetOf()
   for (let second = nowS() - CHART_S; second < nowS(); second++) live(deck, second)
   const timer = setInterval(() => live(deck, nowS()), 1000)
   owner.after(() => clearInterval(timer))
@@ -48,6 +50,20 @@ export async function openShop (owner) {
     deck,
     history: admin.history
   }
+}
+
+/** Of which one is silent, one is unwell, and two are in their turns. */
+function fleetOf () {
+  const names = [1, 2, 3, 4, 5, 6].map((number) => `web-${number}-shop`)
+  const members = names.map((member, index) => aMember({ member, isOwn: index === 0, vitals: { requestsPerSecond: 96 + 7 * index, latencyP99Ms: 14 + 3 * index } }))
+  Object.assign(members[4], { isSilent: true, ageMs: 3 * MINUTE_MS, code: { version: '1.4.1', commit: null } })
+  Object.assign(members[5], { health: { tone: 'warn', text: 'All 4 workers are ready, 1 open crash' }, openCrashes: 1 })
+  Object.assign(members[2], { health: { tone: 'info', text: 'Deploying r4: 2 of 4 workers replaced' }, rollout: { id: 3, kind: 'deploy', state: 'rolling', replaced: 2, total: 4 } })
+  const there = names.filter((name) => name !== 'web-5-shop')
+  const begun = aRollout(there, { batches: [there.slice(0, 1), there.slice(1, 3), there.slice(3)], absent: ['web-5-shop'], note: 'faster totals', at: ago(2 * MINUTE_MS) })
+  const rollout = inTurnOf(inTurnOf(afterTurnsOf(begun, 'web-1-shop'), 'web-2-shop', ago(9000)), 'web-3-shop', ago(8000))
+  rollout.turns['web-3-shop'].rollout = 3
+  return createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(there, { at: ago(26 * HOUR_MS) }), ...there), id: 6 }] })
 }
 
 /** @param {number} slot */

@@ -68,6 +68,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     crashes,
     notices,
     registered,
+    fleet: null,
     others: createOtherDecks({ dataDir: settings.current.dataDir, list: () => registered, now }),
     health: createHealth({ history, crashes, notices }),
     dispatched,

@@ -45,6 +45,7 @@ function deckOf ({ snapshot, crashes = { page: () => ({ items: [{ id: 7, kind: '
   return /** @type {any} */ ({
     snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null, workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
+    fleet: {},
     others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
     releases: { list: () => ({ items: [{ id: 'r2', note: 'faster', git: null, package: null }] }) }
   })

@@ -1,0 +1,119 @@
+/**
+ * Which members of a fleet run other code than the rest. Each deck numbers its releases for itself, so what is compared is
+ * what it says of its code: the commit, or else the version of the package. Where neither tells them apart, what has become
+ * of their turns in the last rollout does.
+ * @typedef {import('../fleet/presence.js').Member} Member
+ * @typedef {import('../fleet/rollout.js').FleetRollout} FleetRollout
+ * @typedef {NonNullable<Member['code']>} Code
+ * @typedef {{ label: 'Behind' | 'Ahead' | 'Other code', tone: import('../events/kinds.js').Tone, title: string, isBehind: boolean }} Mark
+ * @typedef {{ code: Code, text: string }} Target  `text`: which that is
+ */
+
+/** Whose code is that of the rollout: it depends on which way it went. */
+const ARRIVED = Object.freeze({ forward: ['succeeded'], back: ['reverted', 'pending', 'skipped'] })
+const GOES_BACK = Object.freeze(['going-back', 'rolled-back'])
+const VERSION = /^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[\w.-]+)?/
+
+/**
+ * @param {Member[]} members @param {FleetRollout | null} rollout  the last one
+ * @returns {Map<string, Mark>} by member; whoever has what it should have is not in it
+ */
+export function marksOf (members, rollout) {
+  /** @type {Map<string, Mark>} */
+  const marks = new Map()
+  for (const ofApp of groupsOf(members, ({ app }) => app)) {
+    const target = targetOf(ofApp, rollout)
+    const isDeployed = rollout !== null && isBetween(rollout) && ofApp.some(({ member }) => rollout.turns[member]?.state === 'succeeded')
+    for (const member of ofApp) {
+      const mark = (target && markOf(member, target)) ?? (isDeployed && owesTurn(member, rollout) ? behind(`Rollout ${rollout.id} of the fleet has not reached it`) : null)
+      if (mark) marks.set(member.member, mark)
+    }
+  }
+  return marks
+}
+
+/** @param {Member[]} members of one app @param {FleetRollout | null} rollout @returns {Target | null} */
+function targetOf (members, rollout) {
+  const known = members.filter(({ code }) => code && (code.commit ?? code.version) !== null)
+  const arrived = rollout && rollout.kind !== 'restart' ? known.filter(({ member }) => ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state)) : []
+  const codes = (/** @type {Member[]} */ of) => of.map(({ code }) => /** @type {Code} */ (code))
+  if (arrived.length > 0) return { code: commonest(codes(arrived)).code, text: `what rollout ${rollout?.id} of the fleet has left` }
+  const newest = newestOf(codes(known))
+  if (newest) return { code: newest, text: 'the highest version of this app' }
+  if (known.length === 0) return null
+  const { code, isTied } = commonest(codes(known))
+  return isTied ? null : { code, text: 'what most members of this app have' }
+}
+
+/** @param {Code[]} codes @returns {Code | null} null: their versions do not differ, or cannot be compared */
+function newestOf (codes) {
+  const versions = new Set(codes.map(({ version }) => version))
+  if (versions.size < 2 || codes.some(({ version }) => version === null || !VERSION.test(version))) return null
+  return codes.toSorted((one, other) => compareVersions(String(other.version), String(one.version)))[0]
+}
+
+/** @param {Code[]} codes at least one @returns {{ code: Code, isTied: boolean }} */
+function commonest (codes) {
+  const [first, second] = groupsOf(codes, ({ commit, version }) => commit ?? `v${version}`)
+  return { code: first[0], isTied: first.length === second?.length }
+}
+
+/** @template T @param {T[]} items @param {(item: T) => string} keyOf @returns {T[][]} those with one key together, the most first */
+export function groupsOf (items, keyOf) {
+  /** @type {Map<string, T[]>} */
+  const groups = new Map()
+  for (const item of items) {
+    const group = groups.get(keyOf(item))
+    if (group) group.push(item)
+    else groups.set(keyOf(item), [item])
+  }
+  return [...groups.values()].sort((one, other) => other.length - one.length)
+}
+
+/** @param {Member} member @param {Target} target @returns {Mark | null} */
+function markOf ({ code }, { code: wanted, text }) {
+  if (!code || (code.commit ?? code.version) === null || isSame(code, wanted)) return null
+  const title = `${codeText(wanted)} is ${text}`
+  const order = code.version !== null && wanted.version !== null ? compareVersions(code.version, wanted.version) : 0
+  if (order > 0) return { label: 'Ahead', tone: 'info', title, isBehind: false }
+  return order < 0 ? behind(title) : { label: 'Other code', tone: 'warn', title, isBehind: true }
+}
+
+/** @param {string} title @returns {Mark} */
+function behind (title) {
+  return { label: 'Behind', tone: 'warn', title, isBehind: true }
+}
+
+/** @param {Code} one @param {Code} other */
+function isSame (one, other) {
+  return one.commit !== null && other.commit !== null ? one.commit === other.commit : one.version === other.version
+}
+
+/** Others have what it does not have yet, unless it has deployed by itself since. @param {Member} member @param {FleetRollout} rollout */
+function owesTurn ({ member, release, code }, { turns, absent }) {
+  if (code?.commit) return false
+  const turn = turns[member]
+  return turn ? turn.state !== 'succeeded' && (turn.from === null || turn.from === release) : absent.includes(member)
+}
+
+/** @param {FleetRollout} rollout whether it brings code, and does not take it back */
+function isBetween ({ kind, state }) {
+  return kind !== 'restart' && !GOES_BACK.includes(state)
+}
+
+/** @param {string} one @param {string} other @returns {number} 0 where they cannot be compared */
+function compareVersions (one, other) {
+  const [a, b] = [VERSION.exec(one), VERSION.exec(other)]
+  if (!a || !b) return 0
+  for (const part of [1, 2, 3]) {
+    if (a[part] !== b[part]) return Number(a[part]) - Number(b[part])
+  }
+  // 1.0.0-rc.1 comes before 1.0.0.
+  if (!a[4] || !b[4]) return a[4] ? -1 : b[4] ? 1 : 0
+  return new Intl.Collator('en', { numeric: true }).compare(a[4], b[4])
+}
+
+/** @param {Member['code']} code @returns {string} */
+export function codeText (code) {
+  return [code?.version, code?.commit].filter(Boolean).join(', ')
+}

@@ -1,0 +1,46 @@
+import { DeckError } from '../errors.js'
+import { marksOf } from './fleet-builds.js'
+import { toMemberRow, usualVersionOf } from './fleet-members.js'
+import { memoryOf } from './fleet-memory.js'
+import { toFleetRollout } from './fleet-rollout.js'
+
+/**
+ * What the page of one member of the fleet shows: what it says of itself, and its turn.
+ * @typedef {{ deck: Pick<import('../deck.js').Deck, 'fleet'>, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked  `id`: its name
+ * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
+ */
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+const FRAGMENTS = Object.freeze(['fleet-member'])
+
+const ACCEPTS = Object.freeze({ nothing: 'nothing of others', read: 'questions of others', operate: 'orders of others' })
+
+/** @param {Asked} asked @throws {DeckError} not-found, no-fleet */
+export async function fleetMemberModel ({ deck: { fleet }, id, now }) {
+  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet')
+  const shown = shownOf(await fleet.look(), { fleet, id, now: now() })
+  if (!shown) throw new DeckError('not-found', `No member of the fleet is called ${JSON.stringify(id.slice(0, 100))}`)
+  return shown
+}
+
+/**
+ * @param {Asked & { render: (name: string, model: object) => string }} asked
+ * @returns {() => { id: string, html: string }[]}
+ */
+export function followFleetMember ({ deck: { fleet }, id, now, can, render }) {
+  return () => {
+    const shown = fleet && shownOf(fleet.status(), { fleet, id, now: now() })
+    return shown ? FRAGMENTS.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...shown }) })) : []
+  }
+}
+
+/** @param {FleetStatus} status @param {{ fleet: import('../fleet/fleet.js').Fleet, id: string, now: number }} parts @returns null: nobody is called so */
+function shownOf ({ name, members, engine, rollout }, { fleet, id, now }) {
+  const memory = memoryOf(fleet)
+  memory.note(members, now)
+  const found = members.find(({ member }) => member === id)
+  if (!found) return null
+  const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, { memory, isAway: !engine.isConnected, usualVersion: usualVersionOf(members), filters: {} })
+  const turn = rollout && toFleetRollout(rollout, { members }).rows.find(({ member }) => member === id)
+  return { now, name, row, accepts: ACCEPTS[found.accept], isAbsent: rollout?.absent.includes(id) ?? false, rollout: rollout && { id: rollout.id, turn: turn ?? null } }
+}

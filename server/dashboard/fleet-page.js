@@ -1,0 +1,202 @@
+import { z } from 'zod'
+import { integerParam, parseFields } from '../api/input.js'
+import { marksOf } from './fleet-builds.js'
+import { chosen, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.js'
+import { memoryOf } from './fleet-memory.js'
+import { summaryView, toFleetRollout, versionOf } from './fleet-rollout.js'
+import { toShownProblem } from './history-filters.js'
+
+/**
+ * What the page about the fleet shows: its members, and its rollout.
+ * @typedef {import('../fleet/fleet.js').Fleet} Fleet
+ * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
+ * @typedef {import('./fleet-members.js').Filters} Filters
+ * @typedef {{ deck: Pick<import('../deck.js').Deck, 'fleet'>, params: URLSearchParams, now: () => number, can?: import('./powers.js').Powers }} Asked
+ */
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+const ROLLOUT_FRAGMENTS = Object.freeze(['fleet-actions', 'fleet-rollout'])
+const MEMBER_FRAGMENTS = Object.freeze(['fleet-head', 'fleet-facts', 'fleet-tabs', 'fleet-members', 'fleet-past'])
+
+const PAGE_SIZE = 100
+/** Of hundreds of hosts, those that matter now. */
+const MOST_TURNS = 12
+const MOST_TROUBLES = 3
+const MOST_LABELS = 100
+const MOST_CANARIES = 200
+/** With hundreds of members there is always something new; a rollout is shown at once. */
+const MEMBERS_EVERY_MS = 1000
+/** Whoever looks does not wait for an engine that does not answer. */
+const LOOK_WITHIN_MS = 1000
+
+const QUERY = z.object({
+  health: z.enum(Object.keys(HEALTHS)).optional().describe(`one of ${Object.keys(HEALTHS).join(', ')}`),
+  label: z.string().max(262).regex(/^[\w.-]{1,60}:/).optional().describe('a label such as zone:a'),
+  q: z.string().max(100).optional().describe('1 to 100 characters of a name'),
+  page: integerParam(1, 1000)
+})
+
+/** @param {Asked} asked */
+export async function fleetModel ({ deck: { fleet }, params, now }) {
+  if (!fleet) return { now: now(), isAlone: true, canonicalUrl: '/fleet' }
+  const status = await within(fleet.look(), LOOK_WITHIN_MS) ?? fleet.status()
+  await within(memoryOf(fleet).pastOf(status.rollout?.id ?? null, now()), LOOK_WITHIN_MS)
+  const shown = shownOf(status, { fleet, params, now: now() })
+  return {
+    ...shown,
+    isAlone: false,
+    choices: {
+      labels: labelsOf(status.members).slice(0, MOST_LABELS),
+      names: [...new Set(status.members.flatMap(({ labels }) => Object.keys(labels)))].sort(),
+      members: status.members.filter(({ isSilent }) => !isSilent).map(({ member }) => member).slice(0, MOST_CANARIES)
+    }
+  }
+}
+
+/**
+ * @param {Asked & { render: (name: string, model: object) => string }} asked
+ * @returns {() => { id: string, html: string }[]}
+ */
+export function followFleet ({ deck: { fleet }, params, now, can, render }) {
+  if (!fleet) return () => []
+  /** @type {Map<string, string>} */
+  const rendered = new Map()
+  let version = ''
+  let renderedAt = -Infinity
+
+  return () => {
+    const status = fleet.status()
+    const isDue = now() - renderedAt >= MEMBERS_EVERY_MS
+    if (isDue || version !== versionOf(status.rollout)) {
+      const model = { can, ...shownOf(status, { fleet, params, now: now() }) }
+      version = versionOf(status.rollout)
+      if (isDue) renderedAt = now()
+      for (const name of isDue ? [...ROLLOUT_FRAGMENTS, ...MEMBER_FRAGMENTS] : ROLLOUT_FRAGMENTS) rendered.set(name, render(`partials/${name}`, model))
+    }
+    return Array.from(rendered, ([id, html]) => ({ id, html }))
+  }
+}
+
+/**
+ * @template T @param {Promise<T>} work @param {number} ms
+ * @returns {Promise<T | null>} null: it has not come, or has failed
+ */
+async function within (work, ms) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  const patience = new Promise((resolve) => { timer = setTimeout(resolve, ms, null) })
+  try {
+    return await Promise.race([work.catch(() => null), patience])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** @param {FleetStatus} status @param {{ fleet: Fleet, params: URLSearchParams, now: number }} parts */
+function shownOf ({ name, member, engine, problem: nameProblem, members: known, rollout }, { fleet, params, now }) {
+  const memory = memoryOf(fleet)
+  memory.note(known, now)
+  const marks = marksOf(known, rollout)
+  const members = known.map((each) => ({ ...each, mark: marks.get(each.member) ?? null }))
+  const isAway = !engine.isConnected
+  const { filters, page, problem } = filtersOf(params)
+  const found = problem ? [] : chosen(members, filters, isAway)
+  const pages = Math.max(1, Math.ceil(found.length / PAGE_SIZE))
+  const at = Math.min(page, pages)
+  const usualVersion = usualVersionOf(known)
+  const toRow = (/** @type {typeof members[number]} */ each) => toMemberRow(each, { memory, isAway, usualVersion, filters })
+  return {
+    now,
+    name,
+    member,
+    engine,
+    nameProblem,
+    filters,
+    problem,
+    status: problem?.status,
+    health: healthOf(members, { engine, rollout }),
+    troubles: isAway ? { items: [], more: 0 } : troublesOf(members, toRow),
+    totals: totalsOf(members, isAway),
+    rollout: rollout && toFleetRollout(rollout, { members: known, mostRows: MOST_TURNS, isAway }),
+    blocked: blockedReason({ engine, rollout }),
+    tabs: tabsOf(filters, members),
+    isNarrowed: filters.label !== undefined || filters.q !== undefined,
+    rows: found.slice((at - 1) * PAGE_SIZE, at * PAGE_SIZE).map(toRow),
+    found: { total: found.length, from: (at - 1) * PAGE_SIZE + 1, to: Math.min(found.length, at * PAGE_SIZE), pages },
+    past: memory.past(rollout?.id ?? null, now).map(summaryView),
+    links: {
+      clear: linkTo({ health: filters.health }),
+      previous: at > 1 ? linkTo(filters, { page: at > 2 ? String(at - 1) : undefined }) : null,
+      next: at < pages ? linkTo(filters, { page: String(at + 1) }) : null
+    },
+    canonicalUrl: linkTo(filters, { page: at > 1 ? String(at) : undefined })
+  }
+}
+
+/** @param {URLSearchParams} params @returns {{ filters: Filters, page: number, problem: ReturnType<typeof toShownProblem> | null }} */
+function filtersOf (params) {
+  try {
+    const { texts: { page: _, ...filters }, values: { page = 1 } } = parseFields(QUERY, params)
+    if (filters.health === 'all') delete filters.health
+    return { filters, page: Number(page), problem: null }
+  } catch (error) {
+    return { filters: {}, page: 1, problem: toShownProblem(error) }
+  }
+}
+
+/** @param {Filters} filters @param {import('./fleet-members.js').Marked[]} members */
+function tabsOf (filters, members) {
+  return Object.entries(HEALTHS).map(([health, { label, isOf }]) => ({
+    label, count: members.filter(isOf).length, isCurrent: (filters.health ?? 'all') === health, url: linkTo(filters, { health: health === 'all' ? undefined : health, page: undefined })
+  }))
+}
+
+/** @param {import('./fleet-members.js').Marked[]} members @param {(member: import('./fleet-members.js').Marked) => ReturnType<typeof toMemberRow>} toRow */
+function troublesOf (members, toRow) {
+  const all = chosen(members, {}).filter((member) => isSilent(member) || isIll(member))
+  return { items: all.slice(0, MOST_TROUBLES).map(toRow), more: Math.max(0, all.length - MOST_TROUBLES) }
+}
+
+/** @param {import('./fleet-members.js').Marked[]} members @param {boolean} isAway */
+function totalsOf (members, isAway) {
+  const there = members.filter((each) => !isSilent(each))
+  const sum = (/** @type {(member: typeof members[number]) => number} */ of) => there.reduce((total, each) => total + of(each), 0)
+  const rates = there.filter(({ vitals }) => vitals.requestsPerSecond !== null)
+  const slowest = there.filter(({ vitals }) => vitals.latencyP99Ms !== null).toSorted((one, other) => Number(other.vitals.latencyP99Ms) - Number(one.vitals.latencyP99Ms))[0]
+  const usual = usualVersionOf(members)
+  return {
+    there: there.length,
+    all: members.length,
+    tones: tonesOf(members, isAway),
+    workers: { ready: sum(({ workers }) => workers.ready), desired: sum(({ workers }) => workers.desired) },
+    requestsPerSecond: rates.length === 0 ? null : sum(({ vitals }) => vitals.requestsPerSecond ?? 0),
+    slowest: slowest ? { member: slowest.member, latencyP99Ms: slowest.vitals.latencyP99Ms } : null,
+    openCrashes: sum(({ openCrashes }) => openCrashes ?? 0),
+    crashing: there.filter(({ openCrashes }) => (openCrashes ?? 0) > 0).length,
+    version: usual,
+    otherVersions: members.filter(({ version }) => version !== usual).length
+  }
+}
+
+/** @param {import('./fleet-members.js').Marked[]} members @param {boolean} isAway @returns {{ tone: string, x: number, width: number }[]} as parts of a bar of 100 */
+function tonesOf (members, isAway) {
+  const toneOf = (/** @type {typeof members[number]} */ member) => isSilent(member) ? isAway ? 'idle' : 'bad' : ['info', 'drain', 'idle'].includes(member.health.tone) ? 'info' : member.health.tone
+  let x = 0
+  return ['ok', 'info', 'warn', 'bad', 'idle'].flatMap((tone) => {
+    const width = 100 * members.filter((member) => toneOf(member) === tone).length / members.length
+    x += width
+    return width > 0 ? [{ tone, x: rounded(x - width), width: rounded(width) }] : []
+  })
+}
+
+/** @param {number} value */
+function rounded (value) {
+  return Math.round(value * 100) / 100
+}
+
+/** @param {Pick<FleetStatus, 'engine' | 'rollout'>} status @returns {string | null} why nothing may be started now */
+export function blockedReason ({ engine, rollout }) {
+  if (!engine.isConnected) return 'The fleet is out of reach.'
+  if (rollout && ['running', 'paused', 'going-back'].includes(rollout.state)) return `Rollout ${rollout.id} of the fleet is ${rollout.state === 'going-back' ? 'going back' : rollout.state}. Only one can run at a time.`
+  return null
+}

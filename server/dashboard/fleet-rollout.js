@@ -1,0 +1,212 @@
+import { kindOf } from '../events/kinds.js'
+
+/**
+ * A rollout of the fleet as people see it: its hosts in the order of their turns, and how far each of them has come.
+ * @typedef {import('../events/kinds.js').Tone} Tone
+ * @typedef {import('../fleet/rollout.js').FleetRollout} FleetRollout
+ * @typedef {import('../fleet/rollout.js').Turn} Turn
+ * @typedef {import('../fleet/presence.js').Member} Member
+ * @typedef {FleetRollout['state']} State
+ * @typedef {{ label: string, tone: Tone, icon: string, isOver: boolean, orders: readonly Order[] }} StateView  `isOver`: nobody can do anything about it
+ * @typedef {'pause' | 'resume' | 'abort'} Order
+ * @typedef {{ order: Order, label: string, className: string, isConfirmed: boolean }} Control
+ * @typedef {{ column: Column, isNow: boolean, label: string, tone: Tone, icon: string, at: string | null, tookMs: number | null }} Cell  `at`: by the clock of that host
+ * @typedef {'waiting' | 'running' | 'done' | 'going-back' | 'back'} Column
+ */
+
+/** @type {Readonly<Record<State, StateView>>} `orders`: what is safest first */
+export const ROLLOUT_STATES = Object.freeze({
+  running: { label: 'running', tone: 'info', icon: 'loader-circle', isOver: false, orders: ['pause', 'abort'] },
+  paused: { label: 'paused', tone: 'warn', icon: 'hourglass', isOver: false, orders: ['resume', 'abort'] },
+  halted: { label: 'halted: awaits an operator', tone: 'bad', icon: 'triangle-alert', isOver: false, orders: ['abort', 'resume'] },
+  'going-back': { label: 'going back', tone: 'warn', icon: 'loader-circle', isOver: false, orders: [] },
+  succeeded: { label: 'succeeded', tone: 'ok', icon: 'circle-check', isOver: true, orders: [] },
+  failed: { label: 'failed', tone: 'bad', icon: 'circle-x', isOver: true, orders: [] },
+  'rolled-back': { label: 'rolled back', tone: 'warn', icon: 'undo-2', isOver: true, orders: [] }
+})
+
+const KINDS = Object.freeze({ deploy: 'Deploy to the fleet', restart: 'Restart of the fleet', rollback: 'Rollback of the fleet' })
+
+/** @type {Readonly<Record<Turn['state'], { label: string, tone: Tone, icon: string, column: Column }>>} where a host is */
+export const TURN_STATES = Object.freeze({
+  pending: { label: 'waits', tone: 'idle', icon: 'circle-dashed', column: 'waiting' },
+  running: { label: 'runs', tone: 'info', icon: 'loader-circle', column: 'running' },
+  succeeded: { label: 'done', tone: 'ok', icon: 'circle-check', column: 'done' },
+  failed: { label: 'failed', tone: 'bad', icon: 'circle-x', column: 'done' },
+  reverting: { label: 'goes back', tone: 'warn', icon: 'loader-circle', column: 'going-back' },
+  reverted: { label: 'is back', tone: 'warn', icon: 'undo-2', column: 'back' },
+  skipped: { label: 'not reached', tone: 'idle', icon: 'circle', column: 'waiting' }
+})
+
+const NEXT = Object.freeze({ ...TURN_STATES.pending, label: 'next', tone: 'info' })
+const COLUMNS = Object.freeze(/** @type {const} */ ({ waiting: 'Waiting', running: 'Running', done: 'Done', 'going-back': 'Going back', back: 'Back' }))
+const WAY_BACK = Object.freeze(['going-back', 'back'])
+const UNDER_WAY = Object.freeze(['running', 'reverting'])
+
+/** Of its timeline, what the fleet's events call it. @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
+const TURN_MOMENTS = Object.freeze({
+  'turn-started': { label: 'began its turn', tone: 'info', icon: 'arrow-right' },
+  'turn-succeeded': { label: 'is done', tone: 'ok', icon: 'circle-check' },
+  'turn-failed': { label: 'failed', tone: 'bad', icon: 'circle-x' },
+  'turn-reverting': { label: 'goes back', tone: 'warn', icon: 'rotate-cw' },
+  'turn-reverted': { label: 'is back', tone: 'warn', icon: 'undo-2' }
+})
+
+/**
+ * @param {FleetRollout} rollout
+ * @param {{ members?: Member[], mostRows?: number, isAway?: boolean }} [parts]  `members`: as they are now; `mostRows`: of many hosts those that matter now; `isAway`: it is as it was seen last
+ */
+export function toFleetRollout (rollout, { members = [], mostRows = Infinity, isAway = false } = {}) {
+  const state = ROLLOUT_STATES[rollout.state]
+  const hasWayBack = Object.values(rollout.turns).some(({ state }) => WAY_BACK.includes(TURN_STATES[state].column))
+  const known = new Map((isAway ? [] : members).map((member) => [member.member, member]))
+  const rows = rowsOf(rollout, known)
+  const shown = rows.length <= mostRows ? rows : notable(rows, mostRows)
+  return {
+    ...summaryView(rollout),
+    stateView: state,
+    reason: rollout.reason,
+    isAway: isAway && !state.isOver,
+    controls: isAway ? [] : controlsOf(rollout),
+    progress: progressOf(rollout),
+    plan: planOf(rollout),
+    absent: rollout.absent,
+    columns: Object.entries(COLUMNS).filter(([column]) => hasWayBack || !WAY_BACK.includes(column)).map(([column, label]) => ({ column, label })),
+    hasBatches: rollout.batches.some(({ length }) => length > 1),
+    batches: rollout.batches.length,
+    rows: shown,
+    hidden: rows.length - shown.length
+  }
+}
+
+/** @param {Pick<FleetRollout, 'id' | 'kind' | 'state' | 'actor' | 'note' | 'startedAt' | 'finishedAt' | 'reason'>} rollout */
+export function summaryView ({ id, kind, state, actor, note, startedAt, finishedAt, reason }) {
+  const { isOver, label, tone, icon } = ROLLOUT_STATES[state]
+  return { id, kind, name: KINDS[kind], state, label, tone, icon, isOver, actor, note, reason, startedAt, finishedAt, tookMs: finishedAt === null ? null : Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt)) }
+}
+
+/** @param {FleetRollout} rollout @returns {Control[]} */
+function controlsOf ({ state }) {
+  return ROLLOUT_STATES[state].orders.map((order) => ({
+    order,
+    label: { pause: 'Pause', resume: state === 'halted' ? 'Go on' : 'Resume', abort: 'Abort' }[order],
+    className: order === 'resume' && state === 'paused' ? 'primary' : '',
+    // To go on gives up those that are silent in their turns.
+    isConfirmed: order === 'abort' || state === 'halted'
+  }))
+}
+
+/** @param {FleetRollout} rollout */
+function progressOf ({ state, turns }) {
+  const states = Object.values(turns).map(({ state }) => state)
+  const countOf = (/** @type {Turn['state'][]} */ ...wanted) => states.filter((each) => wanted.includes(each)).length
+  const isBack = state === 'going-back' || state === 'rolled-back'
+  const reached = isBack ? countOf('reverted') : countOf('succeeded')
+  const total = isBack ? countOf('reverted', 'reverting', 'succeeded', 'running') : states.length
+  return { reached, total, word: isBack ? 'back' : 'done', failed: countOf('failed'), underWay: countOf('running', 'reverting') }
+}
+
+/** @param {FleetRollout} rollout how it goes, in words */
+function planOf ({ kind, batches, pauseMs, onFailure }) {
+  const most = Math.max(...batches.map(({ length }) => length))
+  return {
+    atATime: most === 1 ? 'one at a time' : `up to ${most} at a time`,
+    pauseMs,
+    onFailure: onFailure === 'roll-back' && kind !== 'restart' ? 'a failure takes all back' : 'a failure halts it'
+  }
+}
+
+/** @param {FleetRollout} rollout @param {Map<string, Member>} known */
+function rowsOf (rollout, known) {
+  const times = timesOf(rollout)
+  const current = rollout.state === 'running' ? rollout.batches.findIndex((batch) => batch.some((member) => ['pending', 'running'].includes(rollout.turns[member].state))) : -1
+  return rollout.batches.flatMap((batch, index) => batch.map((member, place) => {
+    const turn = rollout.turns[member]
+    const own = known.get(member)?.rollout
+    return {
+      member,
+      batch: index + 1,
+      isFirst: place === 0,
+      isUnderWay: UNDER_WAY.includes(turn.state),
+      state: turn.state,
+      cells: cellsOf(turn, { times: times.get(member) ?? {}, isNext: index === current }),
+      own: own && UNDER_WAY.includes(turn.state) && own.id === turn.rollout ? own : null,
+      isSilent: known.get(member)?.isSilent ?? false,
+      releases: turn.to !== null && turn.from !== turn.to ? `${turn.from ?? '?'} → ${turn.to}` : turn.from,
+      reason: turn.reason,
+      isLate: turn.isLate
+    }
+  }))
+}
+
+/** @param {Turn} turn @param {{ times: Record<string, string>, isNext: boolean }} parts @returns {Cell[]} */
+function cellsOf (turn, { times, isNext }) {
+  const now = turn.state === 'pending' && isNext ? NEXT : TURN_STATES[turn.state]
+  const columns = /** @type {Column[]} */ (Object.keys(COLUMNS))
+  const reached = columns.indexOf(now.column)
+  const at = {
+    waiting: null,
+    running: turn.startedAt,
+    done: times['turn-succeeded'] ?? times['turn-failed'] ?? (now.column === 'done' ? turn.finishedAt : null),
+    'going-back': times['turn-reverting'] ?? null,
+    back: times['turn-reverted'] ?? (now.column === 'back' ? turn.finishedAt : null)
+  }
+  return columns.slice(0, reached + 1).flatMap((column, index) => {
+    const isNow = index === reached
+    // Who was on its way when all went back was never done.
+    if (!isNow && column !== 'waiting' && at[column] === null) return []
+    const view = isNow ? now : pastView(column, times)
+    const tookMs = column === 'done' ? between(at.running, at.done) : column === 'back' ? between(at['going-back'], at.back) : null
+    return [{ column, isNow, label: view.label, tone: view.tone, icon: view.icon, at: at[column], tookMs }]
+  })
+}
+
+/** @param {Column} column @param {Record<string, string>} times */
+function pastView (column, times) {
+  if (column === 'done') return times['turn-failed'] && !times['turn-succeeded'] ? TURN_STATES.failed : TURN_STATES.succeeded
+  return { label: { waiting: 'waited', running: 'began', 'going-back': 'went back', back: 'is back' }[column], tone: /** @type {const} */ ('idle'), icon: 'circle' }
+}
+
+/** When what happened to each, by its own clock, as far back as the timeline goes. @param {FleetRollout} rollout @returns {Map<string, Record<string, string>>} */
+function timesOf ({ timeline }) {
+  /** @type {Map<string, Record<string, string>>} */
+  const times = new Map()
+  for (const { type, member, at } of timeline) {
+    if (member && Object.hasOwn(TURN_MOMENTS, type)) times.set(member, { ...times.get(member), [type]: at })
+  }
+  return times
+}
+
+/** @param {string | null} from @param {string | null} to @returns {number | null} ms */
+function between (from, to) {
+  return from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null
+}
+
+/**
+ * In their turns, failed, and around those.
+ * @template {{ state: Turn['state'], isUnderWay: boolean }} R @param {R[]} rows @param {number} most @returns {R[]}
+ */
+function notable (rows, most) {
+  const wanted = new Set(rows.filter(({ state, isUnderWay }) => isUnderWay || state === 'failed').slice(0, most))
+  const from = Math.max(0, rows.findIndex(({ state, isUnderWay }) => isUnderWay || state === 'pending') - 3)
+  for (const row of [...rows.slice(from), ...rows.slice(0, from).reverse()]) {
+    if (wanted.size >= most) break
+    wanted.add(row)
+  }
+  return rows.filter((row) => wanted.has(row))
+}
+
+/** @param {FleetRollout} rollout @returns what happened, oldest first; each by the clock of the host that it happened on */
+export function momentsOf ({ timeline }) {
+  return timeline.map(({ at, type, member, actor, message }, index) => {
+    const turn = TURN_MOMENTS[type]
+    const { icon, tone, label } = turn ?? kindOf({ type: `fleet.rollout-${type}`, cause: null })
+    return { key: `${Date.parse(at)}-${type}-${index}`, at, icon, tone, label, member: turn ? member : null, actor, message }
+  })
+}
+
+/** @param {FleetRollout | null} rollout @returns {string} another one once anything about it is another */
+export function versionOf (rollout) {
+  const last = rollout?.timeline.at(-1)
+  return rollout ? [rollout.id, rollout.state, rollout.timeline.length, last?.at, last?.type, last?.member].join(' ') : ''
+}

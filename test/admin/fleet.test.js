@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rawRequest, startAdmin } from '../support/admin.js'
+import { afterTurnsOf, aMember, aRollout, createFakeFleet } from '../support/fake-fleet.js'
+
+const MEMBERS = [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2' })]
+const FORM = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', accept: 'application/problem+json' }
+
+/** @param {import('node:test').TestContext} t @param {Parameters<typeof createFakeFleet>[0]} [given] */
+async function start (t, given) {
+  const admin = await startAdmin(t)
+  const fleet = createFakeFleet({ members: MEMBERS, ...given })
+  admin.deck.fleet = fleet
+  return { admin, fleet }
+}
+
+test('the last rollouts of the fleet are listed without the turns of all members, and each of them is there whole', async (t) => {
+  const over = afterTurnsOf(aRollout(['a-1', 'b-2'], { id: 6 }), 'a-1', 'b-2')
+  const { admin, fleet } = await start(t, { rollout: afterTurnsOf(aRollout(['a-1', 'b-2']), 'a-1'), past: [over] })
+  const { body } = await admin.api('get', '/api/v1/fleet/rollouts').expect(200)
+  assert.deepEqual(body.items.map((/** @type {any} */ { id, state, progress }) => ({ id, state, progress })), [
+    { id: 7, state: 'running', progress: { total: 2, done: 1, failed: 0 } }, { id: 6, state: 'succeeded', progress: { total: 2, done: 2, failed: 0 } }
+  ])
+  assert.equal('turns' in body.items[0], false)
+  assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/6').expect(200)).body.turns['b-2'].state, 'succeeded')
+  assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/5').expect(404)).body.code, 'not-found')
+  fleet.set({ engine: { isConnected: false, since: over.startedAt, server: null, problem: 'gone' } })
+  assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/5').expect(503)).body.code, 'fleet-away')
+  admin.deck.fleet = null
+  assert.equal((await admin.api('get', '/api/v1/fleet/rollouts').expect(409)).body.code, 'no-fleet')
+})
+
+test('whoever has looked at one rollout does not steer the next one', async (t) => {
+  const { admin, fleet } = await start(t, { rollout: aRollout(['a-1', 'b-2'], { id: 8 }) })
+  const cookie = await admin.signIn()
+  const post = (/** @type {string} */ action, /** @type {string} */ body) => rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { ...FORM, cookie }, body })
+  const late = await post('fleet-pause', 'rollout=7')
+  assert.deepEqual([late.status, late.json().detail], [409, 'Rollout 7 of the fleet is over: rollout 8 is running'])
+  assert.equal((await post('fleet-pause', 'rollout=x')).status, 422)
+  assert.equal((await post('fleet-deploy', 'batch=none')).status, 422)
+  assert.equal((await post('fleet-deploy', 'batch=1')).json().code, 'rollout-running')
+  assert.deepEqual(fleet.asked, [])
+  assert.equal((await post('fleet-pause', 'rollout=8')).status, 204)
+  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: 'dashboard' }])
+})
+
+test('pages of the fleet that are not there say so', async (t) => {
+  const { admin } = await start(t)
+  const cookie = await admin.signIn()
+  const statusOf = async (/** @type {string} */ path) => (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).status
+  assert.deepEqual(await Promise.all(['/fleet', '/fleet?health=no', '/fleet?page=0', '/fleet/rollouts/9', '/fleet/rollouts/x', '/fleet/members/a-1', '/fleet/members/nobody', '/fleet/members/%2e%2e'].map(statusOf)), [200, 400, 400, 404, 404, 200, 404, 404])
+  admin.deck.fleet = null
+  assert.deepEqual(await Promise.all(['/fleet', '/fleet/rollouts/1', '/fleet/members/a-1'].map(statusOf)), [200, 409, 409])
+})

@@ -1,0 +1,117 @@
+import { batchesOf } from '../../server/fleet/plan.js'
+import { begin, finish, steer, take } from '../../server/fleet/rollout.js'
+
+/**
+ * A fleet without an engine, for tests of the admin side: it is what the test says, and its rollout is a real document.
+ * @typedef {import('../../server/fleet/fleet.js').Fleet} Fleet
+ * @typedef {import('../../server/fleet/presence.js').Member} Member
+ * @typedef {import('../../server/fleet/rollout.js').FleetRollout} FleetRollout
+ * @typedef {ReturnType<typeof createFakeFleet>} FakeFleet
+ */
+
+const AT = '2026-01-01T12:00:00.000Z'
+const CODE = Object.freeze({ version: '1.4.2', commit: '4be1a4be1a' })
+
+/** @param {Partial<Member> & { member: string }} fields @returns {Member} one that is well */
+export function aMember ({ member, ...fields }) {
+  return {
+    member,
+    home: `home of ${member}`,
+    boot: `boot of ${member}`,
+    host: `${member.split('-')[0]}.example.com`,
+    app: 'shop',
+    version: '0.1.0',
+    labels: { zone: member.length % 2 === 0 ? 'a' : 'b' },
+    release: 'r3',
+    code: { ...CODE },
+    workers: { ready: 4, desired: 4 },
+    health: { tone: 'ok', text: 'All 4 workers are ready' },
+    vitals: { requestsPerSecond: 120, latencyP99Ms: 21.5 },
+    openCrashes: 0,
+    rollout: null,
+    isInTurn: false,
+    url: null,
+    accept: 'operate',
+    seen: { rollout: 0, revision: 0 },
+    isSilent: false,
+    isOwn: false,
+    ageMs: 1200,
+    ...fields
+  }
+}
+
+/** @param {string[]} members @param {Partial<Parameters<typeof begin>[1]>} [fields] @returns {FleetRollout} in which nobody has begun */
+export function aRollout (members, fields = {}) {
+  return begin(null, { id: 7, uid: 'seven', kind: 'deploy', source: {}, batches: members.map((member) => [member]), pauseMs: 0, deadlineMs: 3_600_000, onFailure: 'halt', absent: [], note: null, actor: 'ada', at: AT, ...fields })
+}
+
+/** @param {FleetRollout} rollout @param {...string} members  whose turns begin and end well */
+export function afterTurnsOf (rollout, ...members) {
+  return members.reduce((document, member, index) => {
+    const at = (/** @type {number} */ ms) => new Date(Date.parse(rollout.startedAt) + index * 5000 + ms).toISOString()
+    return finish(take(document, member, { at: at(0), boot: 'boot', from: 'r3' }), member, { at: at(4200), state: 'succeeded', rollout: 3, to: 'r4' })
+  }, rollout)
+}
+
+/** @param {FleetRollout} rollout @param {string} member whose turn begins @param {string} [at] */
+export function inTurnOf (rollout, member, at = AT) {
+  return take(rollout, member, { at, boot: 'boot', from: 'r3' })
+}
+
+/** @param {FleetRollout} rollout @param {string} member whose turn ends well @param {string} [at] */
+export function finishTurn (rollout, member, at = AT) {
+  return finish(rollout, member, { at, state: 'succeeded', rollout: 3, to: 'r4' })
+}
+
+/** @param {FleetRollout} rollout @param {string} member whose turn begins, and fails @param {string} reason */
+export function failedTurnOf (rollout, member, reason) {
+  return finish(inTurnOf(rollout, member), member, { at: AT, state: 'failed', rollout: 3, reason })
+}
+
+/**
+ * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], engine?: Partial<import('../../server/fleet/engine.js').Presence>, problem?: string | null }} [given]
+ * @returns {Fleet & { set: (changes: Partial<import('../../server/fleet/fleet.js').FleetStatus>) => void, asked: any[] }}
+ */
+export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], engine = {}, problem = null } = {}) {
+  /** @type {import('../../server/fleet/fleet.js').FleetStatus} */
+  let state = { name: 'prod', member: members[0].member, engine: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...engine }, problem, members, rollout }
+  /** @type {Set<() => void>} */
+  const listeners = new Set()
+  /** @type {any[]} what was ordered, oldest first */
+  const asked = []
+  const by = (/** @type {string} */ actor) => ({ at: new Date().toISOString(), actor })
+
+  return {
+    member: state.member,
+    asked,
+    status: () => state,
+    look: async () => state,
+    past: async () => past,
+    async begin (wanted, actor) {
+      const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'halt' } = wanted
+      const document = begin(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })
+      asked.push({ order: 'begin', wanted, actor })
+      set({ rollout: document })
+      return document
+    },
+    async steer (order, actor) {
+      const document = steer(/** @type {FleetRollout} */ (state.rollout), order, by(actor))
+      asked.push({ order, actor })
+      set({ rollout: document })
+      return document
+    },
+    onRollout (listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close: async () => {},
+    set
+  }
+
+  /** @param {Partial<import('../../server/fleet/fleet.js').FleetStatus>} changes */
+  function set (changes) {
+    const isNew = 'rollout' in changes
+    state = { ...state, ...changes }
+    if (isNew) for (const listener of listeners) listener()
+  }
+}
