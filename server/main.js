@@ -424,7 +424,7 @@ async function joinFleet ({ config, dataDir, log, closers }, { deck }, { publicU
   if (config.fleet.servers.length === 0) return
   try {
     const { createFleet } = await import('./fleet/fleet.js')
-    const fleet = createFleet({ options: config.fleet, folder: dataDir.folder, deck, version, url: config.admin.publicUrl ? publicUrl : null, log })
+    const fleet = createFleet({ options: config.fleet, folder: dataDir.folder, deck, root: config.releases.root, version, url: config.admin.publicUrl ? publicUrl : null, log })
     deck.fleet = closers.add(fleet, ({ close }) => close())
   } catch (error) {
     log.error({ err: error }, 'this deck is not in its fleet')

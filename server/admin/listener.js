@@ -2,7 +2,7 @@ import { once, setMaxListeners } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { cutEndlessBody } from '../api/body.js'
+import { cutEndlessBody, mayTakeTime } from '../api/body.js'
 import { DeckError } from '../errors.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
@@ -26,6 +26,9 @@ const TLS_OPTIONS = Object.freeze({ handshakeTimeout: 5_000, minVersion: /** @ty
 /** Who comes while this many wait to be let in is heard of seconds later, if at all: many may come at once. */
 const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
+const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT'
+/** Of what is no HTTP, or none that is taken here. @type {Readonly<Record<string, string>>} */
+const STATUS_OF = Object.freeze({ [TOO_SLOW]: '408 Request Timeout', HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large', HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large' })
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 
 const SILENT_LOG = { error () {}, warn () {} }
@@ -102,6 +105,7 @@ export function createAdmin ({
       certificate?.renewFor(/** @type {https.Server} */ (outer))
       open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSite(realPort) }
       outer.on('request', answer)
+      outer.on('clientError', refuse)
       outer.on('upgrade', upgrade)
       return { url, publicUrl: open.publicUrl, host, port: realPort, socket: /** @type {any} */ (outer)._handle, loaded: open.loaded }
     },
@@ -171,6 +175,14 @@ export function createAdmin ({
     if (site) site.request(req, res)
     else res.writeHead(503).end()
     connections.heard(rawOf(req.socket), Boolean(req.auth))
+  }
+
+  /** As node does, but for whoever may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
+  function refuse (error, socket) {
+    if (error.code === TOO_SLOW && mayTakeTime(socket)) return
+    const isBegun = /** @type {any} */ (socket)._httpMessage?.headersSent
+    if (socket.writable && !isBegun) socket.write(`HTTP/1.1 ${STATUS_OF[String(error.code)] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`)
+    socket.destroy(error)
   }
 
   /** @param {http.IncomingMessage} req @param {import('node:stream').Duplex} socket @param {Buffer} head */

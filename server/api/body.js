@@ -13,3 +13,32 @@ export function cutEndlessBody (req) {
     if (left < 0) req.socket.destroy()
   })
 }
+
+/** How long one that may take its time may be silent. */
+const SILENT_MS = 60_000
+/** @type {WeakSet<object>} sockets */
+const patient = new WeakSet()
+
+/**
+ * Of somebody who may send that much: its body may take longer than others', for as long as something comes.
+ * @param {import('node:http').IncomingMessage} req
+ */
+export function takeTime (req) {
+  const { socket } = req
+  patient.add(socket)
+  let seen = -1
+  const watch = setInterval(() => {
+    if (socket.bytesRead === seen) socket.destroy()
+    seen = socket.bytesRead
+  }, SILENT_MS)
+  watch.unref()
+  req.once('close', () => {
+    patient.delete(socket)
+    clearInterval(watch)
+  })
+}
+
+/** @param {object} socket */
+export function mayTakeTime (socket) {
+  return patient.has(socket)
+}

@@ -1,6 +1,6 @@
 import express, { Router } from 'express'
 import { DeckError } from '../errors.js'
-import { cutEndlessBody } from './body.js'
+import { cutEndlessBody, takeTime } from './body.js'
 import { NO_BODY, NO_QUERY, parseBody, parseId, parseQuery } from './input.js'
 import { allows } from './roles.js'
 
@@ -39,6 +39,7 @@ import { allows } from './roles.js'
  * @property {Record<string, Schema>} [headers]  that it reads
  * @property {Q} [query]
  * @property {B} [body]
+ * @property {string} [takes]  the media type of a body that `handle` reads itself, as it comes, from `req`
  * @property {Schema} [shownBody]  as the document has it, where `handle` checks more than `body` says
  * @property {number} [status]  of its answer, 200 unless said otherwise
  * @property {boolean} [location]  whether its answer says where what it has made is
@@ -145,14 +146,26 @@ function negotiate (req, produces) {
 /** @param {Operation} operation @param {Request} req @param {Response} res */
 async function bodyOf (operation, req, res) {
   if (req.method === 'GET' || req.method === 'HEAD') return {}
+  if (operation.takes !== undefined) return streamed(operation.takes, req)
   if (!hasBody(req)) return parseBody(operation.body ?? NO_BODY, {})
-  if (!req.is(JSON_TYPE)) {
-    throw new DeckError('unsupported-media-type', `Content-Type: expected ${JSON_TYPE}, received ${JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))}`)
-  }
+  checkType(req, JSON_TYPE)
   await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
     readJson(cutEndlessBody(req), res, (/** @type {unknown} */ error) => error ? reject(error) : resolve())
   }))
   return parseBody(operation.body ?? NO_BODY, req.body)
+}
+
+/** @param {string} type @param {Request} req */
+function streamed (type, req) {
+  checkType(req, type)
+  takeTime(req)
+  return {}
+}
+
+/** @param {Request} req @param {string} type @throws {DeckError} unsupported-media-type */
+function checkType (req, type) {
+  if (req.is(type)) return
+  throw new DeckError('unsupported-media-type', `Content-Type: expected ${type}, received ${JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))}`)
 }
 
 function hasBody (/** @type {Request} */ { headers }) {

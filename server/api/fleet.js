@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { operation } from './endpoint.js'
+import { operation, permit } from './endpoint.js'
 import { COUNT, listOf } from './fields.js'
 
 /** Decks on other machines, and rollouts over all of them, host by host. */
@@ -11,10 +11,15 @@ const TURN = z.object({ state: z.string(), rollout: COUNT.nullable(), reason: z.
 const FLEET_ROLLOUT = z.object({ id: COUNT, kind: z.string(), state: z.string(), batches: z.array(z.array(z.string())), turns: z.record(z.string(), TURN) }).loose().meta({ id: 'FleetRollout' })
 const FLEET = z.object({ name: z.string(), member: z.string(), members: z.array(z.object({ member: z.string() }).loose()), rollout: FLEET_ROLLOUT.nullable() }).loose().meta({ id: 'Fleet' })
 
+const DIGEST = z.string().regex(/^sha256:[0-9a-f]{64}$/).meta({ description: 'sha256: and 64 hex digits', examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
+const PUSHED = z.object({ digest: DIGEST, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({ id: 'PushedRelease' })
+const ARCHIVE_TYPE = 'application/gzip'
+
 /** A rollout that is to be. */
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member'),
+  digest: DIGEST.optional(),
   release: z.string().max(50).optional().describe('a release'),
   note: z.string().max(1000).optional().describe('a text'),
   batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe('a number of members from 1 or a share such as "25%"'),
@@ -78,7 +83,33 @@ export function fleetResources ({ deck }) {
         status: 202,
         problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'],
         answer: FLEET_ROLLOUT,
-        handle: async ({ body, auth }) => ({ body: await fleetOf(deck).begin(body, auth.actor) })
+        async handle ({ body, auth }) {
+          if (body.digest !== undefined) checkDigest(body, auth)
+          return { body: await fleetOf(deck).begin(body, auth.actor) }
+        }
+      })
+    },
+    '/fleet/releases': {
+      GET: operation({
+        name: 'listPushedReleases',
+        summary: 'What was pushed to the fleet, newest first',
+        role: 'admin',
+        problems: ['no-fleet', 'fleet-away'],
+        answer: z.object({ items: z.array(PUSHED) }),
+        handle: async () => ({ body: { items: await fleetOf(deck).pushed() } })
+      }),
+      POST: operation({
+        name: 'pushRelease',
+        summary: 'Stores an app for all members, to be deployed by its digest',
+        description: 'The body is a tar archive of the folder of the app, by gzip, of at most 1 GiB. One that is there already is not stored again.',
+        role: 'admin',
+        cli: 'fleet deploy --push <folder>',
+        takes: ARCHIVE_TYPE,
+        query: z.strictObject({ digest: DIGEST }),
+        status: 201,
+        problems: ['no-fleet', 'fleet-away'],
+        answer: PUSHED.extend({ isNew: z.boolean() }).meta({ id: 'PushedReleaseNow' }),
+        handle: async ({ req, query, auth }) => ({ body: await fleetOf(deck).push(query.digest, bytesOf(req), auth.actor) })
       })
     },
     ...Object.fromEntries(/** @type {const} */ (['pause', 'resume', 'abort']).map((order) => [`/fleet/rollout/${order}`, {
@@ -92,6 +123,25 @@ export function fleetResources ({ deck }) {
         handle: async ({ auth }) => ({ body: await fleetOf(deck).steer(order, auth.actor) })
       })
     }]))
+  }
+}
+
+/**
+ * What was pushed is code for all hosts.
+ * @param {{ kind: string, path?: string }} wanted @param {import('../admin/guard.js').Auth} auth @throws {DeckError} forbidden, invalid-body
+ */
+function checkDigest ({ kind, path }, auth) {
+  permit(auth, 'admin')
+  if (kind !== 'deploy' || path !== undefined) throw new DeckError('invalid-body', `digest: expected with kind "deploy" and without a path, received with ${path === undefined ? JSON.stringify(kind) : 'one'}`)
+}
+
+/** @param {import('express').Request} req @returns {AsyncGenerator<Buffer>} @throws {DeckError} bad-request */
+async function * bytesOf (req) {
+  try {
+    // Who refuses it has something to say.
+    yield * req.iterator({ destroyOnReturn: false })
+  } catch (cause) {
+    throw new DeckError('bad-request', 'The body has ended before it was whole', { cause })
   }
 }
 

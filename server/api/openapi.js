@@ -98,7 +98,7 @@ export function describeApi (mounts, { version, url = '/' }) {
  * @param {{ path: string, method: string, tag: string, toSchema: ReturnType<typeof createConverter>, toProblems: ReturnType<typeof createProblems>['refer'] }} parts
  */
 function describeOperation (operation, { path, method, tag, toSchema, toProblems }) {
-  const { name, summary, description, role, cli, body, shownBody, status = 200, location, hasTag, answer, others = {}, problems = [], deprecated } = operation
+  const { name, summary, description, role, cli, body, shownBody, takes, status = 200, location, hasTag, answer, others = {}, problems = [], deprecated } = operation
   const hasId = path.includes(':id')
   const codes = [...ANYWHERE, ...(method === 'GET' ? [] : WITH_BODY), ...(method === 'POST' ? OF_POSTS : []), ...(operation.query?.shape.cursor ? /** @type {const} */ (['cursor-expired']) : []), ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []), ...problems]
   return {
@@ -117,6 +117,7 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
       ...Object.entries({ ...operation.headers, ...(method === 'POST' && POST_HEADERS) }).map(([key, schema]) => parameter(key, 'header', schema, toSchema))
     ],
     ...(body && { requestBody: { required: !body.safeParse({}).success, content: { [JSON_TYPE]: { schema: toSchema(shownBody ?? body, 'input') } } } }),
+    ...(takes && { requestBody: { required: true, content: { [takes]: {} } } }),
     responses: {
       [status]: {
         description: summary,

@@ -26,6 +26,8 @@ export function createApiClient ({ url, token, fingerprint = null }, { timeoutMs
     get: (path) => call('GET', path),
     /** @param {string} path @param {unknown} [body] */
     post: (path, body) => call('POST', path, body),
+    /** Bytes as they come. @param {string} path @param {import('node:stream').Readable} body @param {{ type: string, bytes: number }} what @returns {Promise<any>} */
+    upload,
     /** @param {string} path @param {unknown} body */
     put: (path, body) => call('PUT', path, body),
     /** @param {string} path */
@@ -51,6 +53,15 @@ export function createApiClient ({ url, token, fingerprint = null }, { timeoutMs
         body: body === undefined ? undefined : JSON.stringify(body)
       })
       return await readBody(response)
+    } catch (error) {
+      throw explained(error)
+    }
+  }
+
+  /** @param {string} path @param {import('node:stream').Readable} body @param {{ type: string, bytes: number }} what */
+  async function upload (path, body, { type, bytes }) {
+    try {
+      return await readBody(await request(`${url}/api/v1${path}`, { method: 'POST', signal, fingerprint, headers: { ...headers, 'content-type': type, 'content-length': String(bytes) }, body }))
     } catch (error) {
       throw explained(error)
     }

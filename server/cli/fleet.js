@@ -4,6 +4,7 @@ import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { checkedDuration } from './duration.js'
 import { table } from './output.js'
+import { push } from './push.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 
@@ -36,12 +37,14 @@ async function status ({ api, options, print }) {
 
 /** @param {'restart' | 'deploy' | 'rollback'} kind @param {Context} context @param {string} [release] */
 async function start (kind, context, release) {
-  const { path, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
+  const { path, push: folder, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
+  if (folder !== undefined && (kind !== 'deploy' || path !== undefined)) throw new DeckError('usage', `fleet: --push is for deploy${path === undefined ? '' : ', and not beside --path'}`)
   const duration = (/** @type {string} */ flag, /** @type {string | undefined} */ text) => text === undefined ? undefined : checkedDuration(flag, text)
   const wanted = {
     kind,
     release,
     path,
+    digest: folder === undefined ? undefined : await push(folder, context),
     note,
     order,
     canary,

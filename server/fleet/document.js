@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DIGEST } from './store.js'
 import { MEMBER } from './word.js'
 
 /**
@@ -28,7 +29,7 @@ const DOCUMENT = z.object({
   id: z.int().min(1),
   uid: text(64),
   kind: z.enum(['restart', 'deploy', 'rollback']),
-  source: z.object({ path: text(4096).optional(), release: text(50).optional(), strategy: z.record(z.string(), z.unknown()).optional() }),
+  source: z.object({ path: text(4096).optional(), digest: z.string().regex(DIGEST).optional(), release: text(50).optional(), strategy: z.record(z.string(), z.unknown()).optional() }),
   batches: z.array(z.array(member).min(1)).min(1).max(MAX_MEMBERS),
   pauseMs: z.int().min(0),
   deadlineMs: z.int().min(1000),

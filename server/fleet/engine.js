@@ -248,7 +248,7 @@ async function openAll (client, connection, names) {
  * Three of each where there are as many servers, also of what was made when there were fewer.
  * @template T @param {{ manager: import('@nats-io/jetstream').JetStreamManager, isCluster: boolean, stream: string }} parts @param {(replicas: number) => Promise<T>} make
  */
-async function replicated ({ manager, isCluster, stream }, make) {
+export async function replicated ({ manager, isCluster, stream }, make) {
   if (!isCluster) return make(1)
   const made = await make(REPLICAS).catch(() => make(1))
   const { config } = await manager.streams.info(stream)

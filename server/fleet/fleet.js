@@ -11,8 +11,10 @@ import { handsOf, resultOf } from './hands.js'
 import { createLedger } from './ledger.js'
 import { NO_MEMORY } from './member.js'
 import { batchesOf, matches } from './plan.js'
+import { allReleases, createPackages } from './packages.js'
 import { createPresence } from './presence.js'
 import { begin, giveUp, steer } from './rollout.js'
+import { createStore } from './store.js'
 
 /**
  * This deck among others, on other machines: who is there, and rollouts over all of them, host by host. All of it may fail
@@ -27,9 +29,11 @@ import { begin, giveUp, steer } from './rollout.js'
  * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
  * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
  * @property {(listener: () => void) => () => void} onRollout  tells of each change of the rollout that this deck sees, until what it answers with is called
+ * @property {() => Promise<import('./store.js').Pushed[]>} pushed  what can be deployed by its digest, newest first; throws fleet-away
+ * @property {(digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<import('./store.js').Pushed & { isNew: boolean }>} push  a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
  * @property {() => Promise<void>} close
  *
- * @typedef {{ kind: import('./rollout.js').Kind, path?: string, release?: string, strategy?: import('../deck.js').StrategyWish, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
+ * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, strategy?: import('../deck.js').StrategyWish, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
  */
 
 const DEADLINE_MS = 60 * 60_000
@@ -44,13 +48,14 @@ const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
  * @param {import('./engine.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: 'nothing' | 'read' | 'operate' }} parts.options
  * @param {string} parts.folder  of the data
  * @param {import('../deck.js').Deck} parts.deck
+ * @param {string} [parts.root]  releases.root
  * @param {string} parts.version
  * @param {string | null} parts.url
  * @param {{ warn: (fields: object, text: string) => void }} parts.log
  * @param {typeof createEngine} [parts.connect]
  * @returns {Fleet}
  */
-export function createFleet ({ options, folder, deck, version, url, log, connect = createEngine }) {
+export function createFleet ({ options, folder, deck, root, version, url, log, connect = createEngine }) {
   const file = path.join(folder, 'fleet.json')
   const kept = restore(readJson(file), deck)
   const boot = randomUUID()
@@ -65,10 +70,13 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
 
   const engine = connect({ options, member, onState: onEngine })
   const ledger = createLedger({ engine })
+  const store = createStore({ engine, fleet: options.name })
+  const packages = createPackages({ root, member, store, releases: () => allReleases(deck.releases), onError: (error) => log.warn({ err: error }, 'what was pushed to the fleet could not be removed') })
   const presence = createPresence({ engine, describe, onName })
-  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept), tell, onWritten: tellMoment, onDocument })
+  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept, packages), tell, onWritten: tellMoment, onDocument })
   const unsubscribe = deck.events.subscribe(onEvent)
   engine.start()
+  packages.sweep()
 
   return {
     member,
@@ -83,6 +91,7 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
     past: ledger.past,
 
     async begin (wanted, actor) {
+      if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw new DeckError('not-found', `${wanted.digest} is not there: it was never pushed, or was removed since`)
       const { members, isComplete } = await presence.all()
       if (!isComplete) throw new DeckError('fleet-away', `The fleet is out of reach: ${engine.state.problem ?? 'not all of its members have been heard of yet'}`)
       const there = members.filter(({ isSilent, labels }) => !isSilent && matches(labels, wanted.only))
@@ -90,8 +99,8 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
       const closed = there.filter(({ accept }) => accept !== 'operate')
       if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
       const silent = members.filter(({ isSilent }) => isSilent)
-      const { kind, path, release, strategy, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
-      const source = { ...(path !== undefined && { path }), ...(release !== undefined && { release }), ...(strategy && { strategy }) }
+      const { kind, path, digest, release, strategy, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
+      const source = { ...(path !== undefined && { path }), ...(digest !== undefined && { digest }), ...(release !== undefined && { release }), ...(strategy && { strategy }) }
       const plan = { kind, source, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
       const id = 1 + Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
       // Of a rollout that the engine has forgotten.
@@ -117,9 +126,17 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
       return () => listeners.delete(listener)
     },
 
+    pushed: store.list,
+
+    async push (digest, archive, actor) {
+      const current = (await conductor.newest())?.source.digest
+      return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
+    },
+
     async close () {
       unsubscribe()
       conductor.close()
+      packages.close()
       await presence.close()
       await engine.close()
     }
@@ -193,6 +210,7 @@ export function createFleet ({ options, folder, deck, version, url, log, connect
 
   /** @param {import('../events/stream.js').DeckEvent} event */
   function onEvent ({ type, rollout, release, actor, message }) {
+    if (type === 'rollout.succeeded') packages.clean()
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
     if (type === 'rollout.started' && actor === 'guard') conductor.undone(message ?? 'it went back by itself')
     const { task } = conductor

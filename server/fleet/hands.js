@@ -8,15 +8,16 @@ import { DeckError } from '../errors.js'
 /**
  * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy'>} deck
  * @param {'nothing' | 'read' | 'operate'} accept
+ * @param {Pick<import('./packages.js').Packages, 'fetch'>} packages
  * @returns {import('./conductor.js').Hands}
  */
-export function handsOf (deck, accept) {
+export function handsOf (deck, accept, packages) {
   return {
     async begin (document) {
       if (accept !== 'operate') throw new DeckError('forbidden', `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
-      const { kind, source: { path, release, strategy }, actor } = document
+      const { kind, source: { path, digest, release, strategy }, actor } = document
       const command = { actor, note: noteOf(document), strategy }
-      if (kind === 'deploy') return (await deck.deploy({ ...command, path })).id
+      if (kind === 'deploy') return (await deck.deploy({ ...command, path: digest === undefined ? path : await packages.fetch(digest) })).id
       return roll(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
     },
 

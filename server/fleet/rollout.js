@@ -23,7 +23,7 @@ import { next, STATES } from './states.js'
  * @property {number} id
  * @property {string} uid  of this one alone: an engine that forgets may give a number twice
  * @property {Kind} kind
- * @property {{ path?: string, release?: string, strategy?: import('../deck.js').StrategyWish }} source  what each member deploys
+ * @property {{ path?: string, digest?: string, release?: string, strategy?: import('../deck.js').StrategyWish }} source  what each member deploys
  * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
  * @property {number} pauseMs  between two batches
  * @property {number} deadlineMs  how long a turn may take

@@ -6,14 +6,21 @@ import tls from 'node:tls'
  * One request, whose redirects are not followed. Not by fetch(), which on Node 20 to 24 never settles where a
  * connection is closed as soon as it is open.
  * @param {string} url
- * @param {{ method?: string, headers: Record<string, string>, body?: string, signal?: AbortSignal, fingerprint?: string | null }} request `fingerprint`: of the one certificate that is right, whoever has signed it
+ * @param {{ method?: string, headers: Record<string, string>, body?: string | import('node:stream').Readable, signal?: AbortSignal, fingerprint?: string | null }} request `fingerprint`: of the one certificate that is right, whoever has signed it
  * @returns {Promise<http.IncomingMessage>} its body is still to be read
  * @throws {NodeJS.ErrnoException} such as ECONNREFUSED and ECONNRESET; AbortError
  */
 export function request (url, { method = 'GET', headers, body, signal, fingerprint = null }) {
   const { request } = url.startsWith('https:') ? https : http
   return new Promise((resolve, reject) => {
-    request(url, { method, headers, signal, ...(fingerprint === null ? { agent: false } : { createConnection: connectTo(fingerprint) }) }).once('response', resolve).once('error', reject).end(body)
+    const sent = request(url, { method, headers, signal, ...(fingerprint === null ? { agent: false } : { createConnection: connectTo(fingerprint) }) }).once('response', resolve).once('error', reject)
+    if (body === undefined || typeof body === 'string') return sent.end(body)
+    // An answer that comes before all is sent is one that needs no more.
+    sent.once('response', (response) => {
+      body.unpipe(sent)
+      response.once('end', () => sent.destroy())
+    })
+    body.once('error', (error) => sent.destroy(error)).pipe(sent)
   })
 }
 

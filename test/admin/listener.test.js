@@ -268,3 +268,26 @@ test('connections leave half of the descriptors to everything else, and are not 
   assert.deepEqual(roomWithin(1024), { maxKnown: 256, maxStrangers: 64 })
   assert.deepEqual(roomWithin(Infinity), { maxKnown: 512, maxStrangers: 256 })
 })
+
+test('who pushes an app may take longer than others, and who sends nothing else slowly is cut', async (t) => {
+  const admin = await startAdmin(t, { serverOptions: QUICK })
+  /** @type {Buffer[]} */
+  const received = []
+  admin.deck.fleet = /** @type {any} */ ({
+    async push (/** @type {string} */ digest, /** @type {AsyncIterable<Buffer>} */ archive) {
+      for await (const chunk of archive) received.push(chunk)
+      return { digest, bytes: 2, pushedAt: '2026-01-01T00:00:00.000Z', actor: null, isNew: true }
+    }
+  })
+  const begin = (/** @type {string} */ path, /** @type {string} */ type) => {
+    const request = http.request(`${admin.url}${path}`, { method: 'POST', agent: false, headers: { authorization: `Bearer ${TOKEN}`, 'content-type': type, 'content-length': 2 } })
+    const answered = once(request, 'response').then(([{ statusCode }]) => statusCode)
+    request.write('a')
+    return { request, answered }
+  }
+  const pushed = begin(`/api/v1/fleet/releases?digest=sha256:${'0'.repeat(64)}`, 'application/gzip')
+  for (let more = 0; more < 2; more++) assert.equal(await begin('/api/v1/rollouts', 'application/json').answered, 408)
+  pushed.request.end('b')
+  assert.equal(await pushed.answered, 201)
+  assert.equal(Buffer.concat(received).toString(), 'ab')
+})

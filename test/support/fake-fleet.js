@@ -87,6 +87,8 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     status: () => state,
     look: async () => state,
     past: async () => past,
+    pushed: async () => [],
+    push: async () => { throw new Error('expected no push') },
     async begin (wanted, actor) {
       const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'halt' } = wanted
       const document = begin(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })

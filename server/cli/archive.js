@@ -1,0 +1,148 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { closeSync, constants, createReadStream, createWriteStream, openSync, rmSync } from 'node:fs'
+import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { Readable, Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { formatBytes } from '../../public/format.js'
+import { DeckError } from '../errors.js'
+import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
+
+/**
+ * A folder as one file, to be sent: a tar archive by gzip. Equal folders make equal archives: names in order, nothing of
+ * who packs it and where. Times of change are kept, since answers of the app may be told apart by them.
+ * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, read: () => Readable, close: () => void }} Archive `digest`: `sha256:` and 64 hex digits
+ * @typedef {{ name: string, stat: import('node:fs').Stats, target: string | null }} Entry `name`: with slashes; `target`: of a link
+ */
+
+const LEFT_OUT = new Set(['.git', '.clusterdeck'])
+const NOT_KEPT = new Set(['ENOENT', 'ENOTDIR'])
+
+/**
+ * @param {string} folder
+ * @param {import('../system/archive.js').ArchiveLimits} [limits]
+ * @returns {Promise<Archive>} on the disk, without a name: whatever ends this process, nothing is left of it
+ * @throws {DeckError} usage: it cannot be packed
+ */
+export async function packFolder (folder, limits = ARCHIVE) {
+  const top = await topOf(folder)
+  const { entries, unpackedBytes } = await listEntries(top, limits)
+  if (entries.length === 0) throw refused(folder, 'it is empty')
+  const file = path.join(tmpdir(), `clusterdeck-${randomUUID()}.tgz`)
+  const fd = openSync(file, 'wx+', 0o600)
+  rmSync(file)
+  const whole = { fd, start: 0, autoClose: false }
+  try {
+    const hash = createHash('sha256')
+    const counter = { bytes: 0 }
+    await pipeline(await packEntries(top, entries), createGzip(), measure(hash, counter, folder, limits), createWriteStream('', whole))
+    return {
+      digest: `sha256:${hash.digest('hex')}`,
+      bytes: counter.bytes,
+      entries: entries.length,
+      unpackedBytes,
+      read: () => createReadStream('', whole),
+      close: () => closeSync(fd)
+    }
+  } catch (/** @type {any} */ error) {
+    closeSync(fd)
+    throw error instanceof DeckError ? error : refused(folder, error.message)
+  }
+}
+
+/** @param {string} folder @returns {Promise<string>} its real path @throws {DeckError} usage */
+async function topOf (folder) {
+  const top = await realpath(folder).catch(() => null)
+  if (top === null || !(await stat(top)).isDirectory()) throw new DeckError('usage', `--push: expected a folder, received ${folder}, which is none`)
+  return top
+}
+
+/** @param {string} top @param {import('../system/archive.js').ArchiveLimits} limits @returns {Promise<{ entries: Entry[], unpackedBytes: number }>} folders before what is in them */
+async function listEntries (top, limits) {
+  /** @type {Entry[]} */
+  const entries = []
+  let unpackedBytes = 0
+  await addAll('')
+  return { entries, unpackedBytes }
+
+  /** @param {string} folder */
+  async function addAll (folder) {
+    const names = (await readdir(path.join(top, folder))).filter((name) => !LEFT_OUT.has(name)).sort()
+    for (const name of names) {
+      const entry = await look(top, folder === '' ? name : `${folder}/${name}`, limits)
+      if (entry === null) continue
+      entries.push(entry)
+      unpackedBytes += entry.stat.isFile() ? entry.stat.size : 0
+      if (entries.length > limits.maxEntries) throw refused(top, `there are more than ${limits.maxEntries} files and folders in it`)
+      if (unpackedBytes > limits.maxUnpackedBytes) throw refused(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
+      if (entry.stat.isDirectory()) await addAll(entry.name)
+    }
+  }
+}
+
+/** @param {string} top @param {string} name @param {import('../system/archive.js').ArchiveLimits} limits @returns {Promise<Entry | null>} null: it has just been removed */
+async function look (top, name, limits) {
+  const reason = whyNoName(name, limits)
+  if (reason) throw refused(top, `${JSON.stringify(name)}: ${reason}`)
+  const file = path.join(top, name)
+  const found = await lstat(file).catch((error) => {
+    if (NOT_KEPT.has(error.code)) return null
+    throw error
+  })
+  if (found === null) return null
+  if (found.isSymbolicLink()) return { name, stat: found, target: await targetOf(top, name) }
+  if (found.isDirectory() || found.isFile()) return { name, stat: asPacked(found), target: null }
+  throw refused(top, `${JSON.stringify(name)} is neither a file nor a folder nor a symbolic link`)
+}
+
+/** Of a file that has several names, each is one of its own: no host unpacks hard links. @param {import('node:fs').Stats} stat */
+function asPacked (stat) {
+  return Object.assign(stat, { nlink: 1, mode: (stat.mode & constants.S_IFMT) | tameMode(stat.mode, stat.isDirectory()) })
+}
+
+/** Absolute, it would lead to another place on each host. @param {string} top @param {string} name @returns {Promise<string>} */
+async function targetOf (top, name) {
+  const at = path.dirname(path.join(top, name))
+  const written = await readlink(path.join(top, name))
+  const target = path.isAbsolute(written) ? path.relative(at, await realpath(written).catch(() => written)) || '.' : written
+  if (leadsInside(name, target)) return target
+  throw refused(top, `${JSON.stringify(name)} is a link that leaves it: ${JSON.stringify(written)}`)
+}
+
+/** @param {string} top @param {Entry[]} entries @returns {Promise<Readable>} */
+async function packEntries (top, entries) {
+  // Not before it is needed: it takes longer to load than most commands to run.
+  const { Pack } = await import('tar')
+  const byName = new Map(entries.map((entry) => [entry.name, entry]))
+  const pack = new Pack({
+    cwd: top,
+    portable: true,
+    strict: true,
+    noDirRecurse: true,
+    statCache: new Map(entries.map(({ name, stat }) => [path.join(top, name), stat])),
+    onWriteEntry (entry) {
+      if (entry.type === 'SymbolicLink') entry.linkpath = byName.get(entry.path)?.target ?? undefined
+    }
+  })
+  for (const { name } of entries) pack.add(name)
+  pack.end()
+  return Readable.from(pack)
+}
+
+/** @param {import('node:crypto').Hash} hash @param {{ bytes: number }} counter @param {string} folder @param {import('../system/archive.js').ArchiveLimits} limits */
+function measure (hash, counter, folder, { maxBytes }) {
+  return new Transform({
+    transform (chunk, _, done) {
+      counter.bytes += chunk.length
+      hash.update(chunk)
+      done(counter.bytes > maxBytes ? refused(folder, `packed, it is larger than ${formatBytes(maxBytes)}`) : null, chunk)
+    }
+  })
+}
+
+/** @param {string} folder @param {string} why */
+function refused (folder, why) {
+  return new DeckError('usage', `--push: expected a folder that can be packed, received ${folder}: ${why}`)
+}

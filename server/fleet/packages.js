@@ -1,0 +1,183 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { lstatSync, mkdirSync, readdirSync, renameSync, utimesSync } from 'node:fs'
+import { mkdir, open, realpath, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { DeckError } from '../errors.js'
+import { ARCHIVE } from '../system/archive.js'
+import { whyDistrusted } from '../system/trust.js'
+
+/**
+ * What was pushed to the fleet, unpacked on this host: `<releases.root>/fleet-<member>/<digest>`, which is there whole or not
+ * at all. Nobody but this member writes into that folder, and what it removes is in there.
+ * @typedef {ReturnType<typeof createPackages>} Packages
+ * @typedef {(where: { file: string, folder: string, signal: AbortSignal }) => Promise<void>} Unpack
+ */
+
+const THREAD = fileURLToPath(new URL('./unpack-thread.js', import.meta.url))
+const MAX_HEAP_MB = 256
+/** How long unpacking may take. */
+const UNPACK_MS = 15 * 60_000
+/** What is not finished, or about to go. */
+const UNFINISHED = '.unfinished-'
+const WHOLE = /^[0-9a-f]{64}$/
+/** So many stay, whether or not a release needs them. */
+const KEPT = 3
+const PAGE = 100
+
+/**
+ * @param {object} parts
+ * @param {string | undefined} parts.root  releases.root
+ * @param {string} parts.member
+ * @param {Pick<import('./store.js').Store, 'read'>} parts.store
+ * @param {() => Iterable<{ path: string }>} parts.releases  all that could be gone back to
+ * @param {(error: unknown) => void} parts.onError  something that no deploy depends on went wrong
+ * @param {Unpack} [parts.unpack]
+ */
+export function createPackages ({ root, member, store, releases, onError, unpack = unpackInThread }) {
+  /** One after the other. @type {Promise<unknown>} */
+  let turn = Promise.resolve()
+  const closing = new AbortController()
+
+  return {
+    /**
+     * @param {string} digest @returns {Promise<string>} a folder below releases.root
+     * @throws {DeckError} path-refused, fleet-away, not-found, invalid-body; then nothing is left of it
+     */
+    fetch: (digest) => inTurn(async () => {
+      const home = await homeOf(root, member)
+      await sweep(home)
+      const folder = path.join(home, digest.slice('sha256:'.length))
+      if (!isFolder(folder)) await bring(digest, { home, folder })
+      const now = new Date()
+      // Used last is removed last.
+      utimesSync(folder, now, now)
+      return folder
+    }),
+
+    /** Removes what a master before this one has left unfinished. @returns {Promise<void>} never rejects */
+    sweep: () => inTurn(async () => {
+      const home = root === undefined ? null : path.join(root, `fleet-${member}`)
+      if (home !== null && isFolder(home)) await sweep(home)
+    }).catch(onError),
+
+    /** Removes what no release needs any more. @returns {Promise<void>} never rejects */
+    clean: () => inTurn(async () => {
+      if (root === undefined) return
+      const home = path.join(await realpath(root), `fleet-${member}`)
+      if (!isFolder(home)) return
+      const needed = new Set(Array.from(releases(), (release) => path.relative(home, release.path).split(path.sep)[0]))
+      const newestFirst = readdirSync(home).filter((name) => WHOLE.test(name)).map((name) => ({ name, usedMs: lstatSync(path.join(home, name)).mtimeMs })).sort((one, other) => other.usedMs - one.usedMs)
+      // Renamed first, so that half of it is never taken for a whole.
+      for (const { name } of newestFirst.slice(KEPT).filter((each) => !needed.has(each.name))) renameSync(path.join(home, name), path.join(home, `${UNFINISHED}${randomUUID()}`))
+      await sweep(home)
+    }).catch(onError),
+
+    /** What is under way comes to nothing. */
+    close () { closing.abort(new Error('the master is stopping')) }
+  }
+
+  /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+  function inTurn (work) {
+    const result = turn.then(work)
+    turn = result.catch(() => {})
+    return result
+  }
+
+  /** @param {string} digest @param {{ home: string, folder: string }} where */
+  async function bring (digest, { home, folder }) {
+    const unfinished = path.join(home, `${UNFINISHED}${randomUUID()}`)
+    const file = `${unfinished}.tgz`
+    try {
+      await save(store.read(digest), { file, digest })
+      await mkdir(unfinished, { mode: 0o755 })
+      closing.signal.throwIfAborted()
+      await unpack({ file, folder: unfinished, signal: closing.signal })
+      renameSync(unfinished, folder)
+    } catch (/** @type {any} */ error) {
+      throw error instanceof DeckError ? error : new DeckError('invalid-body', `${digest} cannot be unpacked: ${reasonOf(error, home)}`, { cause: error })
+    } finally {
+      await Promise.all([file, unfinished].map((each) => rm(each, { recursive: true, force: true }))).catch(onError)
+    }
+  }
+}
+
+/** @param {string | undefined} root @param {string} member @returns {Promise<string>} the folder that is this member's alone @throws {DeckError} path-refused */
+async function homeOf (root, member) {
+  if (root === undefined) throw new DeckError('path-refused', 'releases.root: expected a folder, since what is pushed is unpacked below it, received nothing')
+  const home = path.join(await realpath(root).catch((error) => { throw new DeckError('path-refused', `releases.root: expected a folder, received ${root}, which cannot be read (${error.code})`) }), `fleet-${member}`)
+  try {
+    mkdirSync(home, { mode: 0o755 })
+  } catch (/** @type {any} */ error) {
+    if (error.code !== 'EEXIST') throw new DeckError('path-refused', `releases.root: expected a folder that can be written, received ${root} (${error.code})`, { cause: error })
+  }
+  const why = isFolder(home) ? whyDistrusted(home) : 'is no folder'
+  if (why) throw new DeckError('path-refused', `releases.root: expected ${home} to be a folder that only this user can write, but it ${why}`)
+  return home
+}
+
+/** @param {string} file @returns {boolean} and no link to one */
+function isFolder (file) {
+  return lstatSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+/** @param {string} home */
+async function sweep (home) {
+  await Promise.all(readdirSync(home).filter((name) => name.startsWith(UNFINISHED)).map((name) => rm(path.join(home, name), { recursive: true, force: true, maxRetries: 2 })))
+}
+
+/** @param {AsyncIterable<Uint8Array>} source @param {{ file: string, digest: string }} where @throws {DeckError} invalid-body */
+async function save (source, { file, digest }) {
+  const hash = createHash('sha256')
+  const handle = await open(file, 'wx', 0o600)
+  let bytes = 0
+  try {
+    for await (const piece of source) {
+      bytes += piece.length
+      if (bytes > ARCHIVE.maxBytes) throw new DeckError('invalid-body', `${digest} is larger than ${ARCHIVE.maxBytes} bytes`)
+      hash.update(piece)
+      await handle.appendFile(piece)
+    }
+  } finally {
+    await handle.close()
+  }
+  const received = `sha256:${hash.digest('hex')}`
+  if (received !== digest) throw new DeckError('invalid-body', `what the engine holds as ${digest} is something else: ${received}`)
+}
+
+/** Whatever it is made of, it blocks nobody, and takes no more memory than this. @type {Unpack} */
+async function unpackInThread ({ signal, ...where }) {
+  const thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: where, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
+  let timer
+  try {
+    const { problem } = await new Promise((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`it was not unpacked within ${UNPACK_MS} ms`)), UNPACK_MS)
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      thread.once('message', resolve)
+      thread.once('error', reject)
+      thread.once('exit', () => reject(new Error('what unpacks it ended without a word')))
+    })
+    if (problem !== null) throw new Error(problem)
+  } finally {
+    clearTimeout(timer)
+    await thread.terminate()
+  }
+}
+
+/** @param {any} error @param {string} home */
+function reasonOf (error, home) {
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') return `the disk with ${home} is full`
+  return error.message
+}
+
+/** @param {Pick<import('../deck.js').Deck, 'releases'>['releases']} releases @returns {Generator<{ path: string }>} */
+export function * allReleases (releases) {
+  /** @type {string | undefined} */
+  let cursor
+  do {
+    const { items, next } = releases.list({ limit: PAGE, cursor })
+    yield * items
+    cursor = next ?? undefined
+  } while (cursor !== undefined)
+}

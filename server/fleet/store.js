@@ -1,0 +1,283 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { ARCHIVE } from '../system/archive.js'
+import { replicated } from './engine.js'
+
+/**
+ * Archives that were pushed, by their digests, in the engine: an object store as other programs of NATS know it, one object
+ * for each. Read and written piece by piece, each asked for when the one before it has been dealt with, so that neither a
+ * slow disk nor a hostile engine fills the memory. What is in there is hostile, as is all that comes from elsewhere.
+ * @typedef {ReturnType<typeof createStore>} Store
+ * @typedef {{ digest: string, bytes: number, pushedAt: string, actor: string | null }} Pushed `digest`: `sha256:` and 64 hex digits
+ * @typedef {Pushed & { id: string, pieces: number, revision: number }} Stored `id`: of its pieces
+ * @typedef {import('./engine.js').Open} Open
+ */
+
+export const DIGEST = /^sha256:[0-9a-f]{64}$/
+
+const PIECE_BYTES = 512 * 1024
+/** Of a message, beside what it holds. */
+const ENVELOPE_BYTES = 4096
+/** How long nothing may come of an object that is read. */
+const STALLED_MS = 60_000
+const AGAIN_MS = 1000
+const KEPT = 5
+/** After which pieces that belong to nothing are those of an upload that has ended badly. */
+const ABANDONED_MS = 10 * 60_000
+const NO_STREAM = 10059
+
+const OBJECT = z.object({
+  name: z.string().regex(DIGEST),
+  nuid: z.string().regex(/^[\w-]{1,64}$/),
+  size: z.int().min(1).max(ARCHIVE.maxBytes),
+  chunks: z.int().min(1).max(ARCHIVE.maxBytes),
+  deleted: z.literal(false).optional(),
+  mtime: z.string().max(40),
+  metadata: z.object({ actor: z.string().max(200).optional() }).optional()
+})
+
+/**
+ * @param {object} parts
+ * @param {import('./engine.js').Engine} parts.engine
+ * @param {string} parts.fleet  its name
+ * @param {number} [parts.abandonedMs]
+ * @param {(ms: number) => Promise<unknown>} [parts.wait]
+ * @param {() => number} [parts.now]  monotonic, ms
+ */
+export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait = later, now = () => performance.now() }) {
+  const bucket = `clusterdeck_${fleet}_releases`
+  const stream = `OBJ_${bucket}`
+  const pieces = (/** @type {string} */ id) => `$O.${bucket}.C.${id}`
+  const about = (/** @type {string} */ digest) => `$O.${bucket}.M.${padded(Buffer.from(digest))}`
+  /** Digests of uploads from here that have come to nothing while the engine was away, by what their pieces are called. @type {Map<string, string>} */
+  const owed = new Map()
+  engine.use(async (open) => {
+    for (const [id, digest] of owed) await dropPieces(open, id, digest).catch(() => {})
+  })
+
+  return {
+    /** @returns {Promise<Pushed[]>} newest first @throws {DeckError} fleet-away */
+    async list () {
+      return (await ask(listAll)).map(shown)
+    },
+
+    /** @param {string} digest @returns {Promise<boolean>} @throws {DeckError} fleet-away */
+    has: async (digest) => await ask((open) => find(open, digest)) !== null,
+
+    /**
+     * What is there already is not stored again.
+     * @param {string} digest @param {AsyncIterable<Buffer>} source @param {{ actor: string, named: string[] }} by `named`: those that are not to be removed, whatever their age
+     * @returns {Promise<Pushed & { isNew: boolean }>}
+     * @throws {DeckError} fleet-away; payload-too-large, invalid-body: what has come is not that; and what `source` throws
+     */
+    async put (digest, source, { actor, named }) {
+      const there = await ask((open) => prepare(open, digest))
+      if (there) return { ...shown(there), isNew: false }
+      const id = randomUUID()
+      try {
+        const { bytes, count } = await putPieces(id, measured(source, digest))
+        const pushedAt = new Date().toISOString()
+        await putAbout(digest, { name: digest, bucket, nuid: id, size: bytes, chunks: count, digest: `SHA-256=${padded(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt, options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
+        await ask((open) => tidy(open, new Set([digest, ...named]))).catch(() => {})
+        return { digest, bytes, pushedAt, actor, isNew: true }
+      } catch (error) {
+        owed.set(id, digest)
+        const { value: other } = /** @type {{ value?: Stored | null }} */ (await engine.attempt((open) => dropPieces(open, id, digest)))
+        // Somebody else was faster, or the answer of the engine was lost.
+        if (other && error instanceof DeckError && error.code === 'fleet-away') return { ...shown(other), isNew: other.id === id }
+        throw error
+      }
+    },
+
+    /**
+     * Its bytes, which nobody has looked at yet. A connection that is lost meanwhile is waited for, for a while.
+     * @param {string} digest @returns {AsyncGenerator<Uint8Array>} @throws {DeckError} fleet-away, not-found
+     */
+    async * read (digest) {
+      const found = await ask((open) => find(open, digest))
+      if (!found) throw new DeckError('not-found', `${digest} is not there: it was never pushed, or was removed since`)
+      let seq = 1
+      for (let left = found.pieces; left > 0; left--) {
+        const piece = await nextPiece(found, seq)
+        seq = piece.seq + 1
+        yield piece.data
+      }
+    }
+  }
+
+  /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<T>} @throws {DeckError} fleet-away */
+  async function ask (work) {
+    const found = await engine.attempt(work)
+    if (found.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${found.reason}`)
+    return found.value
+  }
+
+  /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} what is there already, whole */
+  async function prepare (open, digest) {
+    const { connection, manager } = open
+    const isCluster = connection.info?.cluster !== undefined
+    /** @type {any} the words of the server */
+    const config = { name: stream, subjects: [pieces('>'), `$O.${bucket}.M.>`], allow_rollup_hdrs: true, allow_direct: true, discard: 'new', storage: 'file' }
+    await replicated({ manager, isCluster, stream }, async (replicas) => {
+      if (!await isThere(manager)) await manager.streams.add({ ...config, num_replicas: replicas })
+    })
+    const found = await find(open, digest)
+    if (!found) await manager.streams.purge(stream, { filter: about(digest) })
+    return found
+  }
+
+  /** @param {Open} open @param {string} id @param {string} digest @returns {Promise<Stored | null>} what is there of that digest */
+  async function dropPieces (open, id, digest) {
+    const found = await find(open, digest)
+    if (found?.id !== id && await isThere(open.manager)) await open.manager.streams.purge(stream, { filter: pieces(id) })
+    owed.delete(id)
+    return found
+  }
+
+  /** @param {Open['manager']} manager */
+  async function isThere (manager) {
+    try {
+      return await manager.streams.info(stream)
+    } catch (/** @type {any} */ error) {
+      if ((error.code ?? error.api_error?.err_code) !== NO_STREAM) throw error
+      return null
+    }
+  }
+
+  /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} null also where a part of it is lost */
+  async function find ({ manager }, digest) {
+    if (!await isThere(manager)) return null
+    const found = storedOf(await manager.streams.getMessage(stream, { last_by_subj: about(digest) }), digest)
+    return found && isWhole(found, await subjectsOf(manager, pieces(found.id))) ? found : null
+  }
+
+  /** @param {Open} open @returns {Promise<Stored[]>} newest first */
+  async function listAll ({ manager }) {
+    if (!await isThere(manager)) return []
+    const subjects = Object.keys(await subjectsOf(manager, `$O.${bucket}.M.>`))
+    const found = await Promise.all(subjects.map(async (subject) => storedOf(await manager.streams.getMessage(stream, { last_by_subj: subject }))))
+    const counts = await subjectsOf(manager, pieces('>'))
+    return found.flatMap((stored) => stored && isWhole(stored, counts) ? stored : []).sort((one, other) => other.revision - one.revision)
+  }
+
+  /** @param {Stored} stored @param {Record<string, number>} counts */
+  function isWhole ({ id, pieces: count }, counts) {
+    return counts[pieces(id)] === count
+  }
+
+  /** @param {Open['manager']} manager @param {string} filter @returns {Promise<Record<string, number>>} how many messages each has */
+  async function subjectsOf (manager, filter) {
+    const { state } = await manager.streams.info(stream, { subjects_filter: filter })
+    return state.subjects ?? {}
+  }
+
+  /** @param {string} id @param {AsyncIterable<Buffer>} source */
+  async function putPieces (id, source) {
+    let [bytes, count] = [0, 0]
+    for await (const piece of piecesOf(source, () => ask(async ({ connection }) => Math.min(PIECE_BYTES, (connection.info?.max_payload ?? 0) - ENVELOPE_BYTES)))) {
+      await ask(({ js }) => js.publish(pieces(id), piece, { msgID: `${id}-${count}` }))
+      bytes += piece.length
+      count++
+    }
+    return { bytes, count }
+  }
+
+  /** @param {string} digest @param {object} object */
+  async function putAbout (digest, object) {
+    await ask(({ js }) => js.publish(about(digest), JSON.stringify(object), { expect: { lastSubjectSequence: 0 } }))
+  }
+
+  /** @param {Stored} stored @param {number} seq  from there on @returns {Promise<{ seq: number, data: Uint8Array }>} */
+  async function nextPiece ({ id, digest }, seq) {
+    const until = now() + STALLED_MS
+    for (;;) {
+      const found = await engine.attempt(({ manager }) => manager.direct.getMessage(stream, { seq, next_by_subj: pieces(id) }))
+      if (found.is === 'done' && found.value) return found.value
+      if (now() > until) throw new DeckError('fleet-away', `${digest} could not be read: ${found.is === 'away' ? found.reason : 'a part of it is not there'}`)
+      await wait(AGAIN_MS)
+    }
+  }
+
+  /** Removes the oldest ones, and what belongs to none. @param {Open} open @param {Set<string>} named */
+  async function tidy (open, named) {
+    const { manager } = open
+    const all = await listAll(open)
+    for (const { digest, id } of all.slice(KEPT).filter((each) => !named.has(each.digest))) {
+      await manager.streams.purge(stream, { filter: about(digest) })
+      await manager.streams.purge(stream, { filter: pieces(id) })
+    }
+    // By the clock of the engine alone.
+    const newest = await manager.streams.getMessage(stream, { seq: all[0].revision })
+    const known = new Set(all.map(({ id }) => pieces(id)))
+    for (const subject of Object.keys(await subjectsOf(manager, pieces('>')))) {
+      if (known.has(subject)) continue
+      const last = await manager.streams.getMessage(stream, { last_by_subj: subject })
+      if (newest && last && newest.time.getTime() - last.time.getTime() >= abandonedMs) await manager.streams.purge(stream, { filter: subject })
+    }
+  }
+}
+
+/**
+ * @param {import('@nats-io/jetstream').StoredMsg | null} message @param {string} [digest]  that it is asked for
+ * @returns {Stored | null} null: it is none
+ */
+function storedOf (message, digest) {
+  if (!message) return null
+  try {
+    const { data } = OBJECT.safeParse(message.json())
+    if (!data || (digest !== undefined && data.name !== digest)) return null
+    return { digest: data.name, bytes: data.size, pushedAt: data.mtime, actor: data.metadata?.actor ?? null, id: data.nuid, pieces: data.chunks, revision: message.seq }
+  } catch {
+    // No JSON.
+    return null
+  }
+}
+
+/** @param {AsyncIterable<Buffer>} source @param {string} digest @returns {AsyncGenerator<Buffer>} the same, where it is what it says @throws {DeckError} payload-too-large, invalid-body */
+async function * measured (source, digest) {
+  const hash = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of source) {
+    bytes += chunk.length
+    if (bytes > ARCHIVE.maxBytes) throw new DeckError('payload-too-large', `The archive is too large: expected at most ${ARCHIVE.maxBytes} bytes`)
+    hash.update(chunk)
+    yield chunk
+  }
+  const received = `sha256:${hash.digest('hex')}`
+  if (bytes === 0 || received !== digest) throw new DeckError('invalid-body', `digest: expected that of the body, ${received}, received ${digest}`)
+}
+
+/** @param {AsyncIterable<Buffer>} source @param {() => Promise<number>} sizeOf @returns {AsyncGenerator<Buffer>} of one size but for the last one */
+async function * piecesOf (source, sizeOf) {
+  const size = await sizeOf()
+  /** @type {Buffer[]} */
+  let chunks = []
+  let length = 0
+  for await (const chunk of source) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length < size) continue
+    const all = Buffer.concat(chunks)
+    const whole = length - length % size
+    for (let at = 0; at < whole; at += size) yield all.subarray(at, at + size)
+    chunks = [all.subarray(whole)]
+    length -= whole
+  }
+  if (length > 0) yield Buffer.concat(chunks)
+}
+
+/** @param {Buffer} bytes  of a length that leaves two over where it is divided by three */
+function padded (bytes) {
+  return `${bytes.toString('base64url')}=`
+}
+
+/** @param {Stored} stored @returns {Pushed} */
+function shown ({ digest, bytes, pushedAt, actor }) {
+  return { digest, bytes, pushedAt, actor }
+}
+
+/** @param {number} ms @returns {Promise<void>} */
+function later (ms) {
+  return new Promise((resolve) => { setTimeout(resolve, ms).unref() })
+}

@@ -1,0 +1,142 @@
+import { createReadStream } from 'node:fs'
+import path from 'node:path'
+import { Transform, Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { ARCHIVE, leadsInside, plainName, tameMode, whyNoName } from '../system/archive.js'
+import { oneLine } from '../system/one-line.js'
+
+/**
+ * Unpacks what somebody else has packed, into a folder that is empty and nobody else's. All of it is hostile: what would
+ * leave the folder, by name or by link, or is more than files, folders and links, ends it; nothing is ever replaced.
+ * @typedef {import('tar').ReadEntry} Entry
+ * @typedef {import('../system/archive.js').ArchiveLimits} Limits
+ */
+
+const FILES = new Set(['File', 'OldFile', 'ContiguousFile'])
+/** Of gzip and of zstd: the parser would unpack what is packed twice, and nobody would count that. */
+const PACKED = [Buffer.from([0x1f, 0x8b]), Buffer.from([0x28, 0xb5, 0x2f, 0xfd])]
+const MAX_SHOWN_CHARS = 200
+
+/**
+ * @param {string} file  a tar archive, by gzip
+ * @param {string} folder
+ * @param {Limits} [limits]
+ * @throws {Error} why it is refused; what is in the folder by then is for the caller to remove
+ */
+export async function unpack (file, folder, limits = ARCHIVE) {
+  // Not before it is needed: it takes longer to load than all else here.
+  const { Unpack } = await import('tar')
+  const judge = createJudge(limits)
+  const parser = new Unpack({ cwd: folder, strict: true, preserveOwner: false, dmode: tameMode(0, true), umask: 0o022, maxDepth: limits.maxDepth, filter: (_, entry) => isWanted(/** @type {Entry} */ (entry)) })
+  // Each of those that describe others, which the filter does not see.
+  parser.on('meta', () => refuse(judge.count()))
+  // What the parser does not know, or finds too large, it leaves out before anybody is asked.
+  parser.on('ignoredEntry', (/** @type {Entry} */ entry) => { if (!isTop(entry)) refuse(`${shown(entry.path)}: it is neither a file nor a folder nor a symbolic link (${entry.type})`) })
+  await pipeline(createReadStream(file), createGunzip(), countBytes(limits.maxUnpackedBytes), into(parser))
+
+  /** @param {Entry} entry */
+  function isWanted (entry) {
+    // It is there.
+    if (isTop(entry)) return false
+    const name = plainName(entry.path)
+    const reason = judge.whyNot(name, entry)
+    if (reason) return refuse(`${shown(entry.path)}: ${reason}`)
+    entry.path = name
+    entry.mode = tameMode(entry.mode, entry.type === 'Directory')
+    return true
+  }
+
+  /** @param {string | null} reason */
+  function refuse (reason) {
+    if (reason) parser.abort(new Error(reason))
+    return false
+  }
+}
+
+/** @param {Entry} entry */
+function isTop ({ path, type }) {
+  return type === 'Directory' && plainName(path) === ''
+}
+
+/** What may be in there, one after the other. @param {Limits} limits */
+export function createJudge (limits) {
+  /** @type {Set<string>} also those that are only named as the way to others */
+  const folders = new Set()
+  /** @type {Set<string>} files and links */
+  const others = new Set()
+  let entries = 0
+  let bytes = 0
+  return {
+    count,
+
+    /** @param {string} name @param {Pick<Entry, 'type' | 'size' | 'linkpath'>} entry @returns {string | null} */
+    whyNot (name, { type, size, linkpath }) {
+      return whyNoName(name, limits) ?? count() ?? whyNoEntry(name, { type, linkpath }) ?? whyTooLarge(size) ?? whyNoPlace(name, type === 'Directory')
+    }
+  }
+
+  function count () {
+    return ++entries > limits.maxEntries ? `there are more than ${limits.maxEntries} files and folders` : null
+  }
+
+  /** @param {number} size */
+  function whyTooLarge (size) {
+    bytes += size
+    return bytes <= limits.maxUnpackedBytes ? null : `with it there are more than ${limits.maxUnpackedBytes} bytes`
+  }
+
+  /** @param {string} name @param {boolean} isFolder */
+  function whyNoPlace (name, isFolder) {
+    if (others.has(name) || (!isFolder && folders.has(name))) return 'it is there twice'
+    for (let above = path.dirname(name); above !== '.' && !folders.has(above); above = path.dirname(above)) {
+      if (others.has(above)) return `what it would be in, ${shown(above)}, is no folder`
+      folders.add(above)
+    }
+    const kind = isFolder ? folders : others
+    kind.add(name)
+    return null
+  }
+}
+
+/** @param {string} name @param {Pick<Entry, 'type' | 'linkpath'>} entry @returns {string | null} */
+function whyNoEntry (name, { type, linkpath = '' }) {
+  if (FILES.has(type) || type === 'Directory') return null
+  if (type !== 'SymbolicLink') return `it is neither a file nor a folder nor a symbolic link (${type})`
+  return leadsInside(name, linkpath) ? null : `it is a link that leaves the folder: ${shown(linkpath)}`
+}
+
+/** @param {number} max */
+function countBytes (max) {
+  let bytes = 0
+  let head = Buffer.alloc(0)
+  return new Transform({
+    transform (chunk, _, done) {
+      bytes += chunk.length
+      if (head.length < 4) head = Buffer.concat([head, chunk.subarray(0, 4)])
+      if (PACKED.some((magic) => head.subarray(0, magic.length).equals(magic))) return done(new Error('it is packed twice'))
+      done(bytes > max ? new Error(`it is more than ${max} bytes`) : null, chunk)
+    }
+  })
+}
+
+/** @param {import('tar').Unpack} parser  which is no stream of node's */
+function into (parser) {
+  const stream = new Writable({
+    write (chunk, _, done) {
+      if (parser.write(chunk)) done()
+      else parser.once('drain', done)
+    },
+    final (done) {
+      parser.once('close', () => done())
+      parser.end()
+    }
+  })
+  parser.on('error', (error) => stream.destroy(/** @type {Error} */ (error)))
+  return stream
+}
+
+/** @param {string} text */
+function shown (text) {
+  return JSON.stringify(oneLine(text).slice(0, MAX_SHOWN_CHARS))
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, cpSync, linkSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createWriteStream } from 'node:fs'
+import { test } from 'node:test'
+import { packFolder } from '../../../server/cli/archive.js'
+import { unpack } from '../../../server/fleet/unpack.js'
+import { ARCHIVE } from '../../../server/system/archive.js'
+import { tempFolder } from '../../support/folder.js'
+
+/** @param {Record<string, string>} files */
+function folderWith (files) {
+  const folder = tempFolder()
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(path.join(folder, path.dirname(name)), { recursive: true })
+    writeFileSync(path.join(folder, name), content)
+    utimesSync(path.join(folder, name), 1_700_000_000, 1_700_000_000)
+  }
+  return folder
+}
+
+/** @param {import('../../../server/cli/archive.js').Archive} archive @returns {Promise<string>} a folder with what is in it */
+async function unpacked (archive) {
+  const file = path.join(tempFolder(), 'a.tgz')
+  await pipeline(archive.read(), createWriteStream(file))
+  const folder = tempFolder()
+  await unpack(file, folder)
+  return folder
+}
+
+const names = (/** @type {string} */ folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()
+
+test('packs a folder so that a host unpacks the same', async (t) => {
+  const folder = folderWith({ 'app.js': 'run()', 'node_modules/@a/b/index.js': 'b', '@top/file.js': 'x', '.env': 'A=1', '.git/config': 'no', 'sub/.clusterdeck/admin.token': 'no', 'sub/deep/file': '', 'bin/run': '#!', 'ünï cödé.txt': 'u', [`${'long/'.repeat(40)}name.js`]: 'long' })
+  chmodSync(path.join(folder, 'bin/run'), 0o4777)
+  mkdirSync(path.join(folder, 'empty'))
+  symlinkSync('app.js', path.join(folder, 'current'))
+  symlinkSync('../../bin/run', path.join(folder, 'sub/deep/run'))
+  symlinkSync(path.join(folder, 'sub'), path.join(folder, 'absolute'))
+  linkSync(path.join(folder, 'app.js'), path.join(folder, 'same.js'))
+
+  const archive = await packFolder(folder)
+  t.after(archive.close)
+  const copy = await unpacked(archive)
+
+  const kept = names(folder).filter((name) => !/\.git|\.clusterdeck/.test(name))
+  assert.deepEqual(names(copy), kept)
+  for (const name of kept.filter((each) => statSync(path.join(folder, each)).isFile())) assert.equal(readFileSync(path.join(copy, name), 'utf8'), readFileSync(path.join(folder, name), 'utf8'), name)
+  assert.equal(readlinkSync(path.join(copy, 'absolute')), 'sub')
+  assert.equal(statSync(path.join(copy, 'bin/run')).mode & 0o7777, 0o755)
+  assert.equal(statSync(path.join(copy, 'same.js')).nlink, 1)
+  assert.equal(statSync(path.join(copy, 'app.js')).mtimeMs, 1_700_000_000_000)
+})
+
+test('packs equal folders to equal bytes, whoever they belong to and in whatever order they were made', async (t) => {
+  const one = folderWith({ 'a.js': 'a', 'b.js': 'b', 'd/c.js': 'c' })
+  const other = folderWith({ 'd/c.js': 'c', 'b.js': 'b', 'a.js': 'a' })
+  chmodSync(path.join(other, 'a.js'), 0o600)
+  const [first, second] = await Promise.all([packFolder(one), packFolder(other)])
+  t.after(first.close)
+  t.after(second.close)
+  assert.equal(first.digest, second.digest)
+  assert.match(first.digest, /^sha256:[0-9a-f]{64}$/)
+  writeFileSync(path.join(other, 'a.js'), 'A')
+  const third = await packFolder(other)
+  t.after(third.close)
+  assert.notEqual(third.digest, first.digest)
+})
+
+test('leaves nothing in the folder for temporary files', async (t) => {
+  const before = readdirSync(tmpdir()).filter((name) => name.endsWith('.tgz'))
+  const archive = await packFolder(folderWith({ 'a.js': 'a' }))
+  t.after(archive.close)
+  await unpacked(archive)
+  await unpacked(archive)
+  assert.deepEqual(readdirSync(tmpdir()).filter((name) => name.endsWith('.tgz')), before)
+})
+
+/** @type {[string, (folder: string) => void, RegExp, Partial<typeof ARCHIVE>?][]} */
+const REFUSED = [
+  ['a link to outside', (folder) => symlinkSync('../elsewhere', path.join(folder, 'out')), /"out" is a link that leaves it: "\.\.\/elsewhere"/],
+  ['an absolute link to outside', (folder) => symlinkSync('/etc/hosts', path.join(folder, 'out')), /"out" is a link that leaves it: "\/etc\/hosts"/],
+  ['a link that leads by what is behind another one', (folder) => symlinkSync('app.js/../../x', path.join(folder, 'out')), /"out" is a link that leaves it/],
+  ['a pipe', (folder) => execFileSync('mkfifo', [path.join(folder, 'pipe')]), /"pipe" is neither a file nor a folder nor a symbolic link/],
+  ['a name with a line end', (folder) => writeFileSync(path.join(folder, 'a\nb'), ''), /"a\\nb": its name has characters that cannot be shown/],
+  ['too many files', (folder) => ['a', 'b', 'c'].forEach((name) => writeFileSync(path.join(folder, name), '')), /more than 3 files and folders/, { maxEntries: 3 }],
+  ['files that are too large', (folder) => writeFileSync(path.join(folder, 'a'), 'x'.repeat(3000)), /larger than 2\.0 kB|larger than 2/, { maxUnpackedBytes: 2000 }],
+  ['what is too large when it is packed', (folder) => cpSync(process.execPath, path.join(folder, 'node')), /packed, it is larger than/, { maxBytes: 100_000 }]
+]
+
+for (const [what, spoil, reason, limits] of REFUSED) {
+  test(`refuses ${what}`, async () => {
+    const folder = folderWith({ 'app.js': 'run()' })
+    spoil(folder)
+    await assert.rejects(packFolder(folder, { ...ARCHIVE, ...limits }), { code: 'usage', message: reason })
+  })
+}
+
+test('refuses what is no folder, and one that is empty', async () => {
+  await assert.rejects(packFolder(path.join(tempFolder(), 'none')), { code: 'usage', message: /--push: expected a folder, received .*none, which is none/ })
+  await assert.rejects(packFolder(folderWith({ '.git/config': 'x' })), { code: 'usage', message: /it is empty/ })
+})

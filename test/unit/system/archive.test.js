@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ARCHIVE, leadsInside, plainName, tameMode, whyNoName } from '../../../server/system/archive.js'
+
+test('a link leads inside where it goes up no further than the top, and then down alone', () => {
+  const inside = [['a', 'b'], ['a', './b'], ['a/b', '../c'], ['a/b/c', '../..'], ['a/b/c', '../../d/e/'], ['a', '.']]
+  const outside = [['a', '..'], ['a', '../b'], ['a/b', '../../c'], ['a', '/b'], ['a', ''], ['a/b', 'c/../d'], ['a', 'b/./../../c'], ['a', 'b//c'], ['a', 'b\0c']]
+  for (const [name, target] of inside) assert.equal(leadsInside(name, target), true, `${name} to ${target}`)
+  for (const [name, target] of outside) assert.equal(leadsInside(name, target), false, `${name} to ${target}`)
+})
+
+test('nothing is left of a mode but whether it is a program', () => {
+  assert.deepEqual([[0o6777, false], [0o644, false], [0o100, false], [0o1777, true], [undefined, false]].map(([mode, isFolder]) => tameMode(/** @type {number} */ (mode), Boolean(isFolder))), [0o755, 0o644, 0o755, 0o755, 0o644])
+})
+
+test('a name is what is in the folder, and no more', () => {
+  for (const name of ['a', 'a/b', '.env', 'a b/ü', '...']) assert.equal(whyNoName(name, ARCHIVE), null, name)
+  for (const name of ['', '/a', 'a/', 'a//b', '..', 'a/../b', './a', 'a\0', 'a\nb']) assert.notEqual(whyNoName(name, ARCHIVE), null, JSON.stringify(name))
+  assert.deepEqual(['./a/b/', './', '.', '././a', 'a'].map(plainName), ['a/b', '', '', 'a', 'a'])
+})
