@@ -44,7 +44,7 @@ const COLUMNS = `id, fingerprint, state, kind, cause, error_name, message, culpr
  * @property {string | null} returnedAt  when it came back after it was resolved; null: it has not
  */
 
-/** @typedef {{ state?: GroupState, q?: string, release?: string, since?: number, sort?: GroupSort, limit?: number, cursor?: string | null }} GroupQuery */
+/** @typedef {{ state?: GroupState, fingerprint?: string, q?: string, release?: string, since?: number, sort?: GroupSort, limit?: number, cursor?: string | null }} GroupQuery */
 
 /**
  * Counts every crash in its group and keeps a few samples, within bounds that hold for any storm.
@@ -128,7 +128,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
      * @returns {{ items: CrashGroup[], next: string | null }}
      * @throws {import('../server/errors.js').DeckError} invalid-query
      */
-    page ({ state, q, release, since, sort = 'last', limit = 50, cursor } = {}) {
+    page ({ state, fingerprint, q, release, since, sort = 'last', limit = 50, cursor } = {}) {
       const { kind, rank } = SORTS[sort]
       const before = decodeRankCursor(kind, cursor)
       const place = `(${rank} < @rank OR (${rank} = @rank AND id < @id))`
@@ -138,6 +138,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       const conditions = [
         ...(before === null ? [] : [place]),
         ...(state === undefined ? [] : ['state = @state']),
+        ...(fingerprint === undefined ? [] : ['fingerprint = @fingerprint']),
         ...(release === undefined ? [] : ['EXISTS (SELECT 1 FROM crash_releases WHERE crash_group = crash_groups.id AND release = @release)']),
         ...(since === undefined ? [] : ['last_ms >= @since']),
         ...(expression === undefined ? [] : ['id IN (SELECT value FROM json_each(@ids))'])
@@ -145,7 +146,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       const ids = expression === undefined ? undefined : JSON.stringify(crashes.search(expression))
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
       const rows = /** @type {any[]} */ (statement(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY ${rank} DESC, id DESC LIMIT @limit`)
-        .all({ limit: limit + 1, ...before, ...given({ state, release, since, ids }) }))
+        .all({ limit: limit + 1, ...before, ...given({ state, fingerprint, release, since, ids }) }))
       const last = rows.length > limit ? rows[limit - 1] : null
       return { items: rows.slice(0, limit).map(toGroup), next: last && encodeRankCursor(kind, { rank: last[rank], id: last.id }) }
     },

@@ -262,7 +262,7 @@ function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycl
   return { ready, drain, stop, crash, restart, rollout, recycle, releases, standby }
 }
 
-/** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string }>} */
+/** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string, ask: ReturnType<typeof createAdmin>['ask'] }>} */
 async function serve (tools, { supervisor, deck, startedAt }) {
   const { config, place, dataDir, logs, log, terminal, closers } = tools
   const token = dataDir.token()
@@ -283,7 +283,7 @@ async function serve (tools, { supervisor, deck, startedAt }) {
   const fingerprint = certificate?.fingerprint ?? null
   register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
   closers.add(register, (_, { handsOver }) => { if (!handsOver) withdrawDeck({ dataDir: config.dataDir, master: identify(process.pid) }) })
-  return { url, publicUrl, fingerprint, token, signInLink: admin.signInLink }
+  return { url, publicUrl, fingerprint, token, signInLink: admin.signInLink, ask: admin.ask }
 }
 
 /**
@@ -418,13 +418,13 @@ function run (tools, past, cluster, { admin, ending }) {
 
 /**
  * Among decks on other machines, on which nothing here depends.
- * @param {Tools} tools @param {Cluster} cluster @param {{ publicUrl: string }} admin
+ * @param {Tools} tools @param {Cluster} cluster @param {Pick<Awaited<ReturnType<typeof serve>>, 'publicUrl' | 'ask'>} admin
  */
-async function joinFleet ({ config, dataDir, log, closers }, { deck }, { publicUrl }) {
+async function joinFleet ({ config, dataDir, log, closers }, { deck }, { publicUrl, ask }) {
   if (config.fleet.servers.length === 0) return
   try {
     const { createFleet } = await import('./fleet/fleet.js')
-    const fleet = createFleet({ options: config.fleet, folder: dataDir.folder, deck, root: config.releases.root, version, url: config.admin.publicUrl ? publicUrl : null, log })
+    const fleet = createFleet({ options: config.fleet, folder: dataDir.folder, deck, root: config.releases.root, version, url: config.admin.publicUrl ? publicUrl : null, log, serve: (order, asker, limits) => ask(order, { ...asker, token: null, until: null, via: 'fleet' }, limits) })
     deck.fleet = closers.add(fleet, ({ close }) => close())
   } catch (error) {
     log.error({ err: error }, 'this deck is not in its fleet')

@@ -64,7 +64,7 @@ function isAttempt ({ auth, headers, method = '' }) {
 function describe (req, { method, url, statusCode }) {
   const { auth } = req
   const path = url.split('?', 1)[0].slice(0, MAX_PATH_CHARS)
-  const address = req.socket.remoteAddress ?? 'unknown'
+  const address = auth?.from ?? req.socket.remoteAddress ?? 'unknown'
   const way = auth ? wayOf(req) : 'nobody known'
   const who = auth ? `${auth.actor} (${auth.role}, ${way})` : 'somebody unknown'
   return {
@@ -77,5 +77,6 @@ function describe (req, { method, url, statusCode }) {
 /** @param {IncomingMessage} req */
 function wayOf ({ auth, headers }) {
   if (auth?.via === 'session') return 'dashboard'
+  if (auth?.via === 'fleet') return 'fleet'
   return headers['x-clusterdeck-client'] === 'cli' ? 'command line' : 'API'
 }

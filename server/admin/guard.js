@@ -6,7 +6,7 @@ import { DeckError } from '../errors.js'
  * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {{ name: string | null, role: import('../api/roles.js').Role, token: number | null, until: number | null }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold; `until`: when they are nobody any more, ms since the epoch
- * @typedef {Person & { actor: string, via: 'session' | 'token', client: 'dashboard' | 'cli' | 'api' }} Auth `actor`: as the history names them; `client`: what they ask by
+ * @typedef {Person & { actor: string, via: 'session' | 'token' | 'fleet', client: 'dashboard' | 'cli' | 'api', from?: string, bound?: string }} Auth `actor`: as the history names them; `client`: what they ask by; `from`: the member of the fleet by which they ask; `bound`: why their role is no more
  */
 
 /** Where socket.io answers; nothing below it is reached without being signed in. */

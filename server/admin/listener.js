@@ -119,6 +119,19 @@ export function createAdmin ({
     /** Signs everybody out, on this port and in the history. */
     revokeSessions () { site?.revokeSessions() },
 
+    /**
+     * What another deck is asked to do here, for somebody who is signed in there.
+     * @param {import('./inside.js').Order} order @param {import('./guard.js').Auth} auth @param {{ maxBytes: number, signal: AbortSignal }} limits
+     * @returns {Promise<import('./inside.js').Answer>}
+     * @throws {DeckError} stopping, payload-too-large, and what `signal` is aborted with
+     */
+    async ask (order, auth, limits) {
+      wanted.abort()
+      await open?.loaded
+      if (!site || closing.signal.aborted) throw new DeckError('stopping', 'The admin page of this master is not there')
+      return site.ask(order, auth, limits)
+    },
+
     /** Lets answers end that are on their way, then cuts the rest. Closing twice is fine. */
     close () {
       closed ??= end()

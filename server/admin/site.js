@@ -7,6 +7,7 @@ import { createViews } from '../dashboard/views.js'
 import { createApp, LIMITS } from './app.js'
 import { createAudit } from './audit.js'
 import { createGuard, securityHeaders } from './guard.js'
+import { createInside } from './inside.js'
 import { attachLive } from './live.js'
 import { createSessions } from './sessions.js'
 import { createStrangers } from './strangers.js'
@@ -56,6 +57,11 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
   const strangers = createStrangers({ windowMs: limits.windowMs, limit: limits.strangerRequests, basePath, now })
   const audit = createAudit({ events: deck.events, timers })
   const nextTurn = createTurns()
+  const inside = createInside((auth, req, res) => {
+    req.auth = auth
+    begin(req, res)
+    inner.emit('request', req, res)
+  })
   /** What is being answered to those who are signed in. @type {Map<http.IncomingMessage, http.ServerResponse>} */
   const answering = new Map()
   tokens.onRevoked(endOutsiders)
@@ -66,9 +72,13 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
 
     /** Ends what is pushed. */
     close () {
+      inside.close()
       audit.close()
       live.close()
     },
+
+    /** What somebody asks who has come over no port, and is known to another deck. */
+    ask: inside.ask,
 
     /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
     request (req, res) {
@@ -112,7 +122,8 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
   function begin (req, res) {
     res.setHeaders(SECURITY_HEADERS)
     audit.watch(req, res)
-    if (req.auth) follow(req, res)
+    // Who asks by another deck is signed in there.
+    if (req.auth && req.auth.via !== 'fleet') follow(req, res)
   }
 
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */

@@ -3,10 +3,12 @@ import { CAUSES } from '../events/kinds.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { CRASH_SORT, crashFilters, paging } from './filters.js'
-import { parseId } from './input.js'
+import { parseId, textParam } from './input.js'
 import { SAMPLE } from './vitals.js'
 
 const KIND = z.enum(['exception', 'unhandled-rejection', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure'])
+
+export const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
 /** Crashes that are one and the same fault. */
 const CRASH_GROUP = z.strictObject({
@@ -92,7 +94,7 @@ const ACTIONS = /** @type {const} */ ({ resolve: 'Marks a group as mended; it op
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function crashResources ({ deck, now }) {
-  const listQuery = z.strictObject({ ...crashFilters(now), sort: CRASH_SORT, ...paging(100) })
+  const listQuery = z.strictObject({ ...crashFilters(now), fingerprint: textParam('the fingerprint of a group', FINGERPRINT), sort: CRASH_SORT, ...paging(100) })
 
   return {
     '/crashes': {

@@ -49,6 +49,7 @@ import { allows } from './roles.js'
  * @property {string[]} [produces]  media types, the preferred one first; JSON unless said otherwise. None: always the same, whatever a caller accepts
  * @property {Schema | Record<string, Schema>} answer  by media type, where it is not JSON alone
  * @property {Record<number, Record<string, Schema>>} [others]  answers with another status, by media type
+ * @property {boolean} [isPassedOn]  whether another deck does it, and answers the same to the same request itself
  * @property {readonly import('../errors.js').ErrorCode[]} [problems]  beside those that any operation may have
  * @property {(call: Call<import('zod').infer<Q>, import('zod').infer<B>>) => Reply | undefined | Promise<Reply | undefined>} handle  undefined: it has answered itself
  */
@@ -100,7 +101,7 @@ async function answer (resource, req, res, idempotency) {
     body: await bodyOf(operation, req, res)
   }
   const work = async () => operation.handle(call)
-  const reply = await (req.method === 'POST' ? idempotency.once(call, operation, /** @type {() => Promise<Reply>} */ (work)) : work())
+  const reply = await (req.method === 'POST' && !operation.isPassedOn ? idempotency.once(call, operation, /** @type {() => Promise<Reply>} */ (work)) : work())
   if (!reply || res.destroyed) return
   res.status(operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
 }
@@ -112,7 +113,7 @@ async function answer (resource, req, res, idempotency) {
 export function permit (auth, role) {
   if (!auth) throw new DeckError('unauthenticated', 'Sign in, or send a token')
   if (allows(auth.role, role)) return
-  throw new DeckError('forbidden', `This needs the role ${role}, and ${auth.actor} is ${auth.role}`, { details: { role } })
+  throw new DeckError('forbidden', `This needs the role ${role}, and ${auth.actor} is ${auth.role}${auth.bound ? `: ${auth.bound}` : ''}`, { details: { role } })
 }
 
 /**

@@ -5,7 +5,7 @@ import { COUNT, listOf } from './fields.js'
 
 /** Decks on other machines, and rollouts over all of them, host by host. */
 
-const NAME = z.string().regex(/^[A-Za-z\d][\w-]{0,99}$/).describe('the name of a member')
+export const NAME = z.string().regex(/^[A-Za-z\d][\w-]{0,99}$/).describe('the name of a member')
 
 const TURN = z.object({ state: z.string(), rollout: COUNT.nullable(), reason: z.string().nullable() }).loose()
 const FLEET_ROLLOUT = z.object({ id: COUNT, kind: z.string(), state: z.string(), batches: z.array(z.array(z.string())), turns: z.record(z.string(), TURN) }).loose().meta({ id: 'FleetRollout' })
@@ -145,8 +145,8 @@ async function * bytesOf (req) {
   }
 }
 
-/** @param {{ deck: import('../deck.js').Deck }['deck']} deck */
-function fleetOf ({ fleet }) {
+/** @param {import('../deck.js').Deck} deck @throws {DeckError} no-fleet */
+export function fleetOf ({ fleet }) {
   if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
   return fleet
 }

@@ -116,7 +116,7 @@ function repeated (outcome) {
 
 /** Nobody gets another one's answer. @param {Call} call */
 function ownerOf ({ auth }) {
-  return `${auth?.token ?? ''} ${auth?.name ?? ''}`
+  return `${auth?.via === 'fleet' ? 'fleet ' : ''}${auth?.token ?? ''} ${auth?.name ?? ''}`
 }
 
 /** @param {unknown[]} parts */

@@ -29,9 +29,10 @@ export function serverSentEvent (data, types) {
 /**
  * To be called before anything is read for the stream.
  * @param {Pick<import('./endpoint.js').Call, 'auth' | 'res'>} call @param {Pick<StreamParts, 'streams'>} parts
- * @throws {DeckError} rate-limited
+ * @throws {DeckError} rate-limited, not-possible
  */
 export function admitStream ({ auth, res }, { streams }) {
+  if (auth.via === 'fleet') throw new DeckError('not-possible', 'A stream does not go to another deck: ask for a page, again and again')
   const holder = `${auth.via} ${auth.token}`
   const open = streams.get(holder) ?? 0
   if (open >= MAX_STREAMS) throw new DeckError('rate-limited', `There are ${MAX_STREAMS} streams of ${auth.actor} already: end some first`)

@@ -13,10 +13,11 @@ const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors
 
 /**
  * Talks to the admin API of a running master. Every failure is a DeckError that says what to do.
- * @param {{ url: string, token: string, fingerprint?: string | null }} master
+ * @param {{ url: string, token: string, fingerprint?: string | null, member?: string }} master `member`: of its fleet, which is asked by it
  * @param {{ timeoutMs: number, signal?: AbortSignal }} options `timeoutMs`: for all calls together, from now; `signal`: aborts then, or earlier
  */
-export function createApiClient ({ url, token, fingerprint = null }, { timeoutMs, signal = AbortSignal.timeout(timeoutMs) }) {
+export function createApiClient ({ url, token, fingerprint = null, member }, { timeoutMs, signal = AbortSignal.timeout(timeoutMs) }) {
+  const base = member === undefined ? `${url}/api/v1` : `${url}/api/v1/fleet/members/${member}/api`
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli' }
 
   return {
@@ -45,7 +46,7 @@ export function createApiClient ({ url, token, fingerprint = null }, { timeoutMs
   /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @param {Record<string, string>} [more] headers @returns {Promise<any>} */
   async function call (method, path, body, more = {}) {
     try {
-      const response = await request(`${url}/api/v1${path}`, {
+      const response = await request(`${base}${path}`, {
         method,
         signal,
         fingerprint,
@@ -70,7 +71,7 @@ export function createApiClient ({ url, token, fingerprint = null }, { timeoutMs
   /** @param {string} path @param {string} [type] */
   async function download (path, type = 'application/octet-stream') {
     try {
-      const response = await request(`${url}/api/v1${path}`, { signal, fingerprint, headers: { ...headers, accept: `${type}, application/json;q=0.5` } })
+      const response = await request(`${base}${path}`, { signal, fingerprint, headers: { ...headers, accept: `${type}, application/json;q=0.5` } })
       if (!isOk(response)) await readBody(response)
       return response
     } catch (error) {
@@ -95,7 +96,7 @@ export function createApiClient ({ url, token, fingerprint = null }, { timeoutMs
    */
   async function * stream (path, { lastEventId } = {}) {
     try {
-      const response = await request(`${url}/api/v1${path}`, { fingerprint, headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
+      const response = await request(`${base}${path}`, { fingerprint, headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
       if (!isOk(response)) await readBody(response)
       let rest = ''
       for await (const chunk of response.setEncoding('utf8')) {

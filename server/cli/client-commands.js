@@ -7,6 +7,7 @@ import * as commands from './commands.js'
 import { config } from './config.js'
 import { crashes } from './crashes.js'
 import { fleet } from './fleet.js'
+import { addMemberOption, memberOf } from './member.js'
 import { diagnose, kill } from './diagnose.js'
 import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
@@ -27,7 +28,7 @@ export function addClientCommands (program, terminal) {
    * @param {string} usage @param {string} about @param {(context: commands.Context, ...args: any[]) => Promise<void>} work
    * @param {{ first?: (options: Record<string, any>, ...args: any[]) => Promise<Record<string, any> | null> }} [how] `first`: what counts instead of the options; null: all is done already
    */
-  const client = (usage, about, work, { first = async (options) => options } = {}) => program.command(usage)
+  const client = (usage, about, work, { first = async (options) => options } = {}) => addMemberOption(program.command(usage)
     .description(about)
     .optionsGroup('Options:')
     .option('--json', 'print the result as JSON')
@@ -38,13 +39,13 @@ export function addClientCommands (program, terminal) {
     .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
     .option('--token <token>', 'its admin token; every user of this machine can see it here, so rather use one of the others (env: CLUSTERDECK_TOKEN)')
     .option('--token-file <file>', 'a file with its admin token in it (env: CLUSTERDECK_TOKEN_FILE)')
-    .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)')
+    .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)'))
     .optionsGroup('Options:')
     .action(async (...given) => {
       const command = /** @type {Command} */ (given.pop())
       given.pop()
       const options = await first(command.opts(), ...given)
-      if (options) await work(await createContext(options, terminal), ...given)
+      if (options) await work(await createContext({ ...options, member: memberOf(command) }, terminal), ...given)
     })
 
   client('status', 'print the state of the cluster and its workers, or of each of several apps', commands.status, { first: (options) => statusOfAll(options, terminal) })
@@ -68,7 +69,7 @@ export function addClientCommands (program, terminal) {
   for (const [name, about] of Object.entries(STEERING)) {
     client(name, about, steer(/** @type {import('./rollouts.js').Steering} */ (name))).option('--wait', 'wait for the end of the rollout')
   }
-  client('fleet [action] [subject]', 'print the decks of the fleet; restart, deploy, rollback over all of them, host by host; pause, resume, abort', fleet)
+  client('fleet [action] [subject]', 'print the decks of the fleet; restart, deploy, rollback over all of them, host by host; pause, resume, abort; crashes of all, and resolve, mute, reopen one', fleet)
     .option('--wait', 'wait for the end, with a line per host; fail if it fails')
     .option('--note <text>', 'why, for the histories')
     .option('--path <folder>', 'with deploy: this folder, below releases.root of each')
@@ -160,7 +161,7 @@ function ofApp (options, app) {
  */
 async function statusOfAll (options, terminal) {
   const { env, cwd } = terminal
-  const isNamed = ['app', 'name', 'dataDir', 'url'].some((name) => options[name] !== undefined) || ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
+  const isNamed = ['app', 'name', 'dataDir', 'url', 'member'].some((name) => options[name] !== undefined) || ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
   if (isNamed || options.watch) return options
   const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   if (!found || appsOf(found).size < 2) return options
@@ -172,11 +173,12 @@ async function statusOfAll (options, terminal) {
 /** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
 async function createContext (options, { stdout, stderr, env, cwd }) {
   const { timeoutMs } = timeoutOf(options, env)
-  const master = await findMaster(options, { env, cwd })
+  const { member } = options
+  const master = { ...await findMaster(options, { env, cwd }), member }
   return {
     api: createApiClient(master, { timeoutMs }),
     master,
-    findAgain: () => findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }),
+    findAgain: async () => ({ ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }), member }),
     options,
     cwd,
     timeoutMs,

@@ -10,7 +10,7 @@ import { runningDecks } from '../system/running-decks.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 import { givenToken } from './token.js'
 
-/** @typedef {{ url: string, token: string, fingerprint: string | null, pid: number | null, dataDir: string }} Master `fingerprint`: of its certificate, where the data folder says it; `pid`: null for one that was named by its address */
+/** @typedef {{ url: string, token: string, fingerprint: string | null, pid: number | null, dataDir: string, member?: string }} Master `fingerprint`: of its certificate, where the data folder says it; `pid`: null for one that was named by its address; `member`: of its fleet, which is meant instead and asked by it */
 
 /**
  * Where the master is and what it takes to talk to it: what was named, else what the data folder says.

@@ -3,6 +3,7 @@ import { formatDuration, formatExactDuration, formatLatency, formatRate } from '
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { checkedDuration } from './duration.js'
+import { fleetCrashes, settleFleetCrash } from './fleet-crashes.js'
 import { table } from './output.js'
 import { push } from './push.js'
 
@@ -19,7 +20,11 @@ const ACTIONS = Object.freeze({
   rollback: (context, release) => start('rollback', context, release),
   pause: (context) => steer('pause', context),
   resume: (context) => steer('resume', context),
-  abort: (context) => steer('abort', context)
+  abort: (context) => steer('abort', context),
+  crashes: fleetCrashes,
+  resolve: settleFleetCrash('resolve'),
+  mute: settleFleetCrash('mute'),
+  reopen: settleFleetCrash('reopen')
 })
 
 /** @param {Context} context @param {string} [action] @param {string} [subject] */

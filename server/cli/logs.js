@@ -19,6 +19,7 @@ const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 /** @param {import('./commands.js').Context} context */
 export async function logs (context) {
   const { api, options, tell } = context
+  if (options.follow && options.member !== undefined) throw new DeckError('usage', '--follow: expected without --member, received both: output does not stream from one deck to another')
   const filter = FILTERS.find((name) => options[name] !== undefined)
   if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
   const query = new URLSearchParams({ lines: String(checkedLines(options.lines, options.follow ? 0 : 1)) })

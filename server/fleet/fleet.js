@@ -5,7 +5,10 @@ import { DeckError } from '../errors.js'
 import { countOpen } from '../health.js'
 import { readJson, writeJson } from '../system/json-file.js'
 import { within } from '../system/within.js'
+import { createAnswering } from './answering.js'
+import { createAsking } from './asking.js'
 import { createConductor } from './conductor.js'
+import { createFleetCrashes } from './crashes.js'
 import { createEngine } from './engine.js'
 import { handsOf, resultOf } from './hands.js'
 import { createLedger } from './ledger.js'
@@ -31,6 +34,9 @@ import { createStore } from './store.js'
  * @property {(listener: () => void) => () => void} onRollout  tells of each change of the rollout that this deck sees, until what it answers with is called
  * @property {() => Promise<import('./store.js').Pushed[]>} pushed  what can be deployed by its digest, newest first; throws fleet-away
  * @property {(digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<import('./store.js').Pushed & { isNew: boolean }>} push  a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
+ * @property {ReturnType<typeof createAsking>['ask']} ask  one member, for somebody who is signed in here
+ * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
+ * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
  * @property {() => Promise<void>} close
  *
  * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, strategy?: import('../deck.js').StrategyWish, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
@@ -52,10 +58,11 @@ const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
  * @param {string} parts.version
  * @param {string | null} parts.url
  * @param {{ warn: (fields: object, text: string) => void }} parts.log
+ * @param {import('./answering.js').Serve} parts.serve  this deck's own API
  * @param {typeof createEngine} [parts.connect]
  * @returns {Fleet}
  */
-export function createFleet ({ options, folder, deck, root, version, url, log, connect = createEngine }) {
+export function createFleet ({ options, folder, deck, root, version, url, log, serve, connect = createEngine }) {
   const file = path.join(folder, 'fleet.json')
   const kept = restore(readJson(file), deck)
   const boot = randomUUID()
@@ -74,6 +81,9 @@ export function createFleet ({ options, folder, deck, root, version, url, log, c
   const packages = createPackages({ root, member, store, releases: () => allReleases(deck.releases), onError: (error) => log.warn({ err: error }, 'what was pushed to the fleet could not be removed') })
   const presence = createPresence({ engine, describe, onName })
   const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept, packages), tell, onWritten: tellMoment, onDocument })
+  const asking = createAsking({ engine, presence, member, serve })
+  const crashes = createFleetCrashes({ ask: asking.ask, members: async () => (await presence.all()).members })
+  const answering = createAnswering({ engine, member, home: kept.home, accept: options.accept, serve })
   const unsubscribe = deck.events.subscribe(onEvent)
   engine.start()
   packages.sweep()
@@ -132,9 +142,15 @@ export function createFleet ({ options, folder, deck, root, version, url, log, c
       const current = (await conductor.newest())?.source.digest
       return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
     },
+    ask: asking.ask,
+
+    crashes: crashes.list,
+
+    settleCrash: crashes.settle,
 
     async close () {
       unsubscribe()
+      answering.close()
       conductor.close()
       packages.close()
       await presence.close()

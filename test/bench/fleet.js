@@ -71,7 +71,7 @@ function join (index) {
       return { id: rollout }
     }
   }
-  return createFleet({ options: { servers: [nats.url], name: 'bench', member: `member-${index + 1}`, labels: {}, accept: 'operate', tls: {} }, folder: path.join(root, `${index}`), deck: /** @type {any} */ (deck), version: '1.0.0', url: null, log: { warn () {} } })
+  return createFleet({ options: { servers: [nats.url], name: 'bench', member: `member-${index + 1}`, labels: {}, accept: 'operate', tls: {} }, folder: path.join(root, `${index}`), deck: /** @type {any} */ (deck), version: '1.0.0', url: null, log: { warn () {} }, serve: async () => { throw new Error('expected no question') } })
 }
 
 /** @param {() => Promise<unknown>} work */

@@ -51,9 +51,9 @@ export function createContract (document) {
   }
 }
 
-/** @param {string} path */
+/** @param {string} path that of another member has slashes */
 function patternOf (path) {
-  return new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`)
+  return new RegExp(`^${path.replace('{path}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`)
 }
 
 /** @param {any} document @param {any} answer */

@@ -88,6 +88,9 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     look: async () => state,
     past: async () => past,
     pushed: async () => [],
+    ask: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }),
+    crashes: async () => ({ asked: 0, answered: 0, silent: [], refused: [], cut: [], items: [] }),
+    settleCrash: async () => { throw new Error('expected no crash to be settled') },
     push: async () => { throw new Error('expected no push') },
     async begin (wanted, actor) {
       const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'halt' } = wanted

@@ -84,5 +84,11 @@ export function writeRelease (folder, version, { isBad = false } = {}) {
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'app', version: '1.0.0', type: 'module' }))
   writeFileSync(path.join(folder, 'app.js'), isBad
     ? 'throw new Error("this release is broken")\n'
-    : `import http from 'node:http'\nhttp.createServer((request, response) => response.end(${JSON.stringify(version)})).listen(0)\n`)
+    : `import http from 'node:http'
+console.log(${JSON.stringify(`this is ${version}`)})
+http.createServer(function answer (request, response) {
+  if (request.url === '/crash') throw new Error('the cart is empty')
+  response.end(${JSON.stringify(version)})
+}).listen(0)
+`)
 }

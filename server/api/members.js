@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { parseDuration } from '../config/duration.js'
+import { PROBLEMS } from '../errors.js'
+import { operation } from './endpoint.js'
+import { fleetOf, NAME } from './fleet.js'
+import { IDEMPOTENCY_KEY } from './idempotency.js'
+
+/**
+ * The API of another member of the fleet, by this deck. What that is asked it checks itself; who asks it is told.
+ * @typedef {import('./endpoint.js').Method} Method
+ */
+
+const ANSWER_WITHIN_MS = 10_000
+/** As long as a member lets anybody wait. */
+const MAX_WITHIN_MS = 75_000
+/** Of a member, which this deck need not know. */
+const ANY_JSON = z.looseObject({})
+const ANY_TEXT = { 'application/json': ANY_JSON, 'application/x-ndjson': z.string(), 'text/csv': z.string(), 'text/plain': z.string() }
+const PATH = { member: NAME, path: z.string().min(1).max(200).regex(/^[A-Za-z\d][\w.-]*(\/[A-Za-z\d][\w.-]*)*$/).meta({ description: 'a path below `/api/v1` of that member, with its slashes', examples: ['status'] }) }
+
+/** @type {Readonly<Record<Method, { name: string, summary: string, role: import('./roles.js').Role }>>} */
+const OPERATIONS = Object.freeze({
+  GET: { name: 'getFromMember', summary: 'Asks a member of the fleet', role: 'viewer' },
+  POST: { name: 'postToMember', summary: 'Has a member of the fleet do something', role: 'operator' },
+  PUT: { name: 'putToMember', summary: 'Sets something on a member of the fleet', role: 'operator' },
+  PATCH: { name: 'patchMember', summary: 'Changes something on a member of the fleet', role: 'operator' },
+  DELETE: { name: 'deleteFromMember', summary: 'Removes something from a member of the fleet', role: 'operator' }
+})
+
+/**
+ * @param {{ deck: import('../deck.js').Deck }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function memberResources ({ deck }) {
+  const passOn = Object.entries(OPERATIONS).map(([method, { name, summary, role }]) => [method, operation({
+    name,
+    summary,
+    description: 'The member checks, does and answers it by its own API, as its `fleet.accept` lets it: with `"read"` as for a viewer, with `"operate"` as for an operator at most. Its history names who asked, as `ada@web-1`. Streams, tokens and sign-in links are not for other decks.',
+    role,
+    cli: 'clusterdeck status --member web-2',
+    path: PATH,
+    headers: { 'If-Match': z.string().max(300).optional(), 'Idempotency-Key': IDEMPOTENCY_KEY.optional() },
+    query: z.looseObject({}),
+    ...(method !== 'GET' && { body: z.looseObject({}) }),
+    isPassedOn: true,
+    problems: /** @type {import('../errors.js').ErrorCode[]} */ (Object.keys(PROBLEMS)),
+    produces: [],
+    answer: ANY_TEXT,
+    others: { 201: ANY_TEXT, 202: ANY_TEXT },
+    handle: async (call) => send(call, await fleetOf(deck).ask(String(call.req.params.member), orderOf(call), call.auth, { withinMs: withinMs(call) }))
+  })])
+  return { '/fleet/members/:member/api/*path': Object.fromEntries(passOn) }
+}
+
+/** @typedef {import('./endpoint.js').Call} Call */
+
+/** @param {Call} call @returns {Parameters<import('../fleet/fleet.js').Fleet['ask']>[1]} */
+function orderOf ({ req, body }) {
+  const { accept, 'idempotency-key': key, 'if-match': match } = req.headers
+  const [, query] = req.url.split(/\?(.*)/s)
+  const path = `/${/** @type {any} */ (req.params).path.join('/')}${query ? `?${query}` : ''}`
+  const method = /** @type {Method} */ (req.method === 'HEAD' ? 'GET' : req.method)
+  return { method, path, headers: { accept, 'idempotency-key': /** @type {string | undefined} */ (key), 'if-match': match }, body: method === 'GET' || Object.keys(body).length === 0 ? undefined : body }
+}
+
+/** @param {Call} call what waits for the end of a rollout may take as long, and a moment more */
+function withinMs ({ query }) {
+  return Math.min(MAX_WITHIN_MS, ANSWER_WITHIN_MS + (parseDuration(String(query.wait ?? '')) ?? 0))
+}
+
+/** @param {Call} call @param {import('../fleet/question.js').Answer} answer @returns {undefined} */
+function send ({ req, res }, { status, headers, body }) {
+  const { location, ...others } = headers
+  const place = `/api/v1/fleet/members/${req.params.member}/api`
+  res.status(status).set(/** @type {Record<string, string>} */ ({ ...others, ...(location && { location: location.replace('/api/v1', place) }) })).end(body)
+}

@@ -1,0 +1,74 @@
+import { DeckError } from '../errors.js'
+import { MAX_ANSWER_BYTES, readAnswer, roleFor, toAnswer, writeQuestion } from './question.js'
+
+/**
+ * Asks other members, by name; this deck itself is asked without the engine.
+ * @typedef {import('./answering.js').Order} Order
+ * @typedef {import('./question.js').Answer} Answer
+ * @typedef {{ name: string | null, actor: string, role: import('./question.js').Role, client: import('./question.js').Question['client'] }} Person as this deck knows who asks
+ */
+
+const ANSWER_WITHIN_MS = 10_000
+
+/**
+ * @param {object} parts
+ * @param {import('./engine.js').Engine} parts.engine
+ * @param {Pick<import('./presence.js').Presence, 'all' | 'list'>} parts.presence
+ * @param {string} parts.member  this one
+ * @param {import('./answering.js').Serve} parts.serve
+ */
+export function createAsking ({ engine, presence, member: own, serve }) {
+  return {
+    /**
+     * @param {string} member @param {Order} order @param {Person} person @param {{ withinMs?: number }} [how]
+     * @returns {Promise<Answer>} also a refusal
+     * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
+     */
+    async ask (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
+      const { method, path, headers, body } = order
+      const { actor, role, client } = person
+      const found = await find(member)
+      const text = writeQuestion({ home: found.home, method, path, headers, body, actor, role, client, from: own })
+      return found.isOwn ? askOwn(order, person, withinMs) : askOther(found, text, withinMs)
+    }
+  }
+
+  /** @param {string} member */
+  async function find (member) {
+    const isNamed = (/** @type {{ member: string }} */ each) => each.member === member
+    const found = presence.list().find(isNamed) ?? (await presence.all()).members.find(isNamed)
+    if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(member.slice(0, 100))}`)
+    return found
+  }
+
+  /** @param {Order} order @param {Person} person @param {number} withinMs @returns {Promise<Answer>} */
+  async function askOwn (order, { name, actor, role, client }, withinMs) {
+    const asker = { name: name ?? actor, actor, role: roleFor({ path: order.path, role }, { accept: 'operate', member: own }), client, from: own, bound: 'over the fleet nobody is more' }
+    return toAnswer(await serve(order, asker, { maxBytes: MAX_ANSWER_BYTES, signal: AbortSignal.timeout(withinMs) }))
+  }
+
+  /** @param {import('./presence.js').Member} found @param {string} text @param {number} withinMs @returns {Promise<Answer>} */
+  async function askOther ({ member, isSilent, ageMs }, text, withinMs) {
+    const { isConnected, problem } = engine.state
+    if (!isConnected) throw new DeckError('fleet-away', `${member} cannot be asked: the engine of the fleet is out of reach (${problem})`)
+    if (isSilent) throw new DeckError('no-master', `${member} has not been heard of for ${Math.round(ageMs / 1000)} s`)
+    const asked = await engine.attempt(({ connection, names }) => connection.request(`${names.subject}.${member}.api`, text, { timeout: withinMs }).catch(toError))
+    if (asked.is === 'away') throw new DeckError('fleet-away', `${member} cannot be asked: ${asked.reason}`)
+    if (asked.value instanceof Error) throw explained(asked.value, member, withinMs)
+    const answer = readAnswer(asked.value.data)
+    if (!answer) throw new DeckError('no-master', `${member} answers, but not as a member of a fleet does`)
+    return answer
+  }
+}
+
+/** @param {unknown} error @returns {Error} */
+function toError (error) {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** @param {Error & { isNoResponders?: () => boolean }} error  of the client @param {string} member @param {number} withinMs */
+function explained (error, member, withinMs) {
+  if (error.isNoResponders?.()) return new DeckError('no-master', `${member} is not there to answer`)
+  if (error.name === 'TimeoutError') return new DeckError('timed-out', `${member} has not answered within ${withinMs} ms; what it was asked for may be done all the same`)
+  return new DeckError('fleet-away', `${member} cannot be asked: ${error.message}`, { cause: error })
+}

@@ -1,0 +1,105 @@
+import { DeckError } from '../errors.js'
+import { fold, MAX_GROUPS, pageOf } from './crash-groups.js'
+
+/**
+ * The crashes of all members, asked of all at once: an answer says how many have answered. This deck knows its own
+ * without the engine.
+ * @typedef {import('../crashes/crashes.js').CrashAction} CrashAction
+ * @typedef {import('./asking.js').Person} Person
+ * @typedef {{ state?: 'open' | 'resolved' | 'muted', q?: string, since?: number }} Filter `state`: of at least one member; `since`: ms since the epoch
+ * @typedef {{ asked: number, answered: number, silent: string[], refused: { member: string, problem: string }[] }} Asked `silent`: those that did not answer in time
+ * @typedef {Asked & { cut: string[], items: import('./crash-groups.js').FleetGroup[] }} FleetCrashes `cut`: those that have more groups than are asked for
+ * @typedef {Asked & { fingerprint: string, members: { member: string, id: number }[] }} Settled `members`: those that had the group
+ */
+
+const ANSWER_WITHIN_MS = 3000
+/** Which mean that nobody has answered. */
+const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
+
+/**
+ * @param {object} parts
+ * @param {ReturnType<typeof import('./asking.js').createAsking>['ask']} parts.ask
+ * @param {() => Promise<{ member: string }[]>} parts.members
+ */
+export function createFleetCrashes ({ ask, members }) {
+  return {
+    /** @param {Filter} filter @param {Person} person @returns {Promise<FleetCrashes>} */
+    async list ({ state, q, since }, person) {
+      const { values, ...asked } = await askAll((member) => groupsOf(member, { q, since: since === undefined ? undefined : new Date(since).toISOString() }, person))
+      const items = fold(values.map(({ member, value }) => ({ member, groups: value.items })))
+      return {
+        ...asked,
+        cut: values.filter(({ value }) => value.next !== null).map(({ member }) => member),
+        items: state === undefined ? items : items.filter((item) => item.members.some((each) => each.state === state))
+      }
+    },
+
+    /**
+     * Reaches those that answer.
+     * @param {string} fingerprint @param {CrashAction} action @param {Person} person @returns {Promise<Settled>}
+     * @throws {DeckError} not-found
+     */
+    async settle (fingerprint, action, person) {
+      const { values, ...asked } = await askAll(async (member) => {
+        const group = (await groupsOf(member, { fingerprint }, person)).items.at(0)
+        if (group === undefined) return null
+        await call(member, { method: 'POST', path: `/crashes/${group.id}/${action}` }, person)
+        return group.id
+      })
+      const reached = values.flatMap(({ member, value }) => value === null ? [] : [{ member, id: value }])
+      if (reached.length === 0 && asked.answered === asked.asked) throw new DeckError('not-found', `No member of the fleet knows crashes with the fingerprint ${fingerprint}`)
+      return { fingerprint, ...asked, members: reached }
+    }
+  }
+
+  /** @template T @param {(member: string) => Promise<T>} work @returns {Promise<Asked & { values: { member: string, value: T }[] }>} */
+  async function askAll (work) {
+    const all = await members()
+    const outcomes = await Promise.all(all.map(async ({ member }) => {
+      try {
+        return { member, value: await work(member) }
+      } catch (error) {
+        if (!(error instanceof DeckError)) throw error
+        return { member, error }
+      }
+    }))
+    const values = outcomes.flatMap((each) => 'value' in each ? { member: each.member, value: /** @type {T} */ (each.value) } : [])
+    const failures = outcomes.flatMap(({ member, error }) => error ? [{ member, error }] : [])
+    return {
+      asked: all.length,
+      answered: values.length,
+      silent: failures.filter(({ error }) => SILENCE.has(error.code)).map(({ member }) => member),
+      refused: failures.filter(({ error }) => !SILENCE.has(error.code)).map(({ member, error }) => ({ member, problem: error.message })),
+      values
+    }
+  }
+
+  /** @param {string} member @param {Record<string, string | undefined>} query @param {Person} person */
+  async function groupsOf (member, query, person) {
+    const given = Object.entries({ limit: String(MAX_GROUPS), ...query }).filter(([, value]) => value !== undefined)
+    const page = pageOf(await call(member, { method: 'GET', path: `/crashes?${new URLSearchParams(/** @type {[string, string][]} */ (given))}` }, person))
+    if (!page) throw new DeckError('not-possible', `${member} tells of its crashes in a way that is not understood here`)
+    return page
+  }
+
+  /** @param {string} member @param {Pick<import('./answering.js').Order, 'method' | 'path'>} order @param {Person} person @throws {DeckError} also where it refuses */
+  async function call (member, order, person) {
+    const answer = await ask(member, { ...order, headers: {} }, person, { withinMs: ANSWER_WITHIN_MS })
+    if (answer.status < 400) return answer
+    throw problemOf(answer)
+  }
+}
+
+/** @param {import('./question.js').Answer} answer @returns {DeckError} */
+function problemOf ({ status, body }) {
+  return new DeckError(status === 403 ? 'forbidden' : 'not-possible', detailOf(body) ?? `status ${status}`)
+}
+
+/** @param {string} body @returns {string | null} */
+function detailOf (body) {
+  try {
+    return String(JSON.parse(body).detail).slice(0, 500)
+  } catch {
+    return null
+  }
+}
