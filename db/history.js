@@ -9,6 +9,7 @@ import { createEventSearch } from './event-search.js'
 import { createEvents } from './events.js'
 import { createHighWater } from './high-water.js'
 import { isOutOfReach, openCopy, openDatabase } from './open.js'
+import { createOutbox } from './outbox.js'
 import { createReleaseRows } from './releases.js'
 import { createRetention } from './retention.js'
 import { createRollouts } from './rollouts.js'
@@ -167,6 +168,13 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       find: (key) => tables.answers.find(key)
     },
 
+    /** What is told to others. `write` throws what SQLite says. @type {import('./outbox.js').Outbox} */
+    outbox: {
+      read: () => reading(() => tables.outbox.read()),
+      write: (row) => tables.outbox.write(row),
+      after: (id, limit) => reading(() => tables.outbox.after(id, limit))
+    },
+
     /** @type {import('./vitals.js').VitalsStore} */
     vitals: {
       write: (steps) => tables.vitals.write(steps),
@@ -269,6 +277,7 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
     sessions: createSessions(db),
     tokens: createTokens(db),
     answers: createAnswers(db),
+    outbox: createOutbox(db, { clock }),
     workerLives: createWorkerLives(db),
     vitals: createVitalsStore(db),
     sweep: createRetention(db, { retention, now, clock, sweepCrashes: crashes.sweep }).sweep,

@@ -1,6 +1,6 @@
 /**
  * Where the palette leads, and the keys after `g`.
- * @typedef {{ label: string, href: string, icon: string, hint: string, key?: string, needs?: 'administer' | 'fleet' }} Place  `hint`: is searched, too
+ * @typedef {{ label: string, href: string, icon: string, hint: string, key?: string, needs?: 'administer' | 'fleet' }} Place  `hint`: is searched, too; `needs`: who has that alone may go there
  */
 
 /** @type {readonly Place[]} */
@@ -9,6 +9,7 @@ export const PLACES = Object.freeze([
   { key: 'f', label: 'Fleet', href: '/fleet', icon: 'monitor', hint: 'members, hosts, rollout', needs: 'fleet' },
   { key: 'd', label: 'Deploys', href: '/deploys', icon: 'rocket', hint: 'rollouts, releases' },
   { key: 'h', label: 'History', href: '/history', icon: 'database', hint: 'events' },
+  { label: 'History of the fleet', href: '/fleet/history', icon: 'database', hint: 'events of all decks', needs: 'fleet' },
   { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },
   { key: 'l', label: 'Logs', href: '/logs', icon: 'terminal', hint: 'stdout, stderr' },
   { key: 's', label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' },

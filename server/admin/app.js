@@ -15,6 +15,7 @@ import { eventFeedResources } from '../api/event-feed.js'
 import { eventResources } from '../api/events.js'
 import { fleetCrashResources } from '../api/fleet-crashes.js'
 import { fleetResources } from '../api/fleet.js'
+import { fleetEventResources } from '../api/fleet-events.js'
 import { memberResources } from '../api/members.js'
 import { histogramResources } from '../api/histogram.js'
 import { logResources } from '../api/logs.js'
@@ -113,7 +114,7 @@ export function operationsOf (parts, describe) {
         Notices: { about: 'What has gone wrong while nobody looked.', resources: noticeResources(parts) },
         Configuration: { about: 'What the master runs with.', resources: configResources(parts) },
         Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
-        Fleet: { about: 'Decks on other machines, and rollouts over all of them.', resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts) } },
+        Fleet: { about: 'Decks on other machines, and rollouts over all of them.', resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts), ...fleetEventResources(parts) } },
         Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
         History: { about: 'What happened, and what happens now.', resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts), ...eventResources(parts) } },
         Crashes: { about: 'What workers have died of.', resources: crashResources(parts) },

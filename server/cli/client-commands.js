@@ -69,7 +69,7 @@ export function addClientCommands (program, terminal) {
   for (const [name, about] of Object.entries(STEERING)) {
     client(name, about, steer(/** @type {import('./rollouts.js').Steering} */ (name))).option('--wait', 'wait for the end of the rollout')
   }
-  client('fleet [action] [subject]', 'print the decks of the fleet; restart, deploy, rollback over all of them, host by host; pause, resume, abort; crashes of all, and resolve, mute, reopen one', fleet)
+  client('fleet [action] [subject]', 'print the decks of the fleet; restart, deploy, rollback over all of them, host by host; pause, resume, abort; history; crashes of all, and resolve, mute, reopen one', fleet)
     .option('--wait', 'wait for the end, with a line per host; fail if it fails')
     .option('--note <text>', 'why, for the histories')
     .option('--path <folder>', 'with deploy: this folder, below releases.root of each')
@@ -81,6 +81,8 @@ export function addClientCommands (program, terminal) {
     .option('--canary <member>', 'this one first, alone')
     .option('--only <label=value>', 'only those with these labels, separated by commas')
     .option('--on-failure <halt|roll-back>', 'where a host fails: begin no other (default), or take back what is done, last first')
+    .option('--type <value>', 'with history: only these types: worker.exited, worker.*, problems; separated by commas')
+    .option('--limit <n>', 'with history: how many events, at most 1000 (default: 50)')
   client('releases [id]', 'print the releases, or one of them', releases)
   client('scale <n>', 'run this many workers', commands.scale)
     .option('--wait', 'wait until they are ready')

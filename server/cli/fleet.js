@@ -4,6 +4,7 @@ import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { checkedDuration } from './duration.js'
 import { fleetCrashes, settleFleetCrash } from './fleet-crashes.js'
+import { fleetHistory } from './fleet-history.js'
 import { table } from './output.js'
 import { push } from './push.js'
 
@@ -21,6 +22,7 @@ const ACTIONS = Object.freeze({
   pause: (context) => steer('pause', context),
   resume: (context) => steer('resume', context),
   abort: (context) => steer('abort', context),
+  history: fleetHistory,
   crashes: fleetCrashes,
   resolve: settleFleetCrash('resolve'),
   mute: settleFleetCrash('mute'),

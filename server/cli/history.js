@@ -51,8 +51,8 @@ function filtersOf (options) {
   return Object.fromEntries(FILTERS.filter((name) => options[name] !== undefined).map((name) => [name, String(options[name])]))
 }
 
-/** @param {string} limit */
-function checkedLimit (limit) {
+/** @param {string} limit @returns {number} @throws {DeckError} usage */
+export function checkedLimit (limit) {
   const count = /^\d{1,4}$/.test(limit) ? Number(limit) : NaN
   if (count >= 1 && count <= PAGE_LIMIT) return count
   throw new DeckError('usage', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)

@@ -152,6 +152,13 @@ export function eventsText (events) {
   ]), { right: [0, 3, 4] })
 }
 
+/** @param {any[]} items newest first, of the whole fleet: when each came, and the event of its member */
+export function fleetEventsText (items) {
+  return table(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], items.map(({ at, member, event }) => [
+    at, member, event.type, event.slot, event.worker, event.release, whatHappened(event)
+  ]), { right: [3, 4] })
+}
+
 /** @param {any} event */
 function whatHappened ({ cause, code, signal, message, actor }) {
   const facts = [cause, signal, code === null ? null : `code ${code}`, actor && `by ${actor}`].filter(Boolean).join(', ')

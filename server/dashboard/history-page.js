@@ -2,6 +2,7 @@ import { DeckError } from '../errors.js'
 import { CAUSES } from '../events/kinds.js'
 import { foldEvents, unfolded } from './event-folds.js'
 import { RANGES, SINGLE_TYPES, TYPE_GROUPS, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
+import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 import { countTimeline } from './timeline.js'
 
@@ -16,8 +17,6 @@ const PAGE_SIZE = 50
 const FOLDED_PAGE_SIZE = 100
 /** Whoever has set one of these has asked for each of the events. */
 const EACH = /** @type {const} */ (['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
-const MAX_TRAIL = 40
-const TRAIL = /^[\w-]{0,40}(\.[\w-]{1,40})*$/
 
 /** What is offered to be left out where nothing matches, by what the page calls it. */
 const OPTIONAL = Object.freeze(/** @type {Record<string, (keyof Filters)[]>} */ ({
@@ -114,7 +113,7 @@ export function historyModel ({ history, params, now, marks }) {
       // The search had a time limit: there may be more, though this page is not full.
       isCutShort: next !== null && items.length < limit,
       ranges: rangeLinks(filters),
-      links: { ...pageLinks(filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters), clear: '/history', without: withoutLinks(filters) },
+      links: { ...pageLinks('/history', filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters), clear: '/history', without: withoutLinks(filters) },
       canonicalUrl: urlOf('/history', filters, { cursor, trail: trail.join('.') || undefined })
     }
   } catch (error) {
@@ -151,28 +150,6 @@ function nearestTo (filters, { history, now, marks }) {
 /** @param {Pick<import('./pages.js').Asked, 'history' | 'deck' | 'params'> & { now: number }} parts @throws {DeckError} `invalid-query` */
 export function exportQuery ({ history, deck, params, now }) {
   return parseFilters(params, now, marksOf({ history, deck })).query
-}
-
-/**
- * The history is read in one direction only, so a page remembers the cursors of those before it.
- * @param {URLSearchParams} params
- * @returns {{ cursor: string | undefined, trail: string[] }}
- */
-function parsePlace (params) {
-  const cursor = params.get('cursor') || undefined
-  const trail = params.get('trail') ?? ''
-  if (!TRAIL.test(trail)) throw new DeckError('invalid-query', 'trail: expected the cursors of earlier pages')
-  return { cursor, trail: trail === '' ? [] : trail.split('.').slice(-MAX_TRAIL) }
-}
-
-/** @param {Filters} filters @param {{ cursor: string | undefined, trail: string[], next: string | null }} place */
-function pageLinks (filters, { cursor, trail, next }) {
-  const link = (/** @type {string | undefined} */ to, /** @type {string[]} */ via) => urlOf('/history', filters, { cursor: to, trail: via.slice(-MAX_TRAIL).join('.') })
-  return {
-    older: next === null ? null : link(next, cursor === undefined ? trail : [...trail, cursor]),
-    newer: cursor === undefined ? null : link(trail.at(-1), trail.slice(0, -1)),
-    newest: cursor === undefined ? null : urlOf('/history', filters)
-  }
 }
 
 /** Filters that have no field of their own are shown as chips that can be taken away. */

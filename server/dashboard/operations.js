@@ -24,7 +24,8 @@ export async function operationsModel (document, toHtml) {
 /** @param {Json} operation @param {{ path: string, method: string, components: Json, toHtml: (markdown: string) => Promise<string> }} parts */
 async function describeOperation (operation, { path, method, components, toHtml }) {
   const { operationId, tags, summary, description, parameters, requestBody, responses, security } = operation
-  const body = requestBody?.content[JSON_TYPE].schema
+  const body = requestBody?.content[JSON_TYPE]?.schema
+  const [fileType] = body || !requestBody ? [] : Object.keys(requestBody.content)
   const cli = operation['x-cli'] ?? []
   return {
     id: operationId,
@@ -34,7 +35,7 @@ async function describeOperation (operation, { path, method, components, toHtml 
     summary,
     html: description ? await toHtml(description) : '',
     role: operation['x-role'],
-    curl: toCurl({ path, method, parameters, body, isPublic: security?.length === 0 }),
+    curl: toCurl({ path, method, parameters, body, fileType, isPublic: security?.length === 0 }),
     cli: typeof cli === 'string' ? [cli] : Object.values(cli),
     parameters: parameters.map((/** @type {Json} */ each) => ({ name: each.name, isRequired: each.required, place: each.in, about: each.description ?? '', ...typeOf(each.schema) })),
     body: body ? fieldsOf(body) : null,
@@ -45,14 +46,15 @@ async function describeOperation (operation, { path, method, components, toHtml 
 
 /**
  * To be pasted into a shell: what the examples bring along never needs more than single quotes.
- * @param {{ path: string, method: string, parameters: Json[], body?: Json, isPublic: boolean }} request
+ * @param {{ path: string, method: string, parameters: Json[], body?: Json, fileType?: string, isPublic: boolean }} request `fileType`: of a body that is a file
  */
-function toCurl ({ path, method, parameters, body, isPublic }) {
+function toCurl ({ path, method, parameters, body, fileType, isPublic }) {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => String(parameters.find((each) => each.name === name)?.schema.examples?.[0] ?? 1))
   const words = ['curl']
   if (!isPublic) words.push('-H "Authorization: Bearer $CLUSTERDECK_TOKEN"')
-  if (!['get', ...(body ? ['post'] : [])].includes(method)) words.push(`-X ${method.toUpperCase()}`)
+  if (!['get', ...(body || fileType ? ['post'] : [])].includes(method)) words.push(`-X ${method.toUpperCase()}`)
   if (body) words.push('-H \'Content-Type: application/json\'', `-d '${JSON.stringify(body.examples?.[0] ?? {})}'`)
+  if (fileType) words.push(`-H 'Content-Type: ${fileType}'`, '--data-binary @file')
   return [...words, `"$CLUSTERDECK_URL${filled}"`].join(' ')
 }
 

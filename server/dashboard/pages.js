@@ -7,6 +7,7 @@ import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { decksModel } from './decks.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { docsModel } from './docs-page.js'
+import { fleetHistoryModel, followFleetHistory } from './fleet-history-page.js'
 import { eventModel } from './event-page.js'
 import { fleetMemberModel, followFleetMember } from './fleet-member-page.js'
 import { fleetModel, followFleet } from './fleet-page.js'
@@ -65,6 +66,7 @@ export const PAGES = Object.freeze([
   { path: '/releases/:id/rollback', view: 'rollback', model: ({ deck, id, now }) => rollbackModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
   { path: '/releases/:id/compare', view: 'compare', model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() }) },
   { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
+  { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory, hasFilters: true },
   { path: '/history/:id', view: 'event', model: ({ history, id, now }) => eventModel({ history, id, now: now() }) },
   { path: '/crashes', view: 'crashes', model: ({ deck, params, now }) => crashesModel({ crashes: deck.crashes, params, now: now() }), hasFilters: true, fragments: CRASHES_FRAGMENTS },
   {

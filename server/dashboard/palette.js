@@ -22,9 +22,10 @@ const MAX_LABEL_CHARS = 120
 /** @param {{ deck: Deck, can?: Powers }} parts @returns {{ items: Item[] }} */
 export function paletteModel ({ deck, can }) {
   const snapshot = deck.snapshot()
+  const has = { administer: can?.administer, fleet: Boolean(deck.fleet) }
   return {
     items: [
-      ...PLACES.filter(({ needs }) => !needs || (needs === 'fleet' ? deck.fleet : can?.[needs])).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
+      ...PLACES.filter(({ needs }) => !needs || has[needs]).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
       ...(snapshot.rollout ? [{ group: 'Rollout', icon: 'rocket', label: rolloutTitle(snapshot.rollout), hint: `rollout ${snapshot.rollout.id}`, href: `/rollouts/${snapshot.rollout.id}` }] : []),
       ...(can?.operate ? actionsOn(snapshot) : []),
       { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { makeEventStream } from './event-stream.js'
 
 /**
  * NATS JetStream, as a fleet needs it: two buckets, a stream, questions and answers. It connects for ever and waits for nobody;
@@ -240,7 +241,12 @@ async function openAll (client, connection, names) {
   const kvm = new client.Kvm(js)
   const isCluster = connection.info?.cluster !== undefined
   const bucket = (/** @type {string} */ name, /** @type {object} */ options) => replicated({ manager, isCluster, stream: `KV_${name}` }, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS }))
-  const [members, state] = await Promise.all([bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }), bucket(names.state, { history: 16 })])
+  const [members, state] = await Promise.all([
+    bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }),
+    bucket(names.state, { history: 16 }),
+    // Where it cannot be had, whoever would write to it says why.
+    replicated({ manager, isCluster, stream: names.events }, (replicas) => makeEventStream(manager, names, replicas)).catch(() => {})
+  ])
   return { connection, js, manager, members, state, names, roundTripMs }
 }
 

@@ -10,9 +10,11 @@ import { createAsking } from './asking.js'
 import { createConductor } from './conductor.js'
 import { createFleetCrashes } from './crashes.js'
 import { createEngine } from './engine.js'
+import { createFeed } from './feed.js'
 import { handsOf, resultOf } from './hands.js'
 import { createLedger } from './ledger.js'
 import { NO_MEMORY } from './member.js'
+import { createOutbox } from './outbox.js'
 import { batchesOf, matches } from './plan.js'
 import { allReleases, createPackages } from './packages.js'
 import { createPresence } from './presence.js'
@@ -23,7 +25,7 @@ import { createStore } from './store.js'
  * This deck among others, on other machines: who is there, and rollouts over all of them, host by host. All of it may fail
  * without the app or its deck being any the worse for it.
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
- * @typedef {{ name: string, member: string, engine: import('./engine.js').Presence, problem: string | null, members: import('./presence.js').Member[], rollout: FleetRollout | null }} FleetStatus `problem`: why this deck is not seen by the others
+ * @typedef {{ name: string, member: string, engine: import('./engine.js').Presence, problem: string | null, members: import('./presence.js').Member[], rollout: FleetRollout | null, outbox: import('./outbox.js').OutboxState }} FleetStatus `problem`: why this deck is not seen by the others; `outbox`: of the history of this deck
  * @typedef {object} Fleet
  * @property {string} member  what this deck is called there
  * @property {() => FleetStatus} status  as it is known at the moment
@@ -37,6 +39,7 @@ import { createStore } from './store.js'
  * @property {ReturnType<typeof createAsking>['ask']} ask  one member, for somebody who is signed in here
  * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
  * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
+ * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  what has happened, newest first; throws fleet-away
  * @property {() => Promise<void>} close
  *
  * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, strategy?: import('../deck.js').StrategyWish, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
@@ -81,6 +84,8 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   const packages = createPackages({ root, member, store, releases: () => allReleases(deck.releases), onError: (error) => log.warn({ err: error }, 'what was pushed to the fleet could not be removed') })
   const presence = createPresence({ engine, describe, onName })
   const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept, packages), tell, onWritten: tellMoment, onDocument })
+  const outbox = createOutbox({ engine, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
+  const feed = createFeed({ engine })
   const asking = createAsking({ engine, presence, member, serve })
   const crashes = createFleetCrashes({ ask: asking.ask, members: async () => (await presence.all()).members })
   const answering = createAnswering({ engine, member, home: kept.home, accept: options.accept, serve })
@@ -99,6 +104,12 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     },
 
     past: ledger.past,
+
+    async history (wanted) {
+      const found = await feed.read(wanted)
+      if (found.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${found.reason}`)
+      return found.value
+    },
 
     async begin (wanted, actor) {
       if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw new DeckError('not-found', `${wanted.digest} is not there: it was never pushed, or was removed since`)
@@ -153,7 +164,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       answering.close()
       conductor.close()
       packages.close()
-      await presence.close()
+      await Promise.all([outbox.close(), presence.close()])
       await engine.close()
     }
   }
@@ -168,7 +179,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
   /** @param {import('./presence.js').Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
   function statusOf (members, rollout) {
-    return { name: options.name, member, engine: engine.state, problem: nameProblem, members, rollout }
+    return { name: options.name, member, engine: engine.state, problem: nameProblem, members, rollout, outbox: outbox.state }
   }
 
   /** @returns {import('./word.js').Word} */

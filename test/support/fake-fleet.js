@@ -74,7 +74,7 @@ export function failedTurnOf (rollout, member, reason) {
  */
 export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], engine = {}, problem = null } = {}) {
   /** @type {import('../../server/fleet/fleet.js').FleetStatus} */
-  let state = { name: 'prod', member: members[0].member, engine: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...engine }, problem, members, rollout }
+  let state = { name: 'prod', member: members[0].member, engine: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...engine }, problem, outbox: { waiting: 0, problem: null }, members, rollout }
   /** @type {Set<() => void>} */
   const listeners = new Set()
   /** @type {any[]} what was ordered, oldest first */
@@ -87,6 +87,7 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     status: () => state,
     look: async () => state,
     past: async () => past,
+    history: async () => ({ items: [], next: null }),
     pushed: async () => [],
     ask: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }),
     crashes: async () => ({ asked: 0, answered: 0, silent: [], refused: [], cut: [], items: [] }),

@@ -45,7 +45,7 @@ export async function startNats (t, { config = () => '' } = {}) {
   const port = await freePort()
   const store = path.join(folder, 'jetstream')
   const file = path.join(folder, 'nats.conf')
-  writeFileSync(file, `listen: "127.0.0.1:${port}"\nserver_name: "nats-${port}"\nmax_payload: 8MB\njetstream { store_dir: ${JSON.stringify(store)}, max_file_store: 2GB, max_memory_store: 256MB }\n${config(port)}\n`)
+  writeFileSync(file, `listen: "127.0.0.1:${port}"\nserver_name: "nats-${port}"\nmax_payload: 8MB\njetstream { store_dir: ${JSON.stringify(store)}, max_file_store: 64GB, max_memory_store: 256MB }\n${config(port)}\n`)
   /** @type {import('node:child_process').ChildProcess | null} */
   let child = null
   let output = ''

@@ -45,7 +45,6 @@ function deckOf ({ snapshot, crashes = { page: () => ({ items: [{ id: 7, kind: '
   return /** @type {any} */ ({
     snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null, workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
-    fleet: {},
     others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
     releases: { list: () => ({ items: [{ id: 'r2', note: 'faster', git: null, package: null }] }) }
   })
@@ -56,7 +55,7 @@ const groupsOf = (/** @type {{ group: string }[]} */ items) => [...new Set(items
 test('a viewer finds places alone, an operator what can be done, and says why not where it cannot', () => {
   const viewed = paletteModel({ deck: deckOf() }).items
   assert.deepEqual(groupsOf(viewed), ['Page', 'This browser', 'Worker', 'Open crash', 'Release', 'Manual'])
-  assert.equal(viewed.some(({ href }) => href === '/access'), false)
+  assert.equal(viewed.some(({ href }) => href === '/access' || href === '/fleet/history'), false)
   assert.deepEqual(viewed.filter(({ group }) => group === 'Worker').map(({ href }) => href), ['/workers/1', '/logs?slot=2'])
   const calm = paletteModel({ deck: deckOf(), can: OPERATOR }).items.filter(({ group }) => group === 'Action')
   assert.deepEqual(calm.map(({ label }) => label), ['Rolling deploy …', 'Restart all workers …', 'Scale …', 'Send a message to all workers …', 'Restart worker 1 in slot 1 …'])
@@ -67,7 +66,7 @@ test('a viewer finds places alone, an operator what can be done, and says why no
 
 test('every page has a place in the palette', () => {
   const everything = /** @type {any} */ ({ operate: true, administer: true, switchDecks: true, role: 'admin', name: null })
-  const { items } = paletteModel({ deck: deckOf(), can: everything })
+  const { items } = paletteModel({ deck: { ...deckOf(), fleet: {} }, can: everything })
   const hrefs = items.map(({ href }) => href)
   // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for people.
   const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) => !path.includes(':') && !['/compare', '/palette', '/decks', '/dialogs'].includes(path))

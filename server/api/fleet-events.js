@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { COUNT, NUMBER, pageOf, TIME } from './fields.js'
+import { eventFilters, paging } from './filters.js'
+import { textParam } from './input.js'
+
+/** What has happened on all decks of the fleet. */
+
+const MAX_LIMIT = 200
+const DEFAULT_LIMIT = 50
+const PLACE = /^\d{1,15}$/
+
+const EVENT = z.object({ id: NUMBER, at: TIME, type: z.string(), message: z.string().nullable() }).loose().describe('as the deck has it in its own history')
+const ITEM = z.strictObject({
+  seq: COUNT.describe('ascending over the whole fleet'),
+  at: TIME.describe('when it came, by the clock of the engine'),
+  member: z.string(),
+  app: z.string(),
+  host: z.string(),
+  event: EVENT
+}).meta({ id: 'FleetEvent' })
+
+/**
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'fleet'>, now: () => number }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function fleetEventResources ({ deck, now }) {
+  return {
+    '/fleet/events': {
+      GET: operation({
+        name: 'listFleetEvents',
+        summary: 'What has happened on all decks of the fleet, newest first',
+        description: 'As the decks have told it: also of those that are gone. A page may have fewer items than `limit`, and still a `next`.',
+        role: 'viewer',
+        cli: 'clusterdeck fleet history',
+        query: z.strictObject({ ...fleetEventFilters(now), ...paging(MAX_LIMIT) }),
+        problems: ['no-fleet', 'fleet-away'],
+        answer: pageOf(ITEM),
+        handle: async ({ query }) => ({ body: await fleetEvents(deck, query) })
+      })
+    }
+  }
+}
+
+/** @param {() => number} now */
+export function fleetEventFilters (now) {
+  return { member: textParam('the name of a member', /^[A-Za-z\d][\w-]{0,99}$/), type: eventFilters(now).type }
+}
+
+/**
+ * @param {Pick<import('../deck.js').Deck, 'fleet'>} deck @param {{ member?: string, type?: string[], limit?: number, cursor?: string }} query
+ * @throws {DeckError} no-fleet, fleet-away, invalid-query
+ */
+export async function fleetEvents ({ fleet }, { member, type, limit = DEFAULT_LIMIT, cursor }) {
+  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
+  if (cursor !== undefined && !PLACE.test(cursor)) throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(cursor)}`)
+  const { items, next } = await fleet.history({ member, types: type, limit, before: cursor === undefined ? null : Number(cursor) })
+  return { items, next: next === null ? null : String(next) }
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { fleetEventFilters, fleetEvents } from '../api/fleet-events.js'
+import { parseFields } from '../api/input.js'
+import { TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.js'
+import { pageLinks, parsePlace } from './page-trail.js'
+import { toShownEvent } from './shown-event.js'
+
+/**
+ * What has happened on all decks of the fleet, as they have told it.
+ * @typedef {import('../fleet/feed.js').Item} Item
+ * @typedef {Pick<import('../deck.js').Deck, 'fleet'>} Deck
+ * @typedef {Partial<Record<'member' | 'type', string>>} Filters  as they stand in the URL
+ */
+
+const PATH = '/fleet/history'
+const PAGE_SIZE = 50
+/** The engine is asked, while somebody looks. */
+const LOOK_EVERY_MS = 2000
+
+/**
+ * @param {{ deck: Deck, params: URLSearchParams, now: () => number }} asked
+ * @returns the model of the page; `problem` holds what is wrong with the filters, the engine or the fleet, if anything
+ */
+export async function fleetHistoryModel ({ deck, params, now }) {
+  const members = deck.fleet?.status().members ?? []
+  const around = { now: now(), choices: { members: members.map(({ member }) => member), types: TYPE_GROUPS } }
+  try {
+    const { texts: filters, values } = parseFields(z.object(fleetEventFilters(now)), params)
+    const place = parsePlace(params)
+    const { items, next } = await fleetEvents(deck, { ...values, limit: PAGE_SIZE, cursor: place.cursor })
+    return {
+      ...around,
+      filters,
+      problem: null,
+      rows: items.map((item) => toRow(item, members.find(({ member }) => member === item.member))),
+      isFirstPage: place.cursor === undefined,
+      isFiltered: Object.keys(filters).length > 0,
+      isCutShort: next !== null && items.length < PAGE_SIZE,
+      links: { ...pageLinks(PATH, filters, { ...place, next }), clear: PATH },
+      canonicalUrl: urlOf(PATH, filters, { cursor: place.cursor, trail: place.trail.join('.') || undefined })
+    }
+  } catch (error) {
+    const filters = /** @type {Filters} */ (Object.fromEntries([...params].map(([name, value]) => [name, value.slice(0, 100)])))
+    return { ...around, filters, problem: toShownProblem(error), rows: [], isFirstPage: false, isFiltered: true, isCutShort: false, links: { older: null, newer: null, newest: null, clear: PATH }, canonicalUrl: PATH }
+  }
+}
+
+/**
+ * The engine answers in its own time, so what it says comes with a later look.
+ * @param {import('./pages.js').Asked} asked
+ * @returns {() => import('./pages.js').Fragment[]}
+ */
+export function followFleetHistory (asked) {
+  const { render, can, now } = asked
+  /** @type {Awaited<ReturnType<typeof fleetHistoryModel>> | null} */
+  let newest = null
+  let nextLookAt = -Infinity
+  return () => {
+    if (now() >= nextLookAt) {
+      nextLookAt = Infinity
+      // Whatever is wrong, the page says it, or the next look.
+      fleetHistoryModel(asked).catch(() => null).then((model) => {
+        newest = model ?? newest
+        nextLookAt = now() + LOOK_EVERY_MS
+      })
+    }
+    return newest ? [{ id: 'fleet-events', html: render('partials/fleet-events', { can, ...newest }) }] : []
+  }
+}
+
+/** @param {Item} item @param {Pick<import('../fleet/presence.js').Member, 'isOwn' | 'url'>} [member] as it is now */
+function toRow ({ seq, at, member: name, app, host, event }, member) {
+  const { kind, sentence } = toShown(/** @type {any} */ (event))
+  const place = `/history/${event.id}`
+  const elsewhere = member?.url ? member.url.replace(/\/$/, '') + place : null
+  return { seq, at, member: name, app, host, kind, sentence, type: event.type, cause: event.cause, slot: event.slot, worker: event.worker, actor: event.actor, url: member?.isOwn ? place : elsewhere }
+}
+
+/** Its details are another one's, and may be anything. @param {import('../events/stream.js').DeckEvent} event */
+function toShown (event) {
+  try {
+    return toShownEvent(event)
+  } catch {
+    return toShownEvent({ ...event, detail: null })
+  }
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod'
+import { MEMBER } from './word.js'
+
+/**
+ * The stream of what happens in a fleet: a message for each event of each member, in the order in which they came to the
+ * engine. What comes from elsewhere is hostile: a message that does not look like one of these is none.
+ * @typedef {import('@nats-io/jetstream').JetStreamManager} JetStreamManager
+ * @typedef {{ events: string, subject: string }} Names
+ * @typedef {z.infer<typeof MESSAGE>} Message
+ */
+
+const DAY_MS = 24 * 60 * 60_000
+const MAX_AGE_MS = 30 * DAY_MS
+const MAX_MESSAGES = 500_000
+/** As much as there is room for: what is left has to do for the buckets. */
+const MAX_BYTES = [256, 64].map((megabytes) => megabytes * 1024 * 1024)
+const DUPLICATES_MS = 2 * 60_000
+export const MAX_MESSAGE_BYTES = 128 * 1024
+const NS_PER_MS = 1_000_000
+/** Of 10047: insufficient storage resources; 10005: no suitable peers for placement. */
+const NO_ROOM = [10047, 10005]
+/** Of 10059: stream not found. */
+const NO_STREAM = 10059
+
+export const TYPE = /^[a-z]{1,30}(\.[a-z-]{1,60})?$/
+const SOURCE = /^[\da-f]{1,64}$/
+const text = (/** @type {number} */ chars) => z.string().max(chars)
+const number = z.int().nullable()
+
+const EVENT = z.object({
+  id: z.int().min(1),
+  at: z.iso.datetime().max(40),
+  type: z.string().regex(TYPE),
+  cause: text(200).nullable(),
+  slot: number,
+  worker: number,
+  pid: number,
+  release: text(200).nullable(),
+  rollout: number,
+  actor: text(200).nullable(),
+  code: number,
+  signal: text(200).nullable(),
+  uptimeMs: number,
+  message: text(2000).nullable(),
+  detail: z.record(z.string(), z.unknown()).nullable()
+})
+
+const MESSAGE = z.object({
+  source: z.string().regex(SOURCE).describe('of the history in which the event has this id'),
+  member: z.string().regex(MEMBER),
+  app: text(200),
+  host: text(255),
+  event: EVENT
+})
+
+/**
+ * Makes it where it is not there yet; what an operator has changed of it is left alone.
+ * @param {JetStreamManager} manager @param {Names} names @param {number} replicas
+ */
+export async function makeEventStream (manager, { events, subject }, replicas) {
+  if (await exists(manager, events)) return
+  const config = {
+    name: events,
+    subjects: [`${subject}.*.event.>`],
+    storage: /** @type {const} */ ('file'),
+    discard: /** @type {const} */ ('old'),
+    num_replicas: replicas,
+    max_age: MAX_AGE_MS * NS_PER_MS,
+    max_msgs: MAX_MESSAGES,
+    max_msg_size: MAX_MESSAGE_BYTES,
+    duplicate_window: DUPLICATES_MS * NS_PER_MS
+  }
+  for (const maxBytes of MAX_BYTES) {
+    try {
+      await manager.streams.add({ ...config, max_bytes: maxBytes })
+      return
+    } catch (/** @type {any} */ error) {
+      if (!NO_ROOM.includes(error?.code) || maxBytes === MAX_BYTES.at(-1)) throw error
+    }
+  }
+}
+
+/** @param {JetStreamManager} manager @param {string} name */
+async function exists (manager, name) {
+  try {
+    await manager.streams.info(name)
+    return true
+  } catch (/** @type {any} */ error) {
+    if (error?.code === NO_STREAM || error?.status === 404) return false
+    throw error
+  }
+}
+
+/** @param {Names} names @param {{ member: string, source: string, type: string }} of */
+export function subjectOf ({ subject }, { member, source, type }) {
+  return `${subject}.${member}.event.${source}.${TYPE.test(type) ? type : 'unexpected'}`
+}
+
+/** All of one history, whatever the member was called. @param {Names} names @param {string} source */
+export function subjectsOfSource ({ subject }, source) {
+  return `${subject}.*.event.${source}.>`
+}
+
+/** @param {Names} names @param {{ member?: string, type?: string }} [wanted] `type`: `worker.exited`, or `worker.*` */
+export function subjectsOf ({ subject }, { member = '*', type } = {}) {
+  return `${subject}.${member}.event.*.${type?.replace(/\*$/, '>') ?? '>'}`
+}
+
+/** @param {Names} names @param {string} subject of a message @returns {string} '' where it is none */
+export function typeOf ({ subject: fleet }, subject) {
+  return subject.startsWith(`${fleet}.`) ? subject.slice(fleet.length + 1).split('.').slice(3).join('.') : ''
+}
+
+/**
+ * @param {Names} names @param {{ subject: string, data: Uint8Array, json: () => unknown }} message
+ * @returns {Message | null} null: it is none, or of another one than it says
+ */
+export function messageOf (names, message) {
+  if (message.data.length > MAX_MESSAGE_BYTES) return null
+  try {
+    const { data } = MESSAGE.safeParse(message.json())
+    return data && message.subject === subjectOf(names, { ...data, type: data.event.type }) ? data : null
+  } catch {
+    // No JSON.
+    return null
+  }
+}

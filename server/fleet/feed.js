@@ -1,0 +1,157 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { messageOf, subjectsOf, typeOf } from './event-stream.js'
+
+/**
+ * What has happened in the fleet, newest first, as the stream has it: also what is told of members that are gone. The stream
+ * is read oldest first, so a page is looked for in windows of it, from the end on, each as long as the matches before it make
+ * likely. The work of one call has its limits; what was not looked at is on the next page.
+ * @typedef {ReturnType<typeof createFeed>} Feed
+ * @typedef {import('./engine.js').Open} Open
+ * @typedef {import('./event-stream.js').Message} Message
+ * @typedef {import('@nats-io/jetstream').JsMsg} JsMsg
+ * @typedef {{ seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>} Item `at`: when it came, by the clock of the engine
+ * @typedef {{ items: Item[], next: number | null }} Page `next`: where the page after it begins, null: this is the last one; there may be fewer than were wanted, and still a `next`
+ * @typedef {{ member?: string, types?: readonly string[], before?: number | null, limit: number }} Wanted `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `before`: the `next` of the page before
+ * @typedef {{ newest: number, oldest: number }} Window  sequences of the stream, both inclusive
+ */
+
+const MAX_WINDOWS = 10
+/** Of one window, where not all that match are wanted. */
+const MAX_MESSAGES = 2000
+const FIRST_WINDOW = 250
+const MAX_GROWTH = 8
+const MESSAGES_PER_FETCH = 250
+/** Each is read as JSON, and looked over. */
+const MESSAGES_PER_TURN = 50
+const EXPIRES_MS = 3000
+/** After which the engine forgets about a reader whose deck has gone. */
+const FORGET_MS = 10_000
+const NS_PER_MS = 1_000_000
+
+/** @param {{ engine: Pick<import('./engine.js').Engine, 'attempt'> }} parts */
+export function createFeed ({ engine }) {
+  /** The engine has a reader for each window: however many look, it is one at a time. @type {Promise<unknown>} */
+  let before = Promise.resolve()
+
+  return {
+    /**
+     * @param {Wanted} wanted
+     * @returns {Promise<{ is: 'done', value: Page } | { is: 'away', reason: string }>}
+     */
+    read (wanted) {
+      const page = before.then(() => engine.attempt((open) => readPage(open, wanted)))
+      before = page
+      return page
+    }
+  }
+}
+
+/** @param {Open} open @param {Wanted} wanted @returns {Promise<Page>} */
+async function readPage (open, { member, types, before = null, limit }) {
+  const { manager, names } = open
+  const { state } = await manager.streams.info(names.events)
+  const subject = subjectsOf(names, { member, type: onlyType(types) })
+  const isSparse = member !== undefined || types !== undefined
+  /** @type {Item[]} */
+  const items = []
+  let newest = Math.min(state.last_seq, (before ?? Infinity) - 1)
+  let length = isSparse ? Math.max(FIRST_WINDOW, limit) : limit
+  // Where the engine cannot choose, all of a window comes here.
+  let longest = member === undefined && onlyType(types) === undefined ? MAX_MESSAGES : Infinity
+  for (let windows = 0; windows < MAX_WINDOWS && newest >= state.first_seq && items.length < limit; windows++) {
+    const window = { newest, oldest: Math.max(state.first_seq, newest - length + 1) }
+    const found = await readWindow(open, window, { subject, types })
+    if (found === null) {
+      length = longest = Math.ceil(length / MAX_GROWTH)
+      continue
+    }
+    const lastRead = await takeNewest(found, { items, limit, toItem: (message) => itemOf(names, message, types) })
+    newest = (lastRead ?? window.oldest) - 1
+    length = Math.min(nextLength({ length, found: found.length, missing: limit - items.length }), longest)
+  }
+  return { items, next: newest >= state.first_seq ? newest + 1 : null }
+}
+
+/**
+ * @param {JsMsg[]} found  oldest first @param {{ items: Item[], limit: number, toItem: (message: JsMsg) => Item | null }} to `items`: where they go
+ * @returns {Promise<number | null>} the sequence of the last one that was looked at, null: all were
+ */
+async function takeNewest (found, { items, limit, toItem }) {
+  for (let index = found.length - 1; index >= 0; index--) {
+    const item = toItem(found[index])
+    if (item) items.push(item)
+    if (items.length === limit) return found[index].seq
+    if (index % MESSAGES_PER_TURN === 0) await nextTurn()
+  }
+  return null
+}
+
+/** @param {{ length: number, found: number, missing: number }} so */
+function nextLength ({ length, found, missing }) {
+  const likely = found === 0 ? Infinity : Math.ceil(length * missing / found)
+  return Math.min(Math.max(likely, FIRST_WINDOW), length * MAX_GROWTH)
+}
+
+/**
+ * @param {Open} open @param {Window} window @param {{ subject: string, types?: readonly string[] }} wanted
+ * @returns {Promise<JsMsg[] | null>} oldest first; null: too many to look at, and the newest are wanted
+ */
+async function readWindow ({ manager, js, names }, { newest, oldest }, { subject, types }) {
+  const info = await manager.consumers.add(names.events, {
+    filter_subject: subject,
+    deliver_policy: 'by_start_sequence',
+    opt_start_seq: oldest,
+    ack_policy: 'none',
+    mem_storage: true,
+    num_replicas: 1,
+    inactive_threshold: FORGET_MS * NS_PER_MS
+  })
+  try {
+    const pending = Math.min(info.num_pending, newest - oldest + 1)
+    const consumer = js.consumers.getConsumerFromInfo(info)
+    /** @type {JsMsg[]} */
+    const found = []
+    for (let read = 0; read < pending;) {
+      if (read >= MAX_MESSAGES) return null
+      const length = Math.min(pending - read, MESSAGES_PER_FETCH)
+      let count = 0
+      let last = 0
+      for await (const message of await consumer.fetch({ max_messages: length, expires: EXPIRES_MS })) {
+        last = message.seq
+        count++
+        if (last > newest) break
+        if (isOfType(typeOf(names, message.subject), types)) found.push(message)
+      }
+      // Fewer: some have been discarded since.
+      if (count < length || last >= newest) break
+      read += length
+      await nextTurn()
+    }
+    return found
+  } finally {
+    // It is forgotten anyway.
+    manager.consumers.delete(names.events, info.name).catch(() => {})
+  }
+}
+
+/** What the engine itself can choose by. @param {readonly string[]} [types] */
+function onlyType (types) {
+  return types?.length === 1 && !types[0].includes(':') ? types[0] : undefined
+}
+
+/** @param {string} type @param {readonly string[]} [types] */
+function isOfType (type, types) {
+  return types === undefined || types.some((wanted) => {
+    if (wanted.endsWith('*')) return type.startsWith(wanted.slice(0, -1))
+    return wanted.split(':')[0] === type
+  })
+}
+
+/** @param {Open['names']} names @param {JsMsg} message @param {readonly string[]} [types] @returns {Item | null} */
+function itemOf (names, message, types) {
+  const found = messageOf(names, message)
+  if (!found) return null
+  const { member, app, host, event } = found
+  const isWanted = types === undefined || types.some((wanted) => wanted.includes(':') ? wanted === `${event.type}:${event.cause}` : isOfType(event.type, [wanted]))
+  return isWanted ? { seq: message.seq, at: message.timestamp, member, app, host, event } : null
+}

@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { within } from '../system/within.js'
+import { messageOf, subjectOf, subjectsOfSource } from './event-stream.js'
+
+/**
+ * Tells the fleet what has happened here, each event once and in order. The history is where they come from, so that none
+ * is lost while the engine is away; what is in the stream is the truth about what was told, so that none is told twice.
+ * @typedef {ReturnType<typeof createOutbox>} FleetOutbox
+ * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
+ * @typedef {import('./engine.js').Open} Open
+ * @typedef {Pick<import('../../db/history.js').History, 'outbox' | 'event' | 'lastEventId' | 'away'>} History
+ * @typedef {{ member: string, app: string, host: string }} Teller
+ * @typedef {{ waiting: number | null, problem: string | null }} OutboxState `waiting`: events that the fleet does not have yet, null: nobody knows
+ * @typedef {{ source: string, id: number, place: number | null }} Told  `id`: of the last event; `place`: where it is in the stream
+ */
+
+const PAGE = 50
+/** A fleet that knows nothing of this deck is told so many of its last events. */
+const BACKLOG = 1000
+/** Of what has piled up: whoever was away for longer than that has a history of its own. */
+const MAX_BACKLOG = 100_000
+/** By which an event is known again. */
+const SIGNS = /** @type {const} */ (['at', 'type', 'worker', 'message'])
+const MAX_EVENT_BYTES = 64 * 1024
+const RETRY_MS = 1000
+const MAX_RETRY_MS = 10_000
+const KEEP_EVERY_MS = 10_000
+/** For the last words of a master that ends. */
+const LAST_WORDS_MS = 1000
+
+/**
+ * @param {object} parts
+ * @param {Pick<import('./engine.js').Engine, 'use' | 'attempt'>} parts.engine
+ * @param {History} parts.history
+ * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
+ * @param {() => Teller} parts.teller
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
+ * @param {() => number} [parts.now]  monotonic, ms
+ */
+export function createOutbox ({ engine, history, events, teller, timers = globalThis, now = () => performance.now() }) {
+  const rest = createRest(timers)
+  let connections = 0
+  /** What the stream knows, null: it has to be asked. @type {(Told & { connection: number }) | null} */
+  let told = null
+  /** @type {string | null} */
+  let problem = 'not connected yet'
+  let keptAt = -Infinity
+  let isClosing = false
+  const closed = new AbortController()
+  const unsubscribe = events.subscribe(() => rest.end('news'))
+  engine.use(async () => {
+    connections++
+    rest.end('connection')
+  })
+  const ended = run()
+
+  return {
+    /** How far it is. @returns {OutboxState} */
+    get state () {
+      return { waiting: told && Math.max(0, history.lastEventId() - told.id), problem }
+    },
+
+    /** With the last words, where the engine takes them at once. */
+    async close () {
+      unsubscribe()
+      isClosing = true
+      rest.end('news')
+      if (problem === null) await within(ended, LAST_WORDS_MS)
+      closed.abort()
+      rest.end('connection')
+      keep()
+    }
+  }
+
+  async function run () {
+    for (let retryMs = RETRY_MS; !closed.signal.aborted;) {
+      const connection = connections
+      const outcome = connection === 0 ? null : await engine.attempt((open) => tellPage(open, connection))
+      problem = outcome?.is === 'away' ? outcome.reason : outcome ? null : problem
+      if (outcome?.is === 'done') {
+        retryMs = RETRY_MS
+        if (outcome.value > 0) continue
+        if (isClosing) return
+        keepNowAndThen()
+        await rest.until('news')
+        // Whoever has told of an event has better things to do in this turn.
+        await nextTurn()
+      } else {
+        if (isClosing) return
+        if (connection === connections) await rest.until('connection', connection === 0 ? null : retryMs)
+        retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
+      }
+    }
+  }
+
+  /** @param {Open} open @param {number} connection @returns {Promise<number>} how many were told */
+  async function tellPage (open, connection) {
+    // What is in the copy alone may never come into the history.
+    if (history.away !== null) throw new Error(history.away)
+    if (told?.connection !== connection) told = { ...await ask(open), connection }
+    const { source, id } = told
+    const page = history.outbox.after(id, PAGE)
+    for (const event of page) {
+      if (closed.signal.aborted || connection !== connections) break
+      // Until it is acknowledged nobody knows.
+      told = null
+      const { seq } = await publish(open, source, event)
+      told = { source, id: event.id, place: seq, connection }
+    }
+    return page.length
+  }
+
+  /** @param {Open} open @param {string} source @param {DeckEvent} event */
+  function publish ({ js, names }, source, event) {
+    const of = teller()
+    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }), { msgID: `${source}-${event.id}`, expect: { streamName: names.events } })
+  }
+
+  /** What the stream knows of this history. @param {Open} open @returns {Promise<Told>} */
+  async function ask ({ manager, names }) {
+    const { source, since, published, place } = row()
+    const last = await manager.streams.getMessage(names.events, { last_by_subj: subjectsOfSource(names, source) })
+    const newest = history.lastEventId()
+    const least = Math.max(since, newest - MAX_BACKLOG)
+    if (last) {
+      const message = messageOf(names, last)
+      if (message && isOwn(message.event, newest)) return { source, id: Math.max(message.event.id, least), place: last.seq }
+      // Of a time that this history knows nothing of, as after it was restored from a backup: its ids mean other events now.
+      const anew = { source: newSource(), since: published, published, place: null }
+      history.outbox.write(anew)
+      return { source: anew.source, id: Math.max(published, newest - MAX_BACKLOG), place: null }
+    }
+    const { state } = await manager.streams.info(names.events)
+    const isDiscarded = place !== null && place < state.first_seq && place <= state.last_seq
+    return { source, id: Math.max(least, isDiscarded ? published : Math.min(published, newest - BACKLOG)), place: null }
+  }
+
+  /** @param {{ id: number, at: string, type: string, worker: number | null, message: string | null }} event @param {number} newest */
+  function isOwn ({ id, ...told }, newest) {
+    if (id > newest) return false
+    const own = history.event(id)
+    return own === null || SIGNS.every((name) => own[name] === told[name])
+  }
+
+  /** @returns {import('../../db/outbox.js').OutboxRow} */
+  function row () {
+    const stored = history.outbox.read()
+    if (stored) return stored
+    const first = { source: newSource(), since: 0, published: Math.max(0, history.lastEventId() - BACKLOG), place: null }
+    history.outbox.write(first)
+    return first
+  }
+
+  function keepNowAndThen () {
+    if (now() - keptAt >= KEEP_EVERY_MS) keep()
+  }
+
+  /** Never ahead of what is acknowledged; where it lags behind, the stream knows better. */
+  function keep () {
+    if (!told || history.away !== null) return
+    keptAt = now()
+    const { source, id, place } = told
+    try {
+      const stored = row()
+      if (stored.source === source && stored.published < id) history.outbox.write({ ...stored, published: id, place })
+    } catch {
+      // The next time will do.
+    }
+  }
+}
+
+/** @param {{ source: string, event: DeckEvent } & Teller} message @returns {string} JSON; what is too large goes without its details */
+function dataOf ({ event, ...message }) {
+  const data = JSON.stringify({ ...message, event })
+  const bytes = Buffer.byteLength(data)
+  return bytes <= MAX_EVENT_BYTES ? data : JSON.stringify({ ...message, event: { ...event, detail: { truncated: true, bytes } } })
+}
+
+function newSource () {
+  return randomBytes(12).toString('hex')
+}
+
+/**
+ * A pause that ends by what it waits for, or by time.
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} timers
+ */
+function createRest (timers) {
+  /** What has come while nobody waited. @type {Set<string>} */
+  const come = new Set()
+  /** @type {(what: string) => void} */
+  let onCome = () => {}
+
+  return {
+    /** @param {'news' | 'connection'} what */
+    end (what) {
+      come.add(what)
+      onCome(what)
+    },
+
+    /** @param {'news' | 'connection'} what  a connection is news as well @param {number | null} [ms] null: for ever @returns {Promise<void>} */
+    until (what, ms = null) {
+      return new Promise((resolve) => {
+        const timer = ms === null ? null : timers.setTimeout(finish, ms)
+        timer?.unref?.()
+        onCome = (found) => { if (found === what || found === 'connection') finish() }
+        for (const found of come) onCome(found)
+
+        function finish () {
+          if (timer) timers.clearTimeout(timer)
+          onCome = () => {}
+          come.clear()
+          resolve()
+        }
+      })
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import path from 'node:path'
+import { test } from 'node:test'
+import { openHistory } from '../../db/history.js'
+import { createEventStream } from '../../server/events/stream.js'
+import { createEngine } from '../../server/fleet/engine.js'
+import { createFeed } from '../../server/fleet/feed.js'
+import { createOutbox } from '../../server/fleet/outbox.js'
+import { runCliHere } from '../support/cli-here.js'
+import { startMember } from '../support/fleet.js'
+import { openStream } from '../support/fleet-events.js'
+import { tempFolder } from '../support/folder.js'
+import { createLink, startNats, withoutNats } from '../support/nats.js'
+
+/** @typedef {import('../support/fleet-events.js').Stored} Stored */
+
+const skip = withoutNats
+
+/** @param {import('../support/fleet.js').Member} member @returns {Promise<number[]>} of its own history, oldest first */
+async function ownIds (member) {
+  return (await member.history('limit=1000')).map(({ id }) => id).reverse()
+}
+
+/** @param {Stored[]} stored @param {string} member */
+function idsOf (stored, member) {
+  return stored.filter((each) => each.member === member).map(({ id }) => id)
+}
+
+/** @param {import('../support/fleet.js').Member} member @param {number} count */
+async function makeEvents (member, count) {
+  for (let n = 0; n < count; n++) assert.equal((await member.api('/messages', { method: 'POST', body: JSON.stringify({ type: 'hello' }) })).status, 202)
+}
+
+test('what happens while the engine is away is in the stream afterwards, once and in order, and a member that is gone has had its last words', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const [one, two] = await Promise.all(['one', 'two'].map((name) => startMember(t, { name, servers: nats.url })))
+  const stream = await openStream(t, nats)
+  await stream.until((stored) => stored.some(({ member, type }) => member === 'one' && type === 'worker.ready'), 'the start of a member')
+
+  await nats.kill()
+  await one.untilFleet(({ engine }) => !engine.isConnected, 'the engine to be missed')
+  await makeEvents(one, 20)
+  await nats.start()
+  await one.untilFleet(({ engine, outbox }) => engine.isConnected && outbox.waiting === 0, 'the engine')
+  await one.stop()
+
+  const stored = await stream.until((all) => all.some(({ member, type }) => member === 'one' && type === 'master.stopped'), 'the last words')
+  const history = openHistory({ file: path.join(one.dataDir, 'history.db') })
+  t.after(() => history.close())
+  assert.deepEqual(idsOf(stored, 'one'), history.outbox.after(0, 1000).map(({ id }) => id))
+  assert.equal(stored.filter(({ member, type }) => member === 'one' && type === 'message.sent').length, 20)
+  const { body: told } = await two.api('/fleet/events?member=one&limit=1')
+  assert.deepEqual(told.items.map((/** @type {any} */ { member, app, event }) => [member, app, event.type]), [['one', 'shop', 'master.stopped']])
+  const { stdout } = await runCliHere(['fleet', 'history', 'one', '--type', 'master.*', '--url', two.adminUrl, '--token', two.token])
+  assert.match(stdout, /^TIME +MEMBER +TYPE.*\n\S+ +one +master\.stopped .*\n\S+ +one +master\.started /)
+  const page = await (await fetch(`${two.adminUrl}/fleet/history?member=one`, { headers: { authorization: `Bearer ${two.token}` } })).text()
+  assert.match(page, /<bdi>one<\/bdi>[^]*<bdi>shop<\/bdi>[^]*Master stopped/)
+  await two.untilFleet(({ outbox }) => outbox.waiting === 0, 'the other member')
+  assert.deepEqual(idsOf(await stream.all(), 'two'), await ownIds(two))
+})
+
+test('a master that is killed while its events go out loses none and tells none twice', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const link = await createLink(t, { to: nats.port })
+  const member = /** @type {import('../support/fleet.js').Member & import('../support/deck.js').Deck} */ (await startMember(t, { name: 'one', servers: link.url, isApart: true }))
+  const stream = await openStream(t, nats)
+  await stream.until((stored) => stored.some(({ type }) => type === 'worker.ready'), 'the start')
+
+  link.slow(10)
+  await makeEvents(member, 60)
+  const before = await stream.all()
+  await member.loseMaster()
+  link.slow(0)
+  await member.untilFleet(({ outbox }) => outbox.waiting === 0, 'all to be told')
+
+  const stored = await stream.all()
+  assert.deepEqual(idsOf(stored, 'one'), await ownIds(member))
+  const late = stored.filter(({ id, type }) => type === 'message.sent' && id > before[before.length - 1].id)
+  t.diagnostic(`${late.length} of 60 messages were not told yet when the master was killed`)
+  assert.ok(late.length > 0, 'it was killed in the middle')
+})
+
+test('10,000 events that were recorded while the engine was away are in the stream afterwards, once and in order', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const history = openHistory({ file: path.join(tempFolder(), 'history.db') })
+  const events = createEventStream()
+  events.subscribe(history.record)
+  const engine = createEngine({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
+  const outbox = createOutbox({ engine, history, events, teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
+  t.after(async () => {
+    await outbox.close()
+    await engine.close()
+    history.close()
+  })
+  events.publish({ type: 'master.started' })
+  engine.start()
+  const stream = await openStream(t, nats)
+  await stream.untilCount(1)
+
+  await nats.kill()
+  for (let n = 0; n < 10_000; n++) events.publish({ type: 'worker.forked', slot: 1, worker: n + 1 })
+  await nats.start()
+
+  const stored = await stream.untilCount(10_001)
+  assert.deepEqual(idsOf(stored, 'one'), Array.from({ length: 10_001 }, (_, n) => n + 1))
+})
+
+test('each page of what the fleet has told is what it asks for, newest first, and no message of strangers is among it', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const engine = createEngine({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
+  t.after(() => engine.close())
+  const connected = new Promise((resolve) => engine.use(async () => resolve(undefined)))
+  engine.start()
+  await connected
+  const stream = await openStream(t, nats)
+  /** @type {Parameters<typeof messageOf>[0][]} */
+  const all = []
+  for (let n = 1; n <= 1500; n++) {
+    const member = n % 100 === 0 ? 'rare' : `m${n % 3}`
+    const [type, cause] = n % 7 === 0 ? ['worker.exited', n % 2 ? 'crash' : 'deploy'] : ['worker.ready', null]
+    all.push({ member, type, cause, id: n })
+    await stream.put(`${member}.event.abc.${type}`, JSON.stringify(messageOf({ member, id: n, type, cause })))
+    if (n % 250 === 0) await putNonsense(stream)
+  }
+  const feed = createFeed({ engine })
+  all.reverse()
+
+  for (const [wanted, isMeant] of /** @type {[object, (each: Parameters<typeof messageOf>[0]) => boolean][]} */ ([
+    [{ limit: 200 }, () => true],
+    [{ limit: 7, member: 'rare' }, ({ member }) => member === 'rare'],
+    [{ limit: 100, member: 'm1' }, ({ member }) => member === 'm1'],
+    [{ limit: 60, types: ['worker.exited:crash'] }, ({ cause }) => cause === 'crash'],
+    [{ limit: 200, types: ['worker.*'] }, () => true],
+    [{ limit: 50, member: 'rare', types: ['worker.exited'] }, ({ member, type }) => member === 'rare' && type === 'worker.exited'],
+    [{ limit: 50, member: 'm2', types: ['master.started', 'worker.exited:deploy'] }, ({ member, cause }) => member === 'm2' && cause === 'deploy'],
+    [{ limit: 50, member: 'nobody' }, () => false]
+  ])) {
+    const found = await readAll(feed, /** @type {any} */ (wanted))
+    assert.deepEqual(found.map(({ event: { id } }) => id), all.filter(isMeant).map(({ id }) => id), JSON.stringify(wanted))
+  }
+})
+
+/** @param {ReturnType<typeof createFeed>} feed @param {import('../../server/fleet/feed.js').Wanted} wanted */
+async function readAll (feed, wanted) {
+  const found = []
+  for (let before = null; ;) {
+    const page = await feed.read({ ...wanted, before })
+    assert.equal(page.is, 'done', JSON.stringify(page))
+    const { items, next } = /** @type {{ value: import('../../server/fleet/feed.js').Page }} */ (page).value
+    assert.ok(items.length <= wanted.limit)
+    found.push(...items)
+    if (next === null) return found
+    before = /** @type {any} */ (next)
+  }
+}
+
+/** @param {{ member: string, id: number, type: string, cause: string | null }} of */
+function messageOf ({ member, id, type, cause }) {
+  const nothing = { slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null, message: null, detail: null }
+  return { source: 'abc', member, app: 'shop', host: 'here', event: { id, at: '2026-01-01T00:00:00.000Z', type, cause, ...nothing } }
+}
+
+/** @param {Awaited<ReturnType<typeof openStream>>} stream */
+async function putNonsense (stream) {
+  const good = messageOf({ member: 'm1', id: 1, type: 'worker.exited', cause: 'crash' })
+  for (const [subject, data] of [
+    ['m1.event.abc.worker.exited', 'no JSON'],
+    ['m1.event.abc.worker.exited', 'null'],
+    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, member: 'm2' })],
+    ['m1.event.abc.worker.ready', JSON.stringify(good)],
+    ['m1.event.abd.worker.exited', JSON.stringify(good)],
+    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, at: 'yesterday' } })],
+    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, message: 'x'.repeat(2001) } })],
+    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, slot: '1' } })],
+    ['m1.event.x', JSON.stringify(good)]
+  ]) await stream.put(subject, data)
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DeckError } from '../../../server/errors.js'
+import { fleetHistoryModel } from '../../../server/dashboard/fleet-history-page.js'
+import { createViews } from '../../../server/dashboard/views.js'
+
+const NOTHING = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null, message: null, detail: null }
+const MEMBERS = [{ member: 'one', isOwn: true, url: null }, { member: 'two', isOwn: false, url: 'https://two.example/deck/' }, { member: 'three', isOwn: false, url: null }]
+
+/** @param {string} member @param {object} event */
+function itemOf (member, event) {
+  return { seq: 7, at: '2026-01-01T00:00:01.000Z', member, app: 'shop', host: 'host-1', event: { id: 3, at: '2026-01-01T00:00:00.000Z', type: 'worker.ready', ...NOTHING, worker: 4, slot: 1, ...event } }
+}
+
+/** @param {any[]} items @param {{ next?: number | null, params?: string, asked?: any[] }} [options] */
+function modelOf (items, { next = null, params = '', asked = [] } = {}) {
+  const fleet = /** @type {any} */ ({
+    status: () => ({ members: MEMBERS }),
+    async history (/** @type {any} */ wanted) {
+      asked.push(wanted)
+      return { items, next }
+    }
+  })
+  return fleetHistoryModel({ deck: { fleet }, params: new URLSearchParams(params), now: () => 0 })
+}
+
+test('each event says whose it is, and leads to its page where that is known', async () => {
+  const { rows } = await modelOf(['one', 'two', 'three', 'gone'].map((member) => itemOf(member, {})))
+  assert.deepEqual(rows.map(({ member, app, sentence, url }) => [member, app, sentence, url]), [
+    ['one', 'shop', 'Worker 4 (slot 1) is ready', '/history/3'],
+    ['two', 'shop', 'Worker 4 (slot 1) is ready', 'https://two.example/deck/history/3'],
+    ['three', 'shop', 'Worker 4 (slot 1) is ready', null],
+    ['gone', 'shop', 'Worker 4 (slot 1) is ready', null]
+  ])
+})
+
+test('the filters and the place of a page are in its address, and what is asked for', async () => {
+  const asked = /** @type {any[]} */ ([])
+  const { links, canonicalUrl } = await modelOf([itemOf('one', {})], { next: 40, params: 'member=one&type=worker.exited,scale.*&cursor=90', asked })
+  assert.deepEqual(asked, [{ member: 'one', types: ['worker.exited', 'scale.*'], limit: 50, before: 90 }])
+  assert.equal(canonicalUrl, '/fleet/history?member=one&type=worker.exited%2Cscale.*&cursor=90')
+  assert.deepEqual([links.older, links.newer], ['/fleet/history?member=one&type=worker.exited%2Cscale.*&cursor=40&trail=90', '/fleet/history?member=one&type=worker.exited%2Cscale.*'])
+})
+
+test('what another deck says is text, whatever it says', async () => {
+  const model = await modelOf([
+    itemOf('two', { type: 'rollout.started', rollout: 1, message: '<img src=x>', detail: { kind: 'restart', steps: [null] } }),
+    itemOf('two', { type: 'worker.exited', cause: '<b>', actor: '"><script>', detail: { crash: {}, crashGroup: [] } }),
+    itemOf('two', { type: 'not.known', message: null })
+  ])
+  const html = createViews().render('pages/fleet-history', model)
+  assert.doesNotMatch(html, /<img|<b>|<script>(?!<)/)
+  assert.match(html, /&lt;img src=x&gt;/)
+  assert.match(html, /not\.known/)
+})
+
+test('a fleet that is out of reach, a deck in none, and a wrong filter each say so', async () => {
+  const away = { status: () => ({ members: [] }), history: () => { throw new DeckError('fleet-away', 'The fleet is out of reach: no') } }
+  for (const [fleet, params, status, message] of /** @type {[any, string, number, RegExp][]} */ ([
+    [away, '', 503, /out of reach: no/],
+    [null, '', 409, /fleet\.servers/],
+    [away, 'member=a b', 400, /member: expected the name of a member/],
+    [away, 'cursor=abc', 400, /cursor: expected/]
+  ])) {
+    const { problem, rows } = await fleetHistoryModel({ deck: { fleet }, params: new URLSearchParams(params), now: () => 0 })
+    assert.equal(problem?.status, status)
+    assert.match(String(problem?.message), message)
+    assert.deepEqual(rows, [])
+  }
+})

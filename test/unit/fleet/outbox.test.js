@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { openHistory } from '../../../db/history.js'
+import { createEventStream } from '../../../server/events/stream.js'
+import { createOutbox } from '../../../server/fleet/outbox.js'
+
+const NAMES = { events: 'events', subject: 'clusterdeck.test' }
+/** Whatever comes of a publish: all is well, it never arrives, its acknowledgement does not, it arrives after the next question. */
+const OUTCOMES = /** @type {const} */ (['acknowledged', 'lost', 'unacknowledged', 'late'])
+
+/**
+ * A stream and the way to it, as they are at their worst. Nothing takes time.
+ * @param {{ outcomes?: Iterable<typeof OUTCOMES[number]> }} [options] one for each publish, and then all is well
+ */
+function createFakeEngine ({ outcomes = [] } = {}) {
+  const ahead = outcomes[Symbol.iterator]()
+  /** @type {{ seq: number, subject: string, msgID: string, value: any, length: number }[]} */
+  let stored = []
+  let lastSeq = 0
+  let known = new Set()
+  /** @type {(() => void)[]} what is on its way still */
+  let late = []
+  /** @type {Set<(open: any) => Promise<unknown>>} */
+  const users = new Set()
+  let isOpen = false
+
+  const open = {
+    names: NAMES,
+    js: {
+      /** @param {string} subject @param {string} data @param {{ msgID: string }} options */
+      async publish (subject, data, { msgID }) {
+        const outcome = ahead.next().value ?? 'acknowledged'
+        await null
+        const put = () => store({ subject, msgID, data })
+        if (outcome === 'late') late.push(put)
+        if (outcome === 'unacknowledged') put()
+        if (outcome !== 'acknowledged') throw new Error('no acknowledgement')
+        arrive()
+        return { seq: put() }
+      }
+    },
+    manager: {
+      streams: {
+        info: async () => ({ state: { first_seq: stored[0]?.seq ?? lastSeq + 1, last_seq: lastSeq } }),
+        /** @param {string} _name @param {{ last_by_subj: string }} query */
+        async getMessage (_name, { last_by_subj: pattern }) {
+          const meant = new RegExp(`^${pattern.replaceAll('.', '\\.').replace('*', '[^.]+').replace('>', '.+')}$`)
+          const last = stored.findLast(({ subject }) => meant.test(subject))
+          queueMicrotask(arrive)
+          return last ? { seq: last.seq, subject: last.subject, data: { length: last.length }, json: () => last.value } : null
+        }
+      }
+    }
+  }
+
+  return {
+    /** @param {(open: any) => Promise<unknown>} use */
+    use (use) {
+      users.add(use)
+      if (isOpen) use(open)
+    },
+
+    /** @param {(open: any) => Promise<any>} work @returns {Promise<any>} */
+    async attempt (work) {
+      if (!isOpen) return { is: 'away', reason: 'away' }
+      try {
+        return { is: 'done', value: await work(open) }
+      } catch (/** @type {any} */ error) {
+        if (error.code === 'ERR_ASSERTION') throw error
+        return { is: 'away', reason: error.message }
+      }
+    },
+
+    connect () {
+      isOpen = true
+      for (const use of users) use(open)
+    },
+    disconnect () { isOpen = false },
+    /** As after a restore from a backup: what is on its way goes nowhere. @param {number} share of what is stored */
+    forget (share) {
+      stored = stored.slice(0, Math.floor(stored.length * share))
+      lastSeq = stored.at(-1)?.seq ?? 0
+      known = new Set()
+      late = []
+    },
+    /** As by its limits. @param {number} share of what is stored */
+    discard (share) { stored = stored.slice(Math.ceil(stored.length * share)) },
+    /** After the time for which it remembers. */
+    forgetDuplicates () {
+      arrive()
+      known = new Set()
+    },
+    get stored () { return stored }
+  }
+
+  function arrive () {
+    for (const put of late.splice(0)) put()
+  }
+
+  /** @param {{ subject: string, msgID: string, data: string }} message */
+  function store ({ subject, msgID, data }) {
+    if (known.has(msgID)) return lastSeq
+    known.add(msgID)
+    stored.push({ seq: ++lastSeq, subject, msgID, value: JSON.parse(data), length: data.length })
+    return lastSeq
+  }
+}
+
+/** @typedef {ReturnType<typeof createFakeEngine>} FakeEngine */
+
+/** A deck with a history, whose master can die. @param {FakeEngine} engine @param {{ history?: ReturnType<typeof openHistory>, member?: string }} [options] */
+function createHost (engine, { history = openHistory({ file: ':memory:' }), member = 'one' } = {}) {
+  const events = createEventStream({ lastId: history.lastEventId() })
+  events.subscribe(history.record)
+  const timers = /** @type {any} */ ({ setTimeout: (/** @type {() => void} */ work) => setImmediate(work), clearTimeout: clearImmediate })
+  let isAlive = true
+  let inFlight = 0
+  // One that is dead sends nothing any more, and hears nothing.
+  const never = new Promise(() => {})
+  const publish = async (/** @type {any} */ open, /** @type {any[]} */ args) => {
+    if (!isAlive) return never
+    assert.equal(++inFlight, 1, 'one at a time')
+    try {
+      return await open.js.publish(...args)
+    } finally {
+      inFlight--
+    }
+  }
+  const own = /** @type {any} */ ({
+    use: (/** @type {any} */ use) => engine.use(async (open) => { if (isAlive) await use(open) }),
+    attempt: (/** @type {any} */ work) => isAlive ? engine.attempt((open) => work({ ...open, js: { publish: (/** @type {any[]} */ ...args) => publish(open, args) } })) : never
+  })
+  const outbox = createOutbox({ engine: own, history: { ...history, outbox: { ...history.outbox, write: (row) => { if (isAlive) history.outbox.write(row) } }, get away () { return null } }, events, teller: () => ({ member, app: 'shop', host: 'here' }), timers })
+  return {
+    history,
+    outbox,
+    /** @param {number} count @param {string} [type] */
+    happen (count, type = 'worker.forked') { for (let n = 0; n < count; n++) events.publish({ type, worker: n + 1 }) },
+    die () { isAlive = false },
+
+    async settled () {
+      for (let turn = 0; turn < 100_000; turn++) {
+        if (outbox.state.waiting === 0 && outbox.state.problem === null) return
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      assert.fail(`not settled: ${JSON.stringify(outbox.state)}`)
+    }
+  }
+}
+
+/** @param {FakeEngine} engine @returns {number[]} */
+function idsIn (engine) {
+  return engine.stored.map(({ value }) => value.event.id)
+}
+
+/** @param {number} from @param {number} to */
+function range (from, to) {
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index)
+}
+
+test('every event is in the stream once and in order, whatever is lost on the way, whenever master or engine end, and whatever the engine forgets', async () => {
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ do: fc.constant('happen'), count: fc.integer({ min: 1, max: 30 }) }) },
+    { weight: 3, arbitrary: fc.record({ do: fc.constant('turn'), count: fc.integer({ min: 1, max: 20 }) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('disconnect', 'connect', 'die', 'settle') }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('rename', 'wipe', 'forgetDuplicates') }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('forget'), share: fc.double({ min: 0.1, max: 1, noNaN: true }) }) }
+  )
+  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.array(fc.constantFrom(...OUTCOMES, 'acknowledged', 'acknowledged'), { maxLength: 60 }), async (steps, outcomes) => {
+    const engine = createFakeEngine({ outcomes: /** @type {any} */ (outcomes) })
+    let host = createHost(engine)
+    let member = 'one'
+    engine.connect()
+    const replace = () => {
+      host.die()
+      host = createHost(engine, { history: host.history, member })
+    }
+    for (const each of /** @type {any[]} */ (steps)) {
+      if (each.do === 'happen') host.happen(each.count)
+      if (each.do === 'turn') for (let n = 0; n < each.count; n++) await new Promise((resolve) => setImmediate(resolve))
+      if (each.do === 'connect' || each.do === 'disconnect') engine[/** @type {'connect'} */ (each.do)]()
+      if (each.do === 'die') replace()
+      if (each.do === 'rename') {
+        member += 'x'
+        replace()
+      }
+      if (each.do === 'settle') {
+        engine.connect()
+        await host.settled()
+      }
+      // Whoever has lost something is connected to anew.
+      if (each.do === 'forget' || each.do === 'wipe') {
+        engine.disconnect()
+        await new Promise((resolve) => setImmediate(resolve))
+        engine.forget(each.share ?? 0)
+        engine.connect()
+      }
+      // A publish whose outcome is unknown is repeated well before that.
+      if (each.do === 'forgetDuplicates') {
+        engine.connect()
+        await host.settled()
+        engine.forgetDuplicates()
+      }
+    }
+    host.happen(1)
+    engine.connect()
+    await host.settled()
+    host.die()
+    assert.deepEqual(idsIn(engine), range(1, host.history.lastEventId()))
+    host.history.close()
+  }), { numRuns: 300 })
+})
+
+test('a fleet that is new to a deck gets the last 1,000 of its events, and then each', async () => {
+  const engine = createFakeEngine()
+  const host = createHost(engine)
+  host.happen(1500)
+  engine.connect()
+  await host.settled()
+  host.happen(3)
+  await host.settled()
+  assert.deepEqual(idsIn(engine), range(501, 1503))
+})
+
+test('what the limits of the stream have taken is not told again', async () => {
+  const engine = createFakeEngine()
+  const host = createHost(engine)
+  engine.connect()
+  host.happen(30)
+  await host.settled()
+  await host.outbox.close()
+  engine.discard(1)
+  engine.forgetDuplicates()
+  host.die()
+
+  const next = createHost(engine, { history: host.history })
+  next.happen(2)
+  await next.settled()
+  assert.deepEqual(idsIn(engine), [31, 32])
+})
+
+test('what retention has taken before it was told is left out', async () => {
+  const engine = createFakeEngine()
+  let now = 0
+  const history = openHistory({ file: ':memory:', now: () => now, retention: { maxEvents: 5 } })
+  const host = createHost(engine, { history })
+  host.happen(20)
+  now = Date.now()
+  while (history.sweep().more);
+  engine.connect()
+  await host.settled()
+  assert.deepEqual(idsIn(engine), range(16, 20))
+})
+
+test('a history that was restored from a backup tells what happens from then on under another name, none of it left out', async () => {
+  const engine = createFakeEngine()
+  const host = createHost(engine)
+  engine.connect()
+  host.happen(10)
+  await host.settled()
+  await host.outbox.close()
+  host.die()
+  const backup = openHistory({ file: ':memory:' })
+  for (const event of host.history.outbox.after(0, 100)) backup.record(event)
+  backup.outbox.write(/** @type {any} */ (host.history.outbox.read()))
+
+  const lost = createHost(engine, { history: host.history })
+  lost.happen(5, 'worker.ready')
+  await lost.settled()
+  lost.die()
+  engine.disconnect()
+  const restored = createHost(engine, { history: backup })
+  restored.happen(8)
+  engine.connect()
+  await restored.settled()
+  restored.happen(1)
+  await restored.settled()
+
+  assert.deepEqual(idsIn(engine), [...range(1, 15), ...range(11, 19)])
+  const sources = engine.stored.map(({ value }) => value.source)
+  assert.deepEqual([new Set(sources.slice(0, 15)).size, new Set(sources.slice(15)).size, new Set(sources).size], [1, 1, 2])
+})
+
+test('an event that is too large goes without its details', async () => {
+  const engine = createFakeEngine()
+  const history = openHistory({ file: ':memory:' })
+  const host = createHost(engine, { history })
+  engine.connect()
+  const at = new Date().toISOString()
+  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
+  history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'small', detail: { note: 'n' } })
+  history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'large', detail: { note: 'ö'.repeat(15_000), other: 'ö'.repeat(15_000), third: 'ö'.repeat(15_000) } })
+  host.happen(0)
+  await host.settled()
+  assert.deepEqual(engine.stored.map(({ value }) => [value.event.message, value.event.detail]), [['small', { note: 'n' }], ['large', { truncated: true, bytes: engine.stored[1].value.event.detail.bytes }]])
+  assert.ok(engine.stored[1].value.event.detail.bytes > 90_000)
+})
