@@ -136,7 +136,8 @@ test('goes on reading where the connection was lost, and gives up where nothing 
   const second = reading.next()
   await nats.start()
   assert.ok(bytes.subarray(0, first.value.length + (await second).value.length).equals(Buffer.concat([first.value, (await second).value])))
-  await until(async () => await manager.streams.purge(`OBJ_${bucket}`, { filter: (await subjects())[0] }).then(() => true, () => false), 'the rest to be gone')
+  const purge = async () => manager.streams.purge(`OBJ_${bucket}`, { filter: (await subjects())[0] })
+  await until(() => purge().then(() => true, () => false), 'the rest to be gone')
   const third = reading.next()
   nowMs = 60_001
   await assert.rejects(third, { code: 'fleet-away', message: /could not be read: a part of it is not there/ })
