@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { closeSync, constants, createReadStream, createWriteStream, openSync, rmSync } from 'node:fs'
-import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { lstat, open, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable, Transform } from 'node:stream'
@@ -13,10 +13,11 @@ import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
 /**
  * A folder as one file, to be sent: a tar archive by gzip. Equal folders make equal archives: names in order, nothing of
  * who packs it and where. Times of change are kept, since answers of the app may be told apart by them.
- * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, read: () => Readable, close: () => void }} Archive `digest`: `sha256:` and 64 hex digits
+ * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, read: () => Readable, close: () => Promise<void> }} Archive `digest`: `sha256:` and 64 hex digits
  * @typedef {{ name: string, stat: import('node:fs').Stats, target: string | null }} Entry `name`: with slashes; `target`: of a link
  */
 
+const READ_BYTES = 64 * 1024
 const LEFT_OUT = new Set(['.git', '.clusterdeck'])
 const NOT_KEPT = new Set(['ENOENT', 'ENOTDIR'])
 
@@ -31,24 +32,33 @@ export async function packFolder (folder, limits = ARCHIVE) {
   const { entries, unpackedBytes } = await listEntries(top, limits)
   if (entries.length === 0) throw refused(folder, 'it is empty')
   const file = path.join(tmpdir(), `clusterdeck-${randomUUID()}.tgz`)
-  const fd = openSync(file, 'wx+', 0o600)
-  rmSync(file)
-  const whole = { fd, start: 0, autoClose: false }
+  const handle = await open(file, 'wx+', 0o600)
+  await rm(file)
   try {
     const hash = createHash('sha256')
     const counter = { bytes: 0 }
-    await pipeline(await packEntries(top, entries), createGzip(), measure(hash, counter, folder, limits), createWriteStream('', whole))
+    await pipeline(await packEntries(top, entries), createGzip(), measure(hash, counter, folder, limits), (/** @type {any} an iterable, which the types do not know yet */ packed) => handle.writeFile(packed))
     return {
       digest: `sha256:${hash.digest('hex')}`,
       bytes: counter.bytes,
       entries: entries.length,
       unpackedBytes,
-      read: () => createReadStream('', whole),
-      close: () => closeSync(fd)
+      read: () => Readable.from(bytesOf(handle), { objectMode: false }),
+      close: () => handle.close()
     }
   } catch (/** @type {any} */ error) {
-    closeSync(fd)
+    await handle.close()
     throw error instanceof DeckError ? error : refused(folder, error.message)
+  }
+}
+
+/** From its beginning; a stream would close the file with itself. @param {import('node:fs/promises').FileHandle} handle */
+async function * bytesOf (handle) {
+  for (let position = 0; ;) {
+    const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(READ_BYTES), position })
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
   }
 }
 

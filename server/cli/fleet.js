@@ -114,11 +114,12 @@ function rolloutText ({ id, kind, state, turns, reason }) {
 }
 
 /** @param {any} fleet */
-function statusText ({ name, member, engine, problem, members, rollout }) {
+function statusText ({ name, member, engine, problem, outbox, members, rollout }) {
   const facts = [
     `fleet     ${oneLine(name)}, this is ${member}`,
     `engine    ${engine.isConnected ? `connected to ${engine.server}` : `out of reach since ${engine.since}: ${oneLine(String(engine.problem))}`}`,
     ...(problem ? [`problem   ${oneLine(problem)}`] : []),
+    ...(outbox.waiting > 0 ? [`outbox    ${outbox.waiting} events wait${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
     ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
   ]
   const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, one.version])

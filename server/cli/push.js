@@ -22,7 +22,7 @@ export async function push (folder, { api, cwd, tell }) {
     else await send(archive, { api, tell })
     return digest
   } finally {
-    archive.close()
+    await archive.close()
   }
 }
 

@@ -35,6 +35,8 @@ const LONGEST_MS = 2 ** 31 - 1
  */
 export function createConductor ({ ledger, member, boot, memory, remember, hands, tell, onWritten = () => {}, onDocument = () => {}, now = () => performance.now(), time = Date.now, timers = globalThis }) {
   let state = createMember({ member, boot, memory })
+  /** What there is to show, while the next look is under way. @type {FleetRollout | null} */
+  let last = null
   let attentiveUntil = -Infinity
   /** Of the engine's state, when it was last read. @type {number | null} */
   let version = null
@@ -73,14 +75,14 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     /** As it was last seen; for a while each change will be. @returns {FleetRollout | null} */
     get document () {
       attend()
-      return state.known?.document ?? null
+      return last
     },
 
     /** As it is now, or as it was last seen where the engine is away. @returns {Promise<FleetRollout | null>} */
     async newest () {
       attend()
       await read()
-      return state.known?.document ?? null
+      return last
     },
 
     /** What it has seen of all. @returns {{ rollout: number, revision: number }} */
@@ -89,7 +91,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     /** @param {FleetRollout} document @param {number} revision */
     see (document, revision) {
       give({ type: 'seen', document, revision })
-      onDocument(document)
+      show(document)
     },
 
     /** The engine has gone. */
@@ -101,10 +103,10 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     /** What it has done for the fleet does not last: its deck goes back by itself. @param {string} reason */
     undone: (reason) => give({ type: 'undone', reason }),
 
-    /** What it does for the fleet, while it does it. @returns {{ rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null} */
+    /** What it does for the fleet, while it does it. @returns {{ fleet: string, rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null} `fleet`: the uid of its rollout */
     get task () {
       const { task } = state.memory
-      return task && task.result === null ? { rollout: task.rollout, way: task.way, isAborted: state.isAborting } : null
+      return task && task.result === null ? { fleet: task.fleet, rollout: task.rollout, way: task.way, isAborted: state.isAborting } : null
     },
 
     close () {
@@ -161,7 +163,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     const found = await ledger.read()
     if (found.is === 'away') return lose()
     give({ type: 'seen', ...found.value })
-    onDocument(found.value.document)
+    show(found.value.document)
   }
 
   /** The engine gives no answer, though it may be connected: as while its servers elect a leader. */
@@ -170,6 +172,12 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     timers.clearTimeout(again)
     again = timers.setTimeout(read, AGAIN_MS)
     again?.unref?.()
+  }
+
+  /** @param {FleetRollout | null} document */
+  function show (document) {
+    last = document
+    onDocument(document)
   }
 
   /** @param {import('./member.js').Input} input */
@@ -188,7 +196,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     onWritten(document)
     give({ type: 'written' })
     give({ type: 'seen', document, revision: told.revision })
-    onDocument(document)
+    show(document)
   }
 
   /** @param {() => Promise<number>} work */

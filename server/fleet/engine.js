@@ -61,8 +61,17 @@ export function createEngine ({ options, member, onState = () => {}, load = load
       if (open) run(use, open)
     },
 
-    /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>} */
+    /**
+     * Of calls that have limits of their own; they go on until they end by themselves.
+     * @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>}
+     */
     attempt,
+
+    /** The same, of one call, which is given up after `callMs`. @template T @param {(open: Open) => Promise<T>} work @returns {ReturnType<typeof attempt<T>>} */
+    call: (work) => attempt((opened) => inTime(work(opened))),
+
+    /** How long one call is waited for at the moment. */
+    get callMs () { return callMs },
 
     /** @param {string} bucket @param {string} key @param {unknown} value @param {number} revision  0: it is not there yet @returns {Promise<Written>} */
     async write (bucket, key, value, revision) {
@@ -166,7 +175,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   async function attempt (work) {
     if (!open) return { is: 'away', reason: String(state.problem) }
     try {
-      const value = await inTime(work(open))
+      const value = await work(open)
       if (state.isConnected) change({ problem: null })
       return { is: 'done', value }
     } catch (error) {

@@ -124,11 +124,10 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       const source = { ...(path !== undefined && { path }), ...(digest !== undefined && { digest }), ...(release !== undefined && { release }), ...(strategy && { strategy }) }
       const plan = { kind, source, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
       const id = 1 + Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
-      // Of a rollout that the engine has forgotten.
-      const busy = members.filter(({ isSilent, isInTurn }) => isInTurn && !isSilent).map((each) => each.member)
       return change((document) => {
         const next = begin(document, { ...plan, uid: randomUUID(), id: Math.max(id, 1 + (document?.id ?? 0)), at: iso() }, silent.map((each) => each.member))
-        if (busy.length > 0) throw new DeckError('rollout-running', `Still in a turn of a rollout before: ${busy.join(', ')}`)
+        const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
+        if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that the engine has forgotten: ${busy.join(', ')}`)
         return next
       })
     },
@@ -202,7 +201,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
       openCrashes: countOpen(deck.crashes),
       rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
-      isInTurn: Boolean(conductor?.task),
+      turnOf: conductor?.task?.fleet ?? null,
       url,
       accept: options.accept,
       seen: conductor?.seen ?? { rollout: kept.memory.rollout, revision: kept.memory.revision }

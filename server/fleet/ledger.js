@@ -50,7 +50,7 @@ export function createLedger ({ engine }) {
 
     /** @returns {Promise<number | null>} a number that changes with each write, null: the engine is away */
     async version () {
-      const found = await engine.attempt(async ({ manager, names }) => (await manager.streams.info(`KV_${names.state}`)).state.last_seq)
+      const found = await engine.call(async ({ manager, names }) => (await manager.streams.info(`KV_${names.state}`)).state.last_seq)
       return found.is === 'done' ? found.value : null
     },
 
@@ -88,7 +88,7 @@ export function createLedger ({ engine }) {
 
   /** @returns {Promise<{ is: 'done', value: Entry } | { is: 'away', reason: string }>} */
   function read () {
-    return engine.attempt(async ({ state }) => {
+    return engine.call(async ({ state }) => {
       const entry = await state.get(KEY)
       return { document: entry && documentOf(entry), revision: entry?.revision ?? 0 }
     })

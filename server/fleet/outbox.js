@@ -31,7 +31,7 @@ const LAST_WORDS_MS = 1000
 
 /**
  * @param {object} parts
- * @param {Pick<import('./engine.js').Engine, 'use' | 'attempt'>} parts.engine
+ * @param {Pick<import('./engine.js').Engine, 'use' | 'attempt' | 'callMs'>} parts.engine
  * @param {History} parts.history
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
  * @param {() => Teller} parts.teller
@@ -114,7 +114,7 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   /** @param {Open} open @param {string} source @param {DeckEvent} event */
   function publish ({ js, names }, source, event) {
     const of = teller()
-    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }), { msgID: `${source}-${event.id}`, expect: { streamName: names.events } })
+    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }), { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: engine.callMs })
   }
 
   /** What the stream knows of this history. @param {Open} open @returns {Promise<Told>} */

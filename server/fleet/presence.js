@@ -1,3 +1,4 @@
+import { within } from '../system/within.js'
 import { SILENT_AFTER_MS } from './engine.js'
 import { wordOf } from './word.js'
 
@@ -61,8 +62,8 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
 
     /** The same, of all. @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false where it has not heard of all, as without the engine */
     async all () {
-      await listen()
-      return { members: members(), isComplete: await ear?.caughtUp === true }
+      await within(listen(), HEAR_WITHIN_MS)
+      return { members: members(), isComplete: engine.state.isConnected && ear !== null && await Promise.race([ear.caughtUp, false]) }
     },
 
     /** That something has changed. */
@@ -79,7 +80,7 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
       timers.clearInterval(every)
       timers.clearTimeout(soon)
       deafen()
-      if (revision > 0) await engine.attempt(({ members }) => members.delete(describe().member, { previousSeq: revision }))
+      if (revision > 0) await engine.call(({ members }) => members.delete(describe().member, { previousSeq: revision }))
     }
   }
 
@@ -184,7 +185,7 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
 
   /** It is that of a master of this data folder before this one, has gone, or is somebody else's. @param {Word} word */
   async function whoseName (word) {
-    const found = await engine.attempt(({ members }) => members.get(word.member))
+    const found = await engine.call(({ members }) => members.get(word.member))
     if (found.is === 'away') return
     const entry = found.value
     const other = entry && entry.operation === 'PUT' ? wordOf(entry) : null

@@ -29,7 +29,7 @@ export const WORD = z.object({
   vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),
   openCrashes: count.nullable(),
   rollout: z.object({ id: count, kind: text(20), state: text(20), replaced: count, total: count }).nullable().describe('its own'),
-  isInTurn: z.boolean().describe('of a rollout of the fleet'),
+  turnOf: text(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),
   url: text(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people'),
   accept: z.enum(['nothing', 'read', 'operate']).describe('what others may do to it'),
   seen: z.object({ rollout: count, revision: count }).describe('the newest rollout of the fleet that it knows')

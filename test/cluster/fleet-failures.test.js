@@ -93,7 +93,7 @@ test('the disk of the engine is wiped in a turn: nobody goes on with what it for
   await untilTurn(members[1], 'web-2', 'running')
   await nats.wipe()
   await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of its own rollout')
-  await members[2].untilFleet(({ engine, members: seen }) => engine.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => !each.isInTurn), 'the fleet to be there again')
+  await members[2].untilFleet(({ engine, members: seen }) => engine.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
   assert.deepEqual((await members[2].api('/rollouts')).body.items, [])
   await checkHistories(members)
 

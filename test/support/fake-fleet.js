@@ -29,7 +29,7 @@ export function aMember ({ member, ...fields }) {
     vitals: { requestsPerSecond: 120, latencyP99Ms: 21.5 },
     openCrashes: 0,
     rollout: null,
-    isInTurn: false,
+    turnOf: null,
     url: null,
     accept: 'operate',
     seen: { rollout: 0, revision: 0 },

@@ -122,9 +122,16 @@ export async function createLink (t, { to, delayMs = 0 }) {
   /** @type {Set<net.Socket>} */
   const sockets = new Set()
   let isCut = false
+  /** @type {string | null} */
+  let nonsense = null
   let delay = delayMs
   const server = net.createServer((near) => {
     if (isCut) return near.destroy()
+    if (nonsense !== null) {
+      sockets.add(near)
+      near.on('error', () => {})
+      return near.write(nonsense)
+    }
     const far = net.connect(to, '127.0.0.1')
     for (const [one, other] of [[near, far], [far, near]]) {
       let dueAt = 0
@@ -156,6 +163,8 @@ export async function createLink (t, { to, delayMs = 0 }) {
       for (const socket of sockets) socket.destroy()
     },
     mend () { isCut = false },
+    /** @param {string} text  what everybody who connects hears, and nothing else */
+    babble (text) { nonsense = text },
     /** @param {number} ms */
     slow (ms) { delay = ms }
   }

@@ -61,6 +61,8 @@ function createFakeEngine ({ outcomes = [] } = {}) {
       if (isOpen) use(open)
     },
 
+    callMs: 1000,
+
     /** @param {(open: any) => Promise<any>} work @returns {Promise<any>} */
     async attempt (work) {
       if (!isOpen) return { is: 'away', reason: 'away' }
@@ -128,6 +130,7 @@ function createHost (engine, { history = openHistory({ file: ':memory:' }), memb
     }
   }
   const own = /** @type {any} */ ({
+    callMs: engine.callMs,
     use: (/** @type {any} */ use) => engine.use(async (open) => { if (isAlive) await use(open) }),
     attempt: (/** @type {any} */ work) => isAlive ? engine.attempt((open) => work({ ...open, js: { publish: (/** @type {any[]} */ ...args) => publish(open, args) } })) : never
   })

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startMember } from '../support/fleet.js'
+import { createLink, startNats, withoutNats } from '../support/nats.js'
+
+/** @typedef {import('../support/fleet.js').Member} Member */
+
+const skip = withoutNats
+
+/** Ways in which an engine is of no use. @type {Record<string, (t: import('node:test').TestContext) => Promise<{ url: string, spoil: () => unknown, isThere: boolean }>>} */
+const SPOILED = {
+  'is frozen: it holds its connections and answers nothing': async (t) => {
+    const nats = await startNats(t)
+    return { url: nats.url, spoil: () => nats.signal('SIGSTOP'), isThere: true }
+  },
+  dies: async (t) => {
+    const nats = await startNats(t)
+    return { url: nats.url, spoil: nats.kill, isThere: true }
+  },
+  'never was': async (t) => {
+    const link = await createLink(t, { to: 1 })
+    return { url: link.url, spoil: () => {}, isThere: false }
+  },
+  'speaks nonsense': async (t) => {
+    const link = await createLink(t, { to: 1 })
+    link.babble('INFO {"server_id":"x","max_payload":-1,"headers":"yes"}\r\n+OK\r\nMSG a b c d\r\n\0\0\0')
+    return { url: link.url, spoil: () => {}, isThere: false }
+  }
+}
+
+for (const [name, prepare] of Object.entries(SPOILED)) {
+  test(`an engine that ${name}: whatever keeps the app alive goes on without it`, { skip }, async (t) => {
+    const { url, spoil, isThere } = await prepare(t)
+    const member = await startMember(t, { name: 'web-1', servers: url, workers: 2, flags: ['--releases-mode', 'snapshot'] })
+    if (isThere) await member.untilFleet(({ engine }) => engine.isConnected, 'the engine')
+    await spoil()
+
+    const { workers: [{ pid, slot }] } = await member.until({ ready: 2 })
+    process.kill(pid, 'SIGKILL')
+    await member.untilEvent(({ type, slot: of }) => type === 'worker.restarted' && of === slot, 'the next worker')
+    await member.until({ ready: 2 })
+    member.put('v2')
+    assert.equal((await finished(member, { kind: 'deploy' })).state, 'succeeded')
+    assert.equal(await member.version(), 'v2')
+    member.put('v3', { isBad: true })
+    assert.equal((await finished(member, { kind: 'deploy' })).state, 'failed')
+    assert.equal((await finished(member, { kind: 'restart' })).state, 'succeeded')
+    assert.equal((await member.api('/scale', { method: 'PUT', body: '{"workers":3}' })).status, 200)
+    await member.until({ ready: 3 })
+
+    const startedAt = performance.now()
+    const { body: fleet } = await member.api('/fleet')
+    assert.deepEqual(fleet.members.map((/** @type {any} */ each) => each.member), ['web-1'])
+    assert.equal((await member.api('/fleet/rollout', { method: 'POST', body: '{"kind":"restart"}' })).status, 503)
+    assert.ok(performance.now() - startedAt < 20_000, 'who asks for the fleet is told, and not kept waiting')
+
+    const stoppedAt = performance.now()
+    assert.equal((await member.stop()).code, 0)
+    assert.ok(performance.now() - stoppedAt < 10_000, `stopping took ${Math.round(performance.now() - stoppedAt)} ms`)
+  })
+}
+
+/** @param {Member} member @param {object} wanted @returns {Promise<any>} */
+async function finished (member, wanted) {
+  const { status, body } = await member.api('/rollouts', { method: 'POST', body: JSON.stringify(wanted) })
+  assert.equal(status, 202, JSON.stringify(body))
+  return (await member.api(`/rollouts/${body.id}?wait=60s`)).body
+}
