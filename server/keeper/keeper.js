@@ -47,6 +47,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   let [record, giveUpAfter, hasEverStarted] = [blankRecord(), 0, false]
   let retryTimer = /** @type {NodeJS.Timeout | null} */ (null)
   let stopSignal = /** @type {NodeJS.Signals | null} */ (null)
+  let isUrgent = false
   /** @type {ReturnType<typeof createMilestone<number>>} the exit code */
   const ended = createMilestone()
 
@@ -152,6 +153,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     const isStop = STOP_SIGNALS.includes(signal)
     const isAgain = stopSignal !== null
     if (isStop) stopSignal = signal
+    isUrgent ||= isStop && isAgain
     if (isStop && isAgain && current?.hasStarted) {
       const isSilent = current.heardAt !== undefined && performance.now() - current.heardAt > SILENT_MS
       setTimeout(endAll, isSilent ? 0 : END_PATIENCE_MS)
@@ -189,6 +191,8 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     if (master !== current) return
     // What ends before any has started says by its exit code what is wrong with the command line.
     if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.reach(code ?? 1)
+    // Also one that was ended because it hangs: nobody waits for another one any more.
+    if (isUrgent) return endAll()
     predecessor = { pid: Number(master.child.pid), code, signal, hang: master.hang ?? null }
     if (next) succeed()
     else restart(performance.now() - master.startedAt, reason)
