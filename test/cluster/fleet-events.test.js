@@ -49,6 +49,7 @@ test('what happens while the engine is away is in the stream afterwards, once an
   t.after(() => history.close())
   assert.deepEqual(idsOf(stored, 'one'), history.outbox.after(0, 1000).map(({ id }) => id))
   assert.equal(stored.filter(({ member, type }) => member === 'one' && type === 'message.sent').length, 20)
+  await two.untilFleet(({ engine }) => engine.isConnected, 'the engine')
   const { body: told } = await two.api('/fleet/events?member=one&limit=1')
   assert.deepEqual(told.items.map((/** @type {any} */ { member, app, event }) => [member, app, event.type]), [['one', 'shop', 'master.stopped']])
   const { stdout } = await runCliHere(['fleet', 'history', 'one', '--type', 'master.*', '--url', two.adminUrl, '--token', two.token])
