@@ -74,6 +74,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /** Decks on other machines, once this one has joined them; null: it is alone. @type {import('./fleet/fleet.js').Fleet | null} */
     fleet: null,
 
+    /** Whether it is to be in one: what that needs is loaded after the app has been started. */
+    joinsFleet: config.fleet.servers.length > 0,
+
     /** What there is to say of a snapshot. */
     health: createHealth({ history, crashes, notices }),
 

@@ -55,7 +55,7 @@ export function fleetCrashResources ({ deck, now }) {
         role: 'viewer',
         cli: 'clusterdeck fleet crashes',
         query: z.strictObject({ state, q, since }),
-        problems: ['no-fleet'],
+        problems: ['no-fleet', 'fleet-away'],
         answer: LIST,
         handle: async ({ query, auth }) => ({ body: await fleetOf(deck).crashes(query, auth) })
       })

@@ -51,14 +51,14 @@ export function summaryOf ({ turns, batches, timeline, ...rollout }) {
 export function fleetResources ({ deck }) {
   return {
     '/fleet': {
-      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', cli: 'clusterdeck fleet', problems: ['no-fleet'], answer: FLEET, handle: async () => ({ body: await fleetOf(deck).look() }) })
+      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', cli: 'clusterdeck fleet', problems: ['no-fleet', 'fleet-away'], answer: FLEET, handle: async () => ({ body: await fleetOf(deck).look() }) })
     },
     '/fleet/rollouts': {
       GET: operation({
         name: 'listFleetRollouts',
         summary: 'The last rollouts of the fleet, newest first, without the turns of their members',
         role: 'viewer',
-        problems: ['no-fleet'],
+        problems: ['no-fleet', 'fleet-away'],
         answer: listOf(SUMMARY),
         handle: async () => ({ body: { items: (await rolloutsOf(fleetOf(deck))).map(summaryOf) } })
       })
@@ -145,10 +145,11 @@ async function * bytesOf (req) {
   }
 }
 
-/** @param {import('../deck.js').Deck} deck @throws {DeckError} no-fleet */
-export function fleetOf ({ fleet }) {
-  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
-  return fleet
+/** @param {import('../deck.js').Deck} deck @throws {DeckError} no-fleet, fleet-away */
+export function fleetOf ({ fleet, joinsFleet }) {
+  if (fleet) return fleet
+  if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this deck has only just started')
+  throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
 }
 
 /** @param {import('../fleet/fleet.js').Fleet} fleet @returns {Promise<import('../fleet/rollout.js').FleetRollout[]>} newest first */

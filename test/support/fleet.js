@@ -50,8 +50,8 @@ export async function startMember (t, { name, servers, fleet = 'test', app = 'sh
     async untilFleet (isSo, what) {
       const until = performance.now() + PATIENCE_MS
       for (;;) {
-        const found = (await deck.api('/fleet')).body
-        if (isSo(found)) return found
+        const { status, body: found } = await deck.api('/fleet')
+        if (status === 200 && isSo(found)) return found
         if (performance.now() > until) throw new Error(`waited ${PATIENCE_MS} ms for ${what}: ${JSON.stringify(found.rollout ?? found)}`)
         await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
       }
