@@ -90,6 +90,8 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   const crashes = createFleetCrashes({ ask: asking.ask, members: async () => (await presence.all()).members })
   const answering = createAnswering({ engine, member, home: kept.home, accept: options.accept, serve })
   const unsubscribe = deck.events.subscribe(onEvent)
+  // Before anybody hears of it: the next master is the same member.
+  if (kept.isNew) remember(kept.memory)
   engine.start()
   packages.sweep()
 
@@ -265,14 +267,14 @@ function iso () {
 /**
  * What the file of this data folder says; where a master ended in the turn, what has become of its own rollout is in its history.
  * @param {any} file @param {Pick<import('../deck.js').Deck, 'history'>} deck
- * @returns {{ home: string, memory: import('./member.js').Memory }}
+ * @returns {{ home: string, isNew: boolean, memory: import('./member.js').Memory }} `isNew`: the file does not say its home yet
  */
 function restore (file, { history }) {
   const memory = { ...NO_MEMORY, ...file?.memory }
   const { task } = memory
   const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
   if (task && own?.done) task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
-  return { home: file?.home ?? randomUUID(), memory }
+  return { home: file?.home ?? randomUUID(), isNew: !file?.home, memory }
 }
 
 /** @param {import('../deck.js').Status['release'] | null} release @returns {import('./word.js').Word['code']} */

@@ -61,3 +61,12 @@ test('a deck whose master is upgraded stays the same member, and takes its turn'
   await ended(other, id, 'succeeded')
   assert.deepEqual([await upgraded.version(), await other.version()], ['v2', 'v2'])
 })
+
+test('a deck whose master is killed is the same member again, before any rollout too', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const deck = await startMember(t, { name: 'web-1', servers: nats.url, isApart: true })
+  const { members: [{ home }] } = await deck.untilFleet(({ engine, members }) => engine.isConnected && !members[0].isSilent, 'the fleet')
+  await /** @type {any} */ (deck).loseMaster()
+  const { members: [next], problem } = await deck.untilFleet(({ engine, problem: found, members }) => engine.isConnected && (found !== null || !members[0].isSilent), 'the fleet again')
+  assert.deepEqual([next.home, problem], [home, null])
+})
