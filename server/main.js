@@ -399,7 +399,7 @@ function run (tools, past, cluster, { admin, ending }) {
   if (!history.away && !tools.dataDir.away) releases.clean()
   followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
 
-  joinFleet(tools, cluster, admin)
+  joinFleet(tools, cluster, { admin, ending })
   supervisor.running.then(() => {
     releases.settleFirst(release.id)
     terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs: Math.round(performance.now() - startTime) })
@@ -417,13 +417,15 @@ function run (tools, past, cluster, { admin, ending }) {
 }
 
 /**
- * Among decks on other machines, on which nothing here depends.
- * @param {Tools} tools @param {Cluster} cluster @param {Pick<Awaited<ReturnType<typeof serve>>, 'publicUrl' | 'ask'>} admin
+ * Among decks on other machines, on which nothing here depends, and for which no app waits: what it needs is loaded after that.
+ * @param {Tools} tools @param {Cluster} cluster @param {{ admin: Pick<Awaited<ReturnType<typeof serve>>, 'publicUrl' | 'ask'>, ending: ReturnType<typeof end> }} parts
  */
-async function joinFleet ({ config, dataDir, log, closers }, { deck }, { publicUrl, ask }) {
+async function joinFleet ({ config, dataDir, log, closers }, { deck, supervisor }, { admin: { publicUrl, ask }, ending }) {
   if (config.fleet.servers.length === 0) return
   try {
+    await within(supervisor.running, LOAD_SITE_WITHIN_MS)
     const { createFleet } = await import('./fleet/fleet.js')
+    if (ending.hasEnded) return
     const fleet = createFleet({ options: config.fleet, folder: dataDir.folder, deck, root: config.releases.root, version, url: config.admin.publicUrl ? publicUrl : null, log, serve: (order, asker, limits) => ask(order, { ...asker, token: null, until: null, via: 'fleet' }, limits) })
     deck.fleet = closers.add(fleet, ({ close }) => close())
   } catch (error) {

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { COUNT, NUMBER, pageOf, TIME } from './fields.js'
 import { eventFilters, paging } from './filters.js'
+import { fleetOf } from './fleet.js'
 import { textParam } from './input.js'
 
 /** What has happened on all decks of the fleet. */
@@ -22,7 +24,7 @@ const ITEM = z.strictObject({
 }).meta({ id: 'FleetEvent' })
 
 /**
- * @param {{ deck: Pick<import('../deck.js').Deck, 'fleet'>, now: () => number }} parts
+ * @param {{ deck: import('./fleet.js').FleetDeck, now: () => number }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function fleetEventResources ({ deck, now }) {
@@ -45,15 +47,15 @@ export function fleetEventResources ({ deck, now }) {
 
 /** @param {() => number} now */
 export function fleetEventFilters (now) {
-  return { member: textParam('the name of a member', /^[A-Za-z\d][\w-]{0,99}$/), type: eventFilters(now).type }
+  return { member: textParam('the name of a member', MEMBER_NAME), type: eventFilters(now).type }
 }
 
 /**
- * @param {Pick<import('../deck.js').Deck, 'fleet'>} deck @param {{ member?: string, type?: string[], limit?: number, cursor?: string }} query
+ * @param {import('./fleet.js').FleetDeck} deck @param {{ member?: string, type?: string[], limit?: number, cursor?: string }} query
  * @throws {DeckError} no-fleet, fleet-away, invalid-query
  */
-export async function fleetEvents ({ fleet }, { member, type, limit = DEFAULT_LIMIT, cursor }) {
-  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
+export async function fleetEvents (deck, { member, type, limit = DEFAULT_LIMIT, cursor }) {
+  const fleet = fleetOf(deck)
   if (cursor !== undefined && !PLACE.test(cursor)) throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(cursor)}`)
   const { items, next } = await fleet.history({ member, types: type, limit, before: cursor === undefined ? null : Number(cursor) })
   return { items, next: next === null ? null : String(next) }

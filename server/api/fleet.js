@@ -1,11 +1,15 @@
 import { z } from 'zod'
+import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { operation, permit } from './endpoint.js'
 import { COUNT, listOf } from './fields.js'
 
-/** Decks on other machines, and rollouts over all of them, host by host. */
+/**
+ * Decks on other machines, and rollouts over all of them, host by host.
+ * @typedef {Pick<import('../deck.js').Deck, 'fleet'> & Partial<Pick<import('../deck.js').Deck, 'joinsFleet'>>} FleetDeck
+ */
 
-export const NAME = z.string().regex(/^[A-Za-z\d][\w-]{0,99}$/).describe('the name of a member')
+export const NAME = z.string().regex(MEMBER_NAME).describe('the name of a member')
 
 const TURN = z.object({ state: z.string(), rollout: COUNT.nullable(), reason: z.string().nullable() }).loose()
 const FLEET_ROLLOUT = z.object({ id: COUNT, kind: z.string(), state: z.string(), batches: z.array(z.array(z.string())), turns: z.record(z.string(), TURN) }).loose().meta({ id: 'FleetRollout' })
@@ -145,7 +149,7 @@ async function * bytesOf (req) {
   }
 }
 
-/** @param {import('../deck.js').Deck} deck @throws {DeckError} no-fleet, fleet-away */
+/** @param {FleetDeck} deck @throws {DeckError} no-fleet, fleet-away */
 export function fleetOf ({ fleet, joinsFleet }) {
   if (fleet) return fleet
   if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this deck has only just started')

@@ -1,9 +1,8 @@
 import { Option } from 'commander'
+import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 
 /** A command that is meant for another member of the fleet goes to this deck, which asks that one. */
-
-const MEMBER = /^[A-Za-z\d][\w-]{0,99}$/
 
 /** What no other deck does for somebody, and why. @type {Readonly<Record<string, string>>} */
 const NOT_ELSEWHERE = Object.freeze({
@@ -26,6 +25,6 @@ export function memberOf (command) {
   if (member === undefined) return undefined
   const name = command.name()
   if (Object.hasOwn(NOT_ELSEWHERE, name)) throw new DeckError('usage', `${name}: expected without --member: ${NOT_ELSEWHERE[name]}`)
-  if (!MEMBER.test(member)) throw new DeckError('usage', `--member: expected the name of a member of the fleet, received ${JSON.stringify(member)}`)
+  if (!MEMBER_NAME.test(member)) throw new DeckError('usage', `--member: expected the name of a member of the fleet, received ${JSON.stringify(member)}`)
   return member
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DECK_NAME } from './apps.js'
 import { isCron } from './cron.js'
+import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
@@ -151,8 +152,8 @@ export const SCHEMA = z.strictObject({
       kind: 'list', hint: 'list', separator: ',', words: ['fleet'], expected: 'a list of addresses such as "nats://10.0.0.5:4222"', description: 'servers of NATS with JetStream, by which decks on several machines see each other and roll out host by host (separated by commas); none: this deck is alone'
     }),
     name: z.string().regex(/^[A-Za-z\d][\w-]{0,59}$/).default('default').meta({ kind: 'text', hint: 'name', expected: 'a name of letters, digits, "_" and "-", at most 60', description: 'of the fleet: decks of one name belong together' }),
-    member: z.string().regex(/^[A-Za-z\d][\w-]{0,99}$/).optional().meta({ kind: 'text', hint: 'name', expected: 'a name of letters, digits, "_" and "-", at most 100', description: 'what this deck is called there, as no other one is; default: the names of the host and of the app' }),
-    labels: z.record(z.string().regex(/^[\w.-]{1,60}$/), z.string().max(200)).default({}).meta({ kind: 'pairs', hint: 'label=value', separator: ',', expected: 'labels and their values such as zone=a,disk=ssd', description: 'by which members are picked and put in order (separated by commas)' }),
+    member: z.string().regex(MEMBER_NAME).optional().meta({ kind: 'text', hint: 'name', expected: 'a name of letters, digits, "_" and "-", at most 100', description: 'what this deck is called there, as no other one is; default: the names of the host and of the app' }),
+    labels: z.record(z.string().regex(LABEL_NAME), z.string().max(200)).default({}).meta({ kind: 'pairs', hint: 'label=value', separator: ',', expected: 'labels and their values such as zone=a,disk=ssd', description: 'by which members are picked and put in order (separated by commas)' }),
     accept: choice(['read', 'operate', 'nothing'], 'what other members may do to this one: nothing, read what its viewers can, or do what its operators can: restart it, deploy to it'),
     token: text('of the servers; better as a variable, for others see flags').optional(),
     credentials: path('a file of NATS credentials (.creds)').optional(),

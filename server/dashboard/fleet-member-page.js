@@ -1,3 +1,4 @@
+import { fleetOf } from '../api/fleet.js'
 import { DeckError } from '../errors.js'
 import { marksOf } from './fleet-builds.js'
 import { toMemberRow, usualVersionOf } from './fleet-members.js'
@@ -6,7 +7,7 @@ import { toFleetRollout } from './fleet-rollout.js'
 
 /**
  * What the page of one member of the fleet shows: what it says of itself, and its turn.
- * @typedef {{ deck: Pick<import('../deck.js').Deck, 'fleet'>, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked  `id`: its name
+ * @typedef {{ deck: import('../api/fleet.js').FleetDeck, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked  `id`: its name
  * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
  */
 
@@ -16,8 +17,8 @@ const FRAGMENTS = Object.freeze(['fleet-member'])
 const ACCEPTS = Object.freeze({ nothing: 'nothing of others', read: 'questions of others', operate: 'orders of others' })
 
 /** @param {Asked} asked @throws {DeckError} not-found, no-fleet */
-export async function fleetMemberModel ({ deck: { fleet }, id, now }) {
-  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet')
+export async function fleetMemberModel ({ deck, id, now }) {
+  const fleet = fleetOf(deck)
   const shown = shownOf(await fleet.look(), { fleet, id, now: now() })
   if (!shown) throw new DeckError('not-found', `No member of the fleet is called ${JSON.stringify(id.slice(0, 100))}`)
   return shown

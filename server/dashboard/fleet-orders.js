@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { WANTED } from '../api/fleet.js'
+import { fleetOf, WANTED } from '../api/fleet.js'
 import { parseBody } from '../api/input.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 
 /**
  * What the forms of the fleet's pages ask for.
- * @typedef {Pick<import('../deck.js').Deck, 'fleet'>} Deck
+ * @typedef {import('../api/fleet.js').FleetDeck} Deck
  */
 
 const KINDS = Object.freeze(/** @type {const} */ (['deploy', 'restart', 'rollback']))
@@ -38,10 +38,4 @@ async function steer (deck, order, body, actor) {
   const current = (await fleet.look()).rollout
   if (current?.id !== seen) throw new DeckError('rollout-ended', `Rollout ${seen} of the fleet is over: ${current ? `rollout ${current.id} is ${current.state}` : 'there is none now'}`)
   return fleet.steer(order, actor)
-}
-
-/** @param {Deck} deck */
-function fleetOf ({ fleet }) {
-  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet')
-  return fleet
 }

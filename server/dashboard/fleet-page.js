@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { integerParam, parseFields } from '../api/input.js'
+import { fleetOf } from '../api/fleet.js'
 import { marksOf } from './fleet-builds.js'
 import { chosen, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.js'
 import { memoryOf } from './fleet-memory.js'
@@ -11,7 +12,7 @@ import { toShownProblem } from './history-filters.js'
  * @typedef {import('../fleet/fleet.js').Fleet} Fleet
  * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
  * @typedef {import('./fleet-members.js').Filters} Filters
- * @typedef {{ deck: Pick<import('../deck.js').Deck, 'fleet'>, params: URLSearchParams, now: () => number, can?: import('./powers.js').Powers }} Asked
+ * @typedef {{ deck: import('../api/fleet.js').FleetDeck, params: URLSearchParams, now: () => number, can?: import('./powers.js').Powers }} Asked
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
@@ -37,8 +38,9 @@ const QUERY = z.object({
 })
 
 /** @param {Asked} asked */
-export async function fleetModel ({ deck: { fleet }, params, now }) {
-  if (!fleet) return { now: now(), isAlone: true, canonicalUrl: '/fleet' }
+export async function fleetModel ({ deck, params, now }) {
+  if (!deck.fleet && !deck.joinsFleet) return { now: now(), isAlone: true, canonicalUrl: '/fleet' }
+  const fleet = fleetOf(deck)
   const status = await within(fleet.look(), LOOK_WITHIN_MS) ?? fleet.status()
   await within(memoryOf(fleet).pastOf(status.rollout?.id ?? null, now()), LOOK_WITHIN_MS)
   const shown = shownOf(status, { fleet, params, now: now() })

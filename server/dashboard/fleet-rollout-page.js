@@ -1,4 +1,4 @@
-import { rolloutOf } from '../api/fleet.js'
+import { fleetOf, rolloutOf } from '../api/fleet.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { momentsOf, toFleetRollout, versionOf } from './fleet-rollout.js'
@@ -6,16 +6,16 @@ import { momentsOf, toFleetRollout, versionOf } from './fleet-rollout.js'
 /**
  * What the page of one rollout of the fleet shows: each host, step by step, and what happened when.
  * @typedef {import('../fleet/rollout.js').FleetRollout} FleetRollout
- * @typedef {{ deck: Pick<import('../deck.js').Deck, 'fleet'>, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked
+ * @typedef {{ deck: import('../api/fleet.js').FleetDeck, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
 const FRAGMENTS = Object.freeze(['fleet-rollout', 'fleet-moments'])
 
 /** @param {Asked} asked @throws {DeckError} not-found, fleet-away, no-fleet */
-export async function fleetRolloutModel ({ deck: { fleet }, id, now }) {
+export async function fleetRolloutModel ({ deck, id, now }) {
   if (!ID.test(id)) throw new DeckError('not-found', `Rollout ${JSON.stringify(id.slice(0, 40))} of the fleet does not exist`)
-  if (!fleet) throw new DeckError('no-fleet', 'This deck is in no fleet')
+  const fleet = fleetOf(deck)
   return shownOf(await rolloutOf(fleet, Number(id)), { fleet, now })
 }
 

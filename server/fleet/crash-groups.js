@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { incoming } from './incoming.js'
 
 /**
  * The crash groups of several decks as one list: what has the same fingerprint is the same fault.
@@ -36,12 +37,7 @@ const PAGE = z.object({ items: z.array(GROUP).max(MAX_GROUPS), next: z.string().
 
 /** @param {import('./question.js').Answer} answer @returns {z.infer<typeof PAGE> | null} null: it is no list of groups */
 export function pageOf ({ body }) {
-  try {
-    return PAGE.safeParse(JSON.parse(body)).data ?? null
-  } catch {
-    // No JSON.
-    return null
-  }
+  return incoming(PAGE, () => JSON.parse(body))
 }
 
 /**

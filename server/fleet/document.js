@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { MEMBER_NAME } from '../config/member-name.js'
+import { incoming } from './incoming.js'
 import { DIGEST } from './store.js'
-import { MEMBER } from './word.js'
 
 /**
  * The rollout of a fleet as it is stored. What comes from elsewhere is hostile: a document that does not look like this is
@@ -11,7 +12,7 @@ const MAX_MEMBERS = 2000
 
 const text = (/** @type {number} */ chars) => z.string().max(chars)
 const time = text(40)
-const member = z.string().regex(MEMBER)
+const member = z.string().regex(MEMBER_NAME)
 
 const TURN = z.object({
   state: z.enum(['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted', 'skipped']),
@@ -47,11 +48,5 @@ const DOCUMENT = z.object({
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {import('./rollout.js').FleetRollout | null} null: it is none */
 export function documentOf (entry) {
-  if (entry.operation !== 'PUT' || entry.length > MAX_BYTES) return null
-  try {
-    return /** @type {any} */ (DOCUMENT.safeParse(entry.json()).data) ?? null
-  } catch {
-    // No JSON.
-    return null
-  }
+  return entry.operation !== 'PUT' || entry.length > MAX_BYTES ? null : /** @type {any} */ (incoming(DOCUMENT, () => entry.json()))
 }

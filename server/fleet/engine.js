@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { makeEventStream } from './event-stream.js'
+import { replicated } from './streams.js'
 
 /**
  * NATS JetStream, as a fleet needs it: two buckets, a stream, questions and answers. It connects for ever and waits for nobody;
@@ -18,7 +19,6 @@ const FORGET_AFTER_MS = 7 * 24 * 60 * 60_000
 const CALL_WITHIN_MS = 3000
 const ROUND_TRIPS = 4
 const MAX_CALL_MS = 60_000
-const REPLICAS = 3
 const RETRY_MS = 1000
 const PING_MS = 10_000
 const MAX_RETRY_MS = 5000
@@ -122,7 +122,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
       } else if (status.type === 'reconnect') {
         await begin(client, made)
       } else if (status.type === 'error') {
-        change({ ...state, problem: reasonOf(/** @type {any} */ (status).error) })
+        change({ problem: reasonOf(/** @type {any} */ (status).error) })
       }
     }
     open = null
@@ -196,7 +196,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
       const stop = await use(opened)
       users.set(use, stop ?? (() => {}))
     } catch (error) {
-      change({ ...state, problem: reasonOf(error) })
+      change({ problem: reasonOf(error) })
     }
   }
 
@@ -248,28 +248,14 @@ async function openAll (client, connection, names) {
   const js = client.jetstream(connection, { timeout: MAX_CALL_MS })
   const manager = await client.jetstreamManager(connection, { timeout: MAX_CALL_MS })
   const kvm = new client.Kvm(js)
-  const isCluster = connection.info?.cluster !== undefined
-  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => replicated({ manager, isCluster, stream: `KV_${name}` }, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS }))
+  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => replicated({ connection, manager }, `KV_${name}`, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS }))
   const [members, state] = await Promise.all([
     bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }),
     bucket(names.state, { history: 16 }),
     // Where it cannot be had, whoever would write to it says why.
-    replicated({ manager, isCluster, stream: names.events }, (replicas) => makeEventStream(manager, names, replicas)).catch(() => {})
+    replicated({ connection, manager }, names.events, (replicas) => makeEventStream(manager, names, replicas)).catch(() => {})
   ])
   return { connection, js, manager, members, state, names, roundTripMs }
-}
-
-/**
- * Three of each where there are as many servers, also of what was made when there were fewer.
- * @template T @param {{ manager: import('@nats-io/jetstream').JetStreamManager, isCluster: boolean, stream: string }} parts @param {(replicas: number) => Promise<T>} make
- */
-export async function replicated ({ manager, isCluster, stream }, make) {
-  if (!isCluster) return make(1)
-  const made = await make(REPLICAS).catch(() => make(1))
-  const { config } = await manager.streams.info(stream)
-  // As soon as enough servers are there: the next connection tries again.
-  if (config.num_replicas < REPLICAS) await manager.streams.update(stream, { num_replicas: REPLICAS }).catch(() => {})
-  return made
 }
 
 /** @param {number} roundTripMs */

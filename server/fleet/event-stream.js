@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { MEMBER } from './word.js'
+import { MEMBER_NAME } from '../config/member-name.js'
+import { incoming } from './incoming.js'
+import { exists } from './streams.js'
 
 /**
  * The stream of what happens in a fleet: a message for each event of each member, in the order in which they came to the
@@ -19,8 +21,6 @@ export const MAX_MESSAGE_BYTES = 128 * 1024
 const NS_PER_MS = 1_000_000
 /** Of 10047: insufficient storage resources; 10005: no suitable peers for placement. */
 const NO_ROOM = [10047, 10005]
-/** Of 10059: stream not found. */
-const NO_STREAM = 10059
 
 export const TYPE = /^[a-z]{1,30}(\.[a-z-]{1,60})?$/
 const SOURCE = /^[\da-f]{1,64}$/
@@ -47,7 +47,7 @@ const EVENT = z.object({
 
 const MESSAGE = z.object({
   source: z.string().regex(SOURCE).describe('of the history in which the event has this id'),
-  member: z.string().regex(MEMBER),
+  member: z.string().regex(MEMBER_NAME),
   app: text(200),
   host: text(255),
   event: EVENT
@@ -80,17 +80,6 @@ export async function makeEventStream (manager, { events, subject }, replicas) {
   }
 }
 
-/** @param {JetStreamManager} manager @param {string} name */
-async function exists (manager, name) {
-  try {
-    await manager.streams.info(name)
-    return true
-  } catch (/** @type {any} */ error) {
-    if (error?.code === NO_STREAM || error?.status === 404) return false
-    throw error
-  }
-}
-
 /** @param {Names} names @param {{ member: string, source: string, type: string }} of */
 export function subjectOf ({ subject }, { member, source, type }) {
   return `${subject}.${member}.event.${source}.${TYPE.test(type) ? type : 'unexpected'}`
@@ -116,12 +105,6 @@ export function typeOf ({ subject: fleet }, subject) {
  * @returns {Message | null} null: it is none, or of another one than it says
  */
 export function messageOf (names, message) {
-  if (message.data.length > MAX_MESSAGE_BYTES) return null
-  try {
-    const { data } = MESSAGE.safeParse(message.json())
-    return data && message.subject === subjectOf(names, { ...data, type: data.event.type }) ? data : null
-  } catch {
-    // No JSON.
-    return null
-  }
+  const found = message.data.length > MAX_MESSAGE_BYTES ? null : incoming(MESSAGE, () => message.json())
+  return found && message.subject === subjectOf(names, { ...found, type: found.event.type }) ? found : null
 }

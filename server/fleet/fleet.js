@@ -123,8 +123,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
       const silent = members.filter(({ isSilent }) => isSilent)
       const { kind, path, digest, release, strategy, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
-      const source = { ...(path !== undefined && { path }), ...(digest !== undefined && { digest }), ...(release !== undefined && { release }), ...(strategy && { strategy }) }
-      const plan = { kind, source, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
+      const plan = { kind, source: { path, digest, release, strategy }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
       const id = 1 + Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
       return change((document) => {
         const next = begin(document, { ...plan, uid: randomUUID(), id: Math.max(id, 1 + (document?.id ?? 0)), at: iso() }, silent.map((each) => each.member))
@@ -154,6 +153,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       const current = (await conductor.newest())?.source.digest
       return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
     },
+
     ask: asking.ask,
 
     crashes: crashes.list,
@@ -203,10 +203,10 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
       openCrashes: countOpen(deck.crashes),
       rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
-      turnOf: conductor?.task?.fleet ?? null,
+      turnOf: conductor.task?.fleet ?? null,
       url,
       accept: options.accept,
-      seen: conductor?.seen ?? { rollout: kept.memory.rollout, revision: kept.memory.revision }
+      seen: conductor.seen
     }
   }
 
@@ -217,7 +217,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
   /** @param {import('./engine.js').Presence} state */
   function onEngine ({ isConnected, problem }) {
-    if (!isConnected) conductor?.away()
+    if (!isConnected) conductor.away()
     if (isConnected === wasConnected) return
     wasConnected = isConnected
     tell(isConnected ? 'fleet.connected' : 'fleet.away', isConnected ? `connected to the fleet ${options.name} as ${member}` : `the fleet ${options.name} is out of reach: ${problem}`)

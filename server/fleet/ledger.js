@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { documentOf } from './document.js'
+import { incoming } from './incoming.js'
 import { dueOf } from './turn.js'
-import { MEMBER } from './word.js'
 
 /**
  * The rollout of the fleet as the engine keeps it, and those before it: read and written by compare-and-set, and each change
@@ -22,7 +23,7 @@ const ANNOUNCEMENT = z.object({
   id: z.int().min(1),
   revision: z.int().min(1),
   state: z.string().max(20),
-  due: z.array(z.string().regex(MEMBER)).max(2000).describe('those who may have something to do now')
+  due: z.array(z.string().regex(MEMBER_NAME)).max(2000).describe('those who may have something to do now')
 })
 
 /** @param {{ engine: import('./engine.js').Engine }} parts */
@@ -39,7 +40,7 @@ export function createLedger ({ engine }) {
       engine.use(async ({ connection, names }) => {
         const heard = connection.subscribe(`${names.subject}.rollout`, {
           callback (error, message) {
-            const announcement = error ? null : parse(message)
+            const announcement = error ? null : incoming(ANNOUNCEMENT, () => message.json())
             if (announcement) onChange(announcement)
           }
         })
@@ -107,15 +108,5 @@ export function createLedger ({ engine }) {
       await state.put(`${PAST}.${document.id}`, JSON.stringify(document))
       if (document.id > KEPT) await state.purge(`${PAST}.${document.id - KEPT}`)
     })
-  }
-}
-
-/** @param {{ json: () => unknown }} message @returns {Announcement | null} */
-function parse (message) {
-  try {
-    return ANNOUNCEMENT.safeParse(message.json()).data ?? null
-  } catch {
-    // No JSON.
-    return null
   }
 }

@@ -185,19 +185,13 @@ function resume (state, { now, commands }) {
   const { task } = state.memory
   const isBegun = task !== null && task.fleet === document.uid && task.way === way
   if (own.boot !== state.boot) {
-    const lost = { fleet: document.uid, way, rollout: isBegun ? task.rollout : null, from: own.from }
-    return withResult(state, /** @type {Task} */ ({ ...lost, result: { state: 'failed', reason: 'its master ended in its turn' } }), { now, commands })
+    const lost = /** @type {Task} */ ({ fleet: document.uid, way, rollout: isBegun ? task.rollout : null, from: own.from, result: { state: 'failed', reason: 'its master ended in its turn' } })
+    return report({ ...state, memory: { ...state.memory, task: lost } }, { now, commands })
   }
   if (isBegun) return null
   const begun = { ...state, memory: { ...state.memory, task: { fleet: document.uid, way: /** @type {'forward' | 'back'} */ (way), rollout: null, from: own.from, result: null } } }
   commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'go-back', release: own.from, document })
   return begun
-}
-
-/** @param {State} state @param {Task} task @param {Turn} turn */
-function withResult (state, task, turn) {
-  const told = { ...state, memory: { ...state.memory, task } }
-  return report(told, turn)
 }
 
 /** Its own rollout goes back with all others. @param {State} state @param {Turn} turn @returns {State | null} */

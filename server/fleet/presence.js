@@ -27,11 +27,10 @@ const FREE_AFTER_MS = 24 * 60 * 60_000
  * @param {import('./engine.js').Engine} parts.engine
  * @param {() => Word} parts.describe
  * @param {(problem: string | null) => void} [parts.onName]  another one has this name; null: no more
- * @param {() => void} [parts.onChange]  of others, while somebody wants to know
  * @param {() => number} [parts.now]  monotonic, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
  */
-export function createPresence ({ engine, describe, onName = () => {}, onChange = () => {}, now = () => performance.now(), timers = globalThis }) {
+export function createPresence ({ engine, describe, onName = () => {}, now = () => performance.now(), timers = globalThis }) {
   /** @type {Map<string, { word: Word, at: number }>} `at`: when it was said, by this machine's clock */
   let known = new Map()
   let revision = 0
@@ -140,7 +139,6 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
         const engineNow = Math.max(...first.map(({ created }) => created))
         for (const { word, created } of first.splice(0)) known.set(word.member, { word, at: now() - (engineNow - created) })
         resolve(true)
-        onChange()
       }
       const read = async () => {
         let isFirst = true
@@ -156,7 +154,6 @@ export function createPresence ({ engine, describe, onName = () => {}, onChange 
           } else {
             if (word) known.set(entry.key, { word, at: now() })
             else if (entry.operation !== 'PUT') known.delete(entry.key)
-            onChange()
           }
         }
       }

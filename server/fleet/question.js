@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
-import { MEMBER } from './word.js'
+import { incoming } from './incoming.js'
 
 /**
  * What one member asks of another: one call of its API, and the answer to that. Both come from elsewhere, so both are
@@ -33,7 +34,7 @@ const QUESTION = z.strictObject({
   actor: z.string().regex(PERSON).describe('as the deck that asks knows who does'),
   role: z.enum(['viewer', 'operator', 'admin']).describe('there'),
   client: z.enum(['dashboard', 'cli', 'api']),
-  from: z.string().regex(MEMBER)
+  from: z.string().regex(MEMBER_NAME)
 }).refine(({ method, body }) => method !== 'GET' || body === undefined)
 
 const STATUS = z.int().min(200).max(599).refine((status) => status !== 401 && (status < 300 || status >= 400))
@@ -111,12 +112,7 @@ export function roleFor ({ path, role }, { accept, member }) {
   return roles[role]
 }
 
-/** @template {z.ZodType} S @param {S} schema @param {Uint8Array} data @returns {z.infer<S> | null} */
+/** @template {z.ZodType} S @param {S} schema @param {Uint8Array} data */
 function parse (schema, data) {
-  try {
-    return schema.safeParse(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data))).data ?? null
-  } catch {
-    // No text, no JSON, or so deep that the stack does not reach.
-    return null
-  }
+  return incoming(schema, () => JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data)))
 }

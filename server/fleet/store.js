@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { ARCHIVE } from '../system/archive.js'
-import { replicated } from './engine.js'
+import { incoming } from './incoming.js'
+import { exists, replicated } from './streams.js'
 
 /**
  * Archives that were pushed, by their digests, in the engine: an object store as other programs of NATS know it, one object
@@ -25,7 +26,6 @@ const AGAIN_MS = 1000
 const KEPT = 5
 /** After which pieces that belong to nothing are those of an upload that has ended badly. */
 const ABANDONED_MS = 10 * 60_000
-const NO_STREAM = 10059
 
 const OBJECT = z.object({
   name: z.string().regex(DIGEST),
@@ -116,11 +116,10 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} what is there already, whole */
   async function prepare (open, digest) {
     const { connection, manager } = open
-    const isCluster = connection.info?.cluster !== undefined
     /** @type {any} the words of the server */
     const config = { name: stream, subjects: [pieces('>'), `$O.${bucket}.M.>`], allow_rollup_hdrs: true, allow_direct: true, discard: 'new', storage: 'file' }
-    await replicated({ manager, isCluster, stream }, async (replicas) => {
-      if (!await isThere(manager)) await manager.streams.add({ ...config, num_replicas: replicas })
+    await replicated({ connection, manager }, stream, async (replicas) => {
+      if (!await exists(manager, stream)) await manager.streams.add({ ...config, num_replicas: replicas })
     })
     const found = await find(open, digest)
     if (!found) await manager.streams.purge(stream, { filter: about(digest) })
@@ -130,31 +129,21 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
   /** @param {Open} open @param {string} id @param {string} digest @returns {Promise<Stored | null>} what is there of that digest */
   async function dropPieces (open, id, digest) {
     const found = await find(open, digest)
-    if (found?.id !== id && await isThere(open.manager)) await open.manager.streams.purge(stream, { filter: pieces(id) })
+    if (found?.id !== id && await exists(open.manager, stream)) await open.manager.streams.purge(stream, { filter: pieces(id) })
     owed.delete(id)
     return found
   }
 
-  /** @param {Open['manager']} manager */
-  async function isThere (manager) {
-    try {
-      return await manager.streams.info(stream)
-    } catch (/** @type {any} */ error) {
-      if ((error.code ?? error.api_error?.err_code) !== NO_STREAM) throw error
-      return null
-    }
-  }
-
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} null also where a part of it is lost */
   async function find ({ manager }, digest) {
-    if (!await isThere(manager)) return null
+    if (!await exists(manager, stream)) return null
     const found = storedOf(await manager.streams.getMessage(stream, { last_by_subj: about(digest) }), digest)
     return found && isWhole(found, await subjectsOf(manager, pieces(found.id))) ? found : null
   }
 
   /** @param {Open} open @returns {Promise<Stored[]>} newest first */
   async function listAll ({ manager }) {
-    if (!await isThere(manager)) return []
+    if (!await exists(manager, stream)) return []
     const subjects = Object.keys(await subjectsOf(manager, `$O.${bucket}.M.>`))
     const found = await Promise.all(subjects.map(async (subject) => storedOf(await manager.streams.getMessage(stream, { last_by_subj: subject }))))
     const counts = await subjectsOf(manager, pieces('>'))
@@ -223,15 +212,9 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
  * @returns {Stored | null} null: it is none
  */
 function storedOf (message, digest) {
-  if (!message) return null
-  try {
-    const { data } = OBJECT.safeParse(message.json())
-    if (!data || (digest !== undefined && data.name !== digest)) return null
-    return { digest: data.name, bytes: data.size, pushedAt: data.mtime, actor: data.metadata?.actor ?? null, id: data.nuid, pieces: data.chunks, revision: message.seq }
-  } catch {
-    // No JSON.
-    return null
-  }
+  const found = message && incoming(OBJECT, () => message.json())
+  if (!found || (digest !== undefined && found.name !== digest)) return null
+  return { digest: found.name, bytes: found.size, pushedAt: found.mtime, actor: found.metadata?.actor ?? null, id: found.nuid, pieces: found.chunks, revision: message.seq }
 }
 
 /** @param {AsyncIterable<Buffer>} source @param {string} digest @returns {AsyncGenerator<Buffer>} the same, where it is what it says @throws {DeckError} payload-too-large, invalid-body */

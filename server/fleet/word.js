@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { LABEL_NAME, MEMBER_NAME } from '../config/member-name.js'
+import { incoming } from './incoming.js'
 
 /**
  * What a member says of itself. What comes from elsewhere is hostile: nothing that does not look like this is heard.
@@ -6,21 +8,19 @@ import { z } from 'zod'
  */
 
 const MAX_BYTES = 16 * 1024
-/** It is a key of a bucket and a part of a subject. */
-export const MEMBER = /^[A-Za-z\d][\w-]{0,99}$/
 
 const text = (/** @type {number} */ chars) => z.string().max(chars)
 const count = z.int().min(0)
 const figure = z.number().nullable()
 
 export const WORD = z.object({
-  member: z.string().regex(MEMBER),
+  member: z.string().regex(MEMBER_NAME),
   home: text(64).describe('of its data folder: two with one name are told apart by it'),
   boot: text(64).describe('of its master'),
   host: text(255),
   app: text(200),
   version: text(50).describe('of clusterdeck'),
-  labels: z.record(z.string().regex(/^[\w.-]{1,60}$/), text(200)),
+  labels: z.record(z.string().regex(LABEL_NAME), text(200)),
   release: text(50).nullable(),
   // Members of an earlier version do not say it.
   code: z.object({ version: text(100).nullable(), commit: text(50).nullable() }).nullable().default(null).describe('what it runs: each deck numbers its releases for itself'),
@@ -37,12 +37,6 @@ export const WORD = z.object({
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {Word | null} null: it is no word of a member */
 export function wordOf (entry) {
-  if (entry.length > MAX_BYTES) return null
-  try {
-    const { data } = WORD.safeParse(entry.json())
-    return data && data.member === entry.key ? data : null
-  } catch {
-    // No JSON.
-    return null
-  }
+  const word = entry.length > MAX_BYTES ? null : incoming(WORD, () => entry.json())
+  return word?.member === entry.key ? word : null
 }

@@ -132,7 +132,7 @@ test('a member is killed in its turn, its keeper too: its turn is never taken ov
   await begin(others[0], { deadlineMs: 4000 })
   await untilTurn(others[0], 'web-1', 'running')
   const { pid } = /** @type {any} */ (killed).child
-  const { workers } = await killed.status()
+  const { workers } = await killed.untilStatus(({ rollout }) => rollout !== null, 'its own rollout')
   for (const each of [pid, killed.masterPid, ...workers.map((/** @type {any} */ worker) => worker.pid)]) process.kill(each, 'SIGKILL')
   const halted = await untilOver(others[1])
   assert.equal(halted.state, 'halted')

@@ -182,6 +182,7 @@ test('removes what no release needs any more, and nothing else', { skip }, async
   const nats = await startNats(t)
   const releasesRoot = tempFolder()
   const host = await startMember(t, { name: 'one', servers: nats.url, flags: ['--releases-root', releasesRoot, '--releases-keep', '2'] })
+  await host.untilFleet(({ engine }) => engine.isConnected, 'the engine')
   mkdirSync(path.join(releasesRoot, 'fleet-other'))
   mkdirSync(path.join(releasesRoot, 'v7'))
   const own = path.join(releasesRoot, 'fleet-one')
