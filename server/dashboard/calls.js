@@ -1,6 +1,6 @@
 /**
  * What the dialogs of the dashboard ask for, as scripts ask for it: by the API and on the command line.
- * @typedef {import('../../public/command-text.js').Call & { operation: string }} Call  `operation`: of the API, by its name
+ * @typedef {import('../../public/command-text.js').Call & { operation: string }} Call  `operation`: of the API, by its name; of the member's API, where one is asked
  */
 
 const ROLLOUTS = Object.freeze({ operation: 'startRollout', method: 'POST', path: '/api/v1/rollouts' })
@@ -11,7 +11,7 @@ const FLEET_FLAGS = Object.freeze(['--batch', '{batch}', '--pause', '{pauseMs}ms
 const FLEET_FAILURE = Object.freeze(['--on-failure', '{onFailure}'])
 
 /** @type {Readonly<Record<string, Call>>} by the name of the action */
-export const CALLS = Object.freeze({
+const OWN_CALLS = Object.freeze({
   restart: { ...ROLLOUTS, body: { kind: 'restart' }, cli: ['restart'] },
   deploy: { ...ROLLOUTS, body: { kind: 'deploy', note: '{note}' }, cli: ['deploy', '--note', '{note}'] },
   rollback: { ...ROLLOUTS, body: { kind: 'rollback', release: '{release}', note: '{note}' }, cli: ['rollback', '{release}', '--note', '{note}'] },
@@ -30,6 +30,20 @@ export const CALLS = Object.freeze({
   'message-to-worker': { operation: 'sendMessageToWorker', method: 'POST', path: '/api/v1/workers/{worker}/messages', body: { type: '{type}', data: '{data:json}' }, cli: ['send', '{type}', '{data}', '--worker', '{worker}'] },
   configure: { operation: 'changeConfig', method: 'PATCH', path: '/api/v1/config', headers: { 'If-Match': '"{tag}"' }, body: { '{name}': '{value:option}' }, cli: ['config', 'set', '{name}={value}'] }
 })
+
+/** What a member of the fleet can be asked on its page, as this deck can by itself. */
+export const MEMBER_ACTIONS = Object.freeze(/** @type {const} */ (['restart', 'scale', 'restart-worker', 'kill-worker']))
+
+/** @type {Readonly<Record<string, Call>>} by the name of the action */
+export const CALLS = Object.freeze({
+  ...OWN_CALLS,
+  ...Object.fromEntries(MEMBER_ACTIONS.map((action) => [`member-${action}`, onMember(OWN_CALLS[action])]))
+})
+
+/** @param {Call} call @returns {Call} */
+function onMember ({ path, cli, ...call }) {
+  return { ...call, path: path.replace('/api/v1', '/api/v1/fleet/members/{member}/api'), ...(cli && { cli: [...cli, '--member', '{member}'] }) }
+}
 
 /**
  * @param {...string} actions  of which the first counts whose path has all that it names

@@ -1,18 +1,21 @@
 import { fleetOf } from '../api/fleet.js'
 import { DeckError } from '../errors.js'
 import { marksOf } from './fleet-builds.js'
+import { insideOf, insideWithin } from './fleet-insides.js'
 import { toMemberRow, usualVersionOf } from './fleet-members.js'
 import { memoryOf } from './fleet-memory.js'
 import { toFleetRollout } from './fleet-rollout.js'
 
 /**
- * What the page of one member of the fleet shows: what it says of itself, and its turn.
+ * What the page of one member of the fleet shows: what it says of itself, its turn, and its inside, which it is asked for.
  * @typedef {{ deck: import('../api/fleet.js').FleetDeck, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked  `id`: its name
  * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-const FRAGMENTS = Object.freeze(['fleet-member'])
+const FRAGMENTS = Object.freeze(['fleet-member', 'fleet-inside'])
+/** A page waits no longer for a member: what it answers later comes by itself. */
+const FIRST_LOOK_MS = 1000
 
 const ACCEPTS = Object.freeze({ nothing: 'nothing of others', read: 'questions of others', operate: 'orders of others' })
 
@@ -21,7 +24,7 @@ export async function fleetMemberModel ({ deck, id, now }) {
   const fleet = fleetOf(deck)
   const shown = shownOf(await fleet.look(), { fleet, id, now: now() })
   if (!shown) throw new DeckError('not-found', `No member of the fleet is called ${JSON.stringify(id.slice(0, 100))}`)
-  return shown
+  return { ...shown, inside: shown.isOpen ? await insideWithin(fleet, id, now(), FIRST_LOOK_MS) : null }
 }
 
 /**
@@ -31,7 +34,9 @@ export async function fleetMemberModel ({ deck, id, now }) {
 export function followFleetMember ({ deck: { fleet }, id, now, can, render }) {
   return () => {
     const shown = fleet && shownOf(fleet.status(), { fleet, id, now: now() })
-    return shown ? FRAGMENTS.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...shown }) })) : []
+    if (!shown) return []
+    const inside = shown.isOpen ? insideOf(fleet, id, now()) : null
+    return FRAGMENTS.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...shown, inside }) }))
   }
 }
 
@@ -43,5 +48,6 @@ function shownOf ({ name, members, engine, rollout }, { fleet, id, now }) {
   if (!found) return null
   const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, { memory, isAway: !engine.isConnected, usualVersion: usualVersionOf(members), filters: {} })
   const turn = rollout && toFleetRollout(rollout, { members }).rows.find(({ member }) => member === id)
-  return { now, name, row, accepts: ACCEPTS[found.accept], isAbsent: rollout?.absent.includes(id) ?? false, rollout: rollout && { id: rollout.id, turn: turn ?? null } }
+  const isOpen = !row.isOwn && !row.isSilent && found.accept !== 'nothing'
+  return { now, name, row, isOpen, takesOrders: isOpen && found.accept === 'operate', accepts: ACCEPTS[found.accept], isAbsent: rollout?.absent.includes(id) ?? false, rollout: rollout && { id: rollout.id, turn: turn ?? null } }
 }

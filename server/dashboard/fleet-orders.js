@@ -1,12 +1,16 @@
 import { z } from 'zod'
-import { fleetOf, WANTED } from '../api/fleet.js'
+import { requestOf } from '../../public/command-text.js'
+import { fleetOf, NAME, WANTED } from '../api/fleet.js'
 import { parseBody } from '../api/input.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
+import { CALLS, MEMBER_ACTIONS } from './calls.js'
+import { lookAgain } from './fleet-insides.js'
 
 /**
  * What the forms of the fleet's pages ask for.
  * @typedef {import('../api/fleet.js').FleetDeck} Deck
+ * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: { auth: import('../admin/guard.js').Auth }) => Promise<unknown>} Action
  */
 
 const KINDS = Object.freeze(/** @type {const} */ (['deploy', 'restart', 'rollback']))
@@ -15,12 +19,24 @@ const STEER = z.object({ rollout: z.string().regex(ID).transform(Number).describ
 /** Of a dialog. */
 const FIELDS = Object.freeze(['note', 'batch', 'pauseMs', 'order', 'canary', 'onFailure'])
 const WHOLE = /^\d{1,9}$/
-
-/** @type {Readonly<Record<string, (deck: Deck, body: Record<string, unknown>, actor: string) => Promise<unknown>>>} by the name of the action */
-export const FLEET_ACTIONS = Object.freeze({
-  ...Object.fromEntries(KINDS.map((kind) => [`fleet-${kind}`, (/** @type {Deck} */ deck, /** @type {Record<string, unknown>} */ body, /** @type {string} */ actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)])),
-  ...Object.fromEntries(ORDERS.map((order) => [`fleet-${order}`, (/** @type {Deck} */ deck, /** @type {Record<string, unknown>} */ body, /** @type {string} */ actor) => steer(deck, order, body, actor)]))
+/** The member itself checks what it is asked. */
+const MEMBER_FIELDS = z.object({
+  member: NAME,
+  worker: z.string().regex(ID).describe('the id of a worker').optional(),
+  workers: z.string().regex(WHOLE).describe('a number of workers').optional()
 })
+
+/** @type {Readonly<Record<string, Action>>} by the name of the action */
+export const FLEET_ACTIONS = Object.freeze({
+  ...actions(KINDS, (kind) => [`fleet-${kind}`, (deck, body, actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)]),
+  ...actions(ORDERS, (order) => [`fleet-${order}`, (deck, body, actor) => steer(deck, order, body, actor)]),
+  ...actions(MEMBER_ACTIONS, (action) => [`member-${action}`, (deck, body, _actor, { auth }) => askMember(deck, action, body, auth)])
+})
+
+/** @template {string} N @param {readonly N[]} names @param {(name: N) => [string, Action]} actionOf */
+function actions (names, actionOf) {
+  return Object.fromEntries(names.map(actionOf))
+}
 
 /** Forms send their empty fields along, and all of them as text. @param {typeof KINDS[number]} kind @param {Record<string, unknown>} body */
 function wantedOf (kind, body) {
@@ -38,4 +54,13 @@ async function steer (deck, order, body, actor) {
   const current = (await fleet.look()).rollout
   if (current?.id !== seen) throw new DeckError('rollout-ended', `Rollout ${seen} of the fleet is over: ${current ? `rollout ${current.id} is ${current.state}` : 'there is none now'}`)
   return fleet.steer(order, actor)
+}
+
+/** By the member's own API, which says no by its own reasons. @param {Deck} deck @param {typeof MEMBER_ACTIONS[number]} action @param {Record<string, unknown>} fields @param {import('../admin/guard.js').Auth} person */
+async function askMember (deck, action, fields, person) {
+  const fleet = fleetOf(deck)
+  const { member, ...values } = parseBody(MEMBER_FIELDS, fields)
+  const { method, path, body } = requestOf(CALLS[action], /** @type {Record<string, string>} */ (values))
+  await fleet.obtain(member, { method: /** @type {import('../api/endpoint.js').Method} */ (method), path: path.replace('/api/v1', ''), body: body ?? undefined }, person)
+  lookAgain(fleet, member)
 }

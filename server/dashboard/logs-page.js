@@ -87,7 +87,7 @@ async function foundLines (deck, query) {
 }
 
 /** @param {Entry} entry @param {{ isOpen?: boolean, isMark?: boolean }} how @returns {Line} */
-function toLine ({ slot, stream, text, arrivedAt }, { isOpen = false, isMark = false }) {
+export function toLine ({ slot, stream, text, arrivedAt }, { isOpen = false, isMark = false }) {
   const shown = shownLine(text)
   return { slot, stream, at: arrivedAt, ...shown, cutText: formatCount(shown.cutChars), isOpen, isMark }
 }

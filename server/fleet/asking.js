@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.js'
 import { MAX_ANSWER_BYTES, readAnswer, roleFor, toAnswer, writeQuestion } from './question.js'
+import { refusalOf } from './refusal.js'
 
 /**
  * Asks other members, by name; this deck itself is asked without the engine.
@@ -19,18 +20,36 @@ const ANSWER_WITHIN_MS = 10_000
  */
 export function createAsking ({ engine, presence, member: own, serve }) {
   return {
+    ask,
+
     /**
-     * @param {string} member @param {Order} order @param {Person} person @param {{ withinMs?: number }} [how]
-     * @returns {Promise<Answer>} also a refusal
-     * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
+     * The same, where a refusal is an error.
+     * @param {string} member @param {Omit<Order, 'headers'>} order @param {Person} person @param {{ withinMs?: number }} [how]
+     * @returns {Promise<unknown>} what it answers, as JSON
+     * @throws {DeckError} as ask(), what the member refuses with, and not-possible: its answer is no JSON
      */
-    async ask (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
-      const { method, path, headers, body } = order
-      const { actor, role, client } = person
-      const found = await find(member)
-      const text = writeQuestion({ home: found.home, method, path, headers, body, actor, role, client, from: own })
-      return found.isOwn ? askOwn(order, person, withinMs) : askOther(found, text, withinMs)
+    async obtain (member, order, person, how) {
+      const { status, body } = await ask(member, { ...order, headers: {} }, person, how)
+      if (status >= 400) throw refusalOf({ status, body })
+      try {
+        return JSON.parse(body)
+      } catch (cause) {
+        throw new DeckError('not-possible', `${member} answers, but not in JSON`, { cause })
+      }
     }
+  }
+
+  /**
+   * @param {string} member @param {Order} order @param {Person} person @param {{ withinMs?: number }} [how]
+   * @returns {Promise<Answer>} also a refusal
+   * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
+   */
+  async function ask (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
+    const { method, path, headers, body } = order
+    const { actor, role, client } = person
+    const found = await find(member)
+    const text = writeQuestion({ home: found.home, method, path, headers, body, actor, role, client, from: own })
+    return found.isOwn ? askOwn(order, person, withinMs) : askOther(found, text, withinMs)
   }
 
   /** @param {string} member */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { incoming } from './incoming.js'
 
 /**
  * The crash groups of several decks as one list: what has the same fingerprint is the same fault.
@@ -35,9 +34,9 @@ const GROUP = z.object({
 
 const PAGE = z.object({ items: z.array(GROUP).max(MAX_GROUPS), next: z.string().nullable() })
 
-/** @param {import('./question.js').Answer} answer @returns {z.infer<typeof PAGE> | null} null: it is no list of groups */
-export function pageOf ({ body }) {
-  return incoming(PAGE, () => JSON.parse(body))
+/** @param {unknown} answer @returns {z.infer<typeof PAGE> | null} null: it is no list of groups */
+export function pageOf (answer) {
+  return PAGE.safeParse(answer).data ?? null
 }
 
 /**

@@ -12,16 +12,16 @@ import { fold, MAX_GROUPS, pageOf } from './crash-groups.js'
  * @typedef {Asked & { fingerprint: string, members: { member: string, id: number }[] }} Settled `members`: those that had the group
  */
 
-const ANSWER_WITHIN_MS = 3000
+const WITHIN = Object.freeze({ withinMs: 3000 })
 /** Which mean that nobody has answered. */
 const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
 
 /**
  * @param {object} parts
- * @param {ReturnType<typeof import('./asking.js').createAsking>['ask']} parts.ask
+ * @param {ReturnType<typeof import('./asking.js').createAsking>['obtain']} parts.obtain
  * @param {() => Promise<{ member: string }[]>} parts.members
  */
-export function createFleetCrashes ({ ask, members }) {
+export function createFleetCrashes ({ obtain, members }) {
   return {
     /** @param {Filter} filter @param {Person} person @returns {Promise<FleetCrashes>} */
     async list ({ state, q, since }, person) {
@@ -43,7 +43,7 @@ export function createFleetCrashes ({ ask, members }) {
       const { values, ...asked } = await askAll(async (member) => {
         const group = (await groupsOf(member, { fingerprint }, person)).items.at(0)
         if (group === undefined) return null
-        await call(member, { method: 'POST', path: `/crashes/${group.id}/${action}` }, person)
+        await obtain(member, { method: 'POST', path: `/crashes/${group.id}/${action}` }, person, WITHIN)
         return group.id
       })
       const reached = values.flatMap(({ member, value }) => value === null ? [] : [{ member, id: value }])
@@ -77,29 +77,8 @@ export function createFleetCrashes ({ ask, members }) {
   /** @param {string} member @param {Record<string, string | undefined>} query @param {Person} person */
   async function groupsOf (member, query, person) {
     const given = Object.entries({ limit: String(MAX_GROUPS), ...query }).filter(([, value]) => value !== undefined)
-    const page = pageOf(await call(member, { method: 'GET', path: `/crashes?${new URLSearchParams(/** @type {[string, string][]} */ (given))}` }, person))
+    const page = pageOf(await obtain(member, { method: 'GET', path: `/crashes?${new URLSearchParams(/** @type {[string, string][]} */ (given))}` }, person, WITHIN))
     if (!page) throw new DeckError('not-possible', `${member} tells of its crashes in a way that is not understood here`)
     return page
-  }
-
-  /** @param {string} member @param {Pick<import('./answering.js').Order, 'method' | 'path'>} order @param {Person} person @throws {DeckError} also where it refuses */
-  async function call (member, order, person) {
-    const answer = await ask(member, { ...order, headers: {} }, person, { withinMs: ANSWER_WITHIN_MS })
-    if (answer.status < 400) return answer
-    throw problemOf(answer)
-  }
-}
-
-/** @param {import('./question.js').Answer} answer @returns {DeckError} */
-function problemOf ({ status, body }) {
-  return new DeckError(status === 403 ? 'forbidden' : 'not-possible', detailOf(body) ?? `status ${status}`)
-}
-
-/** @param {string} body @returns {string | null} */
-function detailOf (body) {
-  try {
-    return String(JSON.parse(body).detail).slice(0, 500)
-  } catch {
-    return null
   }
 }

@@ -37,6 +37,7 @@ import { createStore } from './store.js'
  * @property {() => Promise<import('./store.js').Pushed[]>} pushed  what can be deployed by its digest, newest first; throws fleet-away
  * @property {(digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<import('./store.js').Pushed & { isNew: boolean }>} push  a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
  * @property {ReturnType<typeof createAsking>['ask']} ask  one member, for somebody who is signed in here
+ * @property {ReturnType<typeof createAsking>['obtain']} obtain  of one member, for somebody who is signed in here
  * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
  * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
  * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  what has happened, newest first; throws fleet-away
@@ -87,7 +88,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   const outbox = createOutbox({ engine, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
   const feed = createFeed({ engine })
   const asking = createAsking({ engine, presence, member, serve })
-  const crashes = createFleetCrashes({ ask: asking.ask, members: async () => (await presence.all()).members })
+  const crashes = createFleetCrashes({ obtain: asking.obtain, members: async () => (await presence.all()).members })
   const answering = createAnswering({ engine, member, home: kept.home, accept: options.accept, serve })
   const unsubscribe = deck.events.subscribe(onEvent)
   // Before anybody hears of it: the next master is the same member.
@@ -155,6 +156,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     },
 
     ask: asking.ask,
+    obtain: asking.obtain,
 
     crashes: crashes.list,
 

@@ -23,7 +23,11 @@ const FORMS = {
   diagnose: { worker: '2', kind: 'heap-snapshot' },
   message: { worker: '', type: 'reload', data: '{"a":1}' },
   'message-to-worker': { worker: '2', type: 'reload', data: '' },
-  configure: { name: 'drain.deadlineMs', value: '7000' }
+  configure: { name: 'drain.deadlineMs', value: '7000' },
+  'member-restart': { member: 'b-2' },
+  'member-scale': { member: 'b-2', workers: '3' },
+  'member-restart-worker': { member: 'b-2', worker: '2' },
+  'member-kill-worker': { member: 'b-2', worker: '2' }
 }
 
 /** What is steered has to run. */
@@ -57,7 +61,7 @@ for (const [action, fields] of Object.entries(FORMS)) {
     assert.ok(asked.status < 300, asked.text)
     assert.deepEqual(withoutActors(api.deck.dispatched), withoutActors(form.deck.dispatched))
     assert.deepEqual(withoutActors(apiFleet.asked), withoutActors(formFleet.asked))
-    assert.equal(formFleet.asked.length, action.startsWith('fleet-') ? 1 : 0)
+    assert.equal(formFleet.asked.length, /^(fleet|member)-/.test(action) ? 1 : 0)
   })
 }
 
@@ -66,7 +70,7 @@ test('every command is one that the API names for its operation', async (t) => {
   const { paths } = (await rawRequest(admin, { path: '/api/v1/openapi.json', headers: { authorization: `Bearer ${TOKEN}` } })).json()
   assert.deepEqual(Object.keys(FORMS), Object.keys(CALLS))
   for (const { operation, method, path, cli } of Object.values(CALLS)) {
-    const described = paths[path.replace(/\{(worker|rollout)\}/, '{id}')][method.toLowerCase()]
+    const described = paths[path.replace('/fleet/members/{member}/api', '').replace(/\{(worker|rollout)\}/, '{id}')][method.toLowerCase()]
     assert.equal(described.operationId, operation)
     const known = [described['x-cli'] ?? []].flatMap((each) => typeof each === 'string' ? [each] : Object.values(each)).map((each) => each.split(' ')[1])
     assert.equal(cli ? known.includes(cli[0]) : known.length === 0, true, `${operation}: ${cli}`)

@@ -35,7 +35,7 @@ export async function openShop (owner) {
   })
   tellReleases(deck)
   tellPast(admin)
-  deck.fleet = fleetOf()
+  deck.fleet = fleetOf(admin.history)
   for (let second = nowS() - CHART_S; second < nowS(); second++) live(deck, second)
   const timer = setInterval(() => live(deck, nowS()), 1000)
   owner.after(() => clearInterval(timer))
@@ -52,8 +52,8 @@ export async function openShop (owner) {
   }
 }
 
-/** Of which one is silent, one is unwell, and two are in their turns. */
-function fleetOf () {
+/** Of which one is silent, one is unwell, and two are in their turns. @param {Admin['history']} history  of this deck, as all of them tell it */
+function fleetOf (history) {
   const names = [1, 2, 3, 4, 5, 6].map((number) => `web-${number}-shop`)
   const members = names.map((member, index) => aMember({ member, isOwn: index === 0, vitals: { requestsPerSecond: 96 + 7 * index, latencyP99Ms: 14 + 3 * index } }))
   Object.assign(members[4], { isSilent: true, ageMs: 3 * MINUTE_MS, code: { version: '1.4.1', commit: null } })
@@ -63,7 +63,18 @@ function fleetOf () {
   const begun = aRollout(there, { batches: [there.slice(0, 1), there.slice(1, 3), there.slice(3)], absent: ['web-5-shop'], note: 'faster totals', at: ago(2 * MINUTE_MS) })
   const rollout = inTurnOf(inTurnOf(afterTurnsOf(begun, 'web-1-shop'), 'web-2-shop', ago(9000)), 'web-3-shop', ago(8000))
   rollout.turns['web-3-shop'].rollout = 3
-  return createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(there, { at: ago(26 * HOUR_MS) }), ...there), id: 6 }] })
+  const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(there, { at: ago(26 * HOUR_MS) }), ...there), id: 6 }], answer: answerOf })
+  fleet.history = async () => ({ items: history.page({ limit: 40 }).items.map((event, index) => ({ seq: 100 - index, at: event.at, member: there[index % 5], app: 'shop', host: members[index % 5].host, event })), next: null })
+  return fleet
+}
+
+/** What a member says of its inside. @param {string} _member @param {{ path: string }} order */
+function answerOf (_member, { path }) {
+  const lines = [[48, 'cache warmed: 4,210 products'], [31, 'GET /products 200 8 ms'], [30, 'POST /checkout 201 31 ms'], [12, 'stock of "lamp" is low'], [3, 'GET /cart 200 5 ms'], [2, 'GET /products?page=2 200 9 ms']]
+  const items = path.startsWith('/logs')
+    ? lines.map(([seconds, text], index) => ({ slot: 1 + index % SLOTS.length, stream: index === 3 ? 'stderr' : 'stdout', text, arrivedAt: ago(Number(seconds) * 1000) }))
+    : SLOTS.map((slot) => ({ ...workerOf(slot), drifted: false, orphan: false, vitals: { requestsPerSecond: 20 + slot, latencyP99Ms: 14 + slot, rssBytes: (80 + slot) * MEGABYTE, cpuPercent: 6 * slot } }))
+  return { status: 200, body: { items } }
 }
 
 /** @param {number} slot */

@@ -1,4 +1,5 @@
 import { batchesOf } from '../../server/fleet/plan.js'
+import { refusalOf } from '../../server/fleet/refusal.js'
 import { begin, finish, steer, take } from '../../server/fleet/rollout.js'
 
 /**
@@ -69,10 +70,10 @@ export function failedTurnOf (rollout, member, reason) {
 }
 
 /**
- * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], engine?: Partial<import('../../server/fleet/engine.js').Presence>, problem?: string | null }} [given]
+ * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], engine?: Partial<import('../../server/fleet/engine.js').Presence>, problem?: string | null, answer?: (member: string, order: { method: string, path: string }) => { status: number, body: unknown } }} [given] `answer`: what a member is to answer
  * @returns {Fleet & { set: (changes: Partial<import('../../server/fleet/fleet.js').FleetStatus>) => void, asked: any[] }}
  */
-export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], engine = {}, problem = null } = {}) {
+export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], engine = {}, problem = null, answer = () => ({ status: 200, body: {} }) } = {}) {
   /** @type {import('../../server/fleet/fleet.js').FleetStatus} */
   let state = { name: 'prod', member: members[0].member, engine: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...engine }, problem, outbox: { waiting: 0, problem: null }, members, rollout }
   /** @type {Set<() => void>} */
@@ -89,7 +90,12 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     past: async () => past,
     history: async () => ({ items: [], next: null }),
     pushed: async () => [],
-    ask: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }),
+    ask,
+    async obtain (member, order, person) {
+      const { status, body } = await ask(member, order, person)
+      if (status >= 400) throw refusalOf({ status, body })
+      return JSON.parse(body)
+    },
     crashes: async () => ({ asked: 0, answered: 0, silent: [], refused: [], cut: [], items: [] }),
     settleCrash: async () => { throw new Error('expected no crash to be settled') },
     push: async () => { throw new Error('expected no push') },
@@ -112,6 +118,13 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     },
     close: async () => {},
     set
+  }
+
+  /** @param {string} member @param {Omit<import('../../server/fleet/answering.js').Order, 'headers'>} order @param {{ actor: string }} person */
+  async function ask (member, { method, path, body: given }, { actor }) {
+    if (method !== 'GET') asked.push({ order: method, member, path, body: given, actor })
+    const { status, body } = answer(member, { method, path })
+    return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
   }
 
   /** @param {Partial<import('../../server/fleet/fleet.js').FleetStatus>} changes */

@@ -26,10 +26,9 @@ test('where members differ in what was done with it, a group is mixed', () => {
 })
 
 test('a list of groups that is none is none, and what is too long is cut', () => {
-  const answer = (/** @type {unknown} */ body) => ({ status: 200, headers: { 'content-type': 'application/json' }, body: typeof body === 'string' ? body : JSON.stringify(body) })
-  assert.equal(pageOf(answer({ items: [group({ message: 'x'.repeat(9000) })], next: null }))?.items[0].message?.length, 4000)
+  assert.equal(pageOf({ items: [group({ message: 'x'.repeat(9000) })], next: null })?.items[0].message?.length, 4000)
   const page = (/** @type {object} */ changes) => ({ items: [{ ...group(), ...changes }], next: null })
-  for (const body of ['', '[]', {}, { items: [], next: 7 }, page({ id: 0 }), page({ fingerprint: 'v1:x' }), page({ state: 'gone' }), page({ count: -1 }), page({ lastSeenAt: 'yesterday' }), page({ message: 7 }), { items: Array.from({ length: 101 }, () => group()), next: null }]) {
-    assert.equal(pageOf(answer(body)), null, JSON.stringify(body))
+  for (const body of [undefined, null, '', [], {}, { items: [], next: 7 }, page({ id: 0 }), page({ fingerprint: 'v1:x' }), page({ state: 'gone' }), page({ count: -1 }), page({ lastSeenAt: 'yesterday' }), page({ message: 7 }), { items: Array.from({ length: 101 }, () => group()), next: null }]) {
+    assert.equal(pageOf(body), null, JSON.stringify(body))
   }
 })
