@@ -1,5 +1,7 @@
 /** Nothing here takes as much; whoever sends a little too much still comes to read why it is refused. */
 const MAX_READ_BYTES = 4 * 1024 * 1024
+/** What is on its way already when somebody who may send much is answered, in the buffers of both ends. */
+const MAX_LATE_BYTES = 64 * 1024 * 1024
 
 /**
  * Cuts the connection of whoever sends on and on: what reads a body reads it to its end, refused or not. To be called in
@@ -7,7 +9,7 @@ const MAX_READ_BYTES = 4 * 1024 * 1024
  * @template {import('node:http').IncomingMessage} T @param {T} req @returns {T}
  */
 export function cutEndlessBody (req) {
-  let left = MAX_READ_BYTES
+  let left = mayTakeTime(req.socket) ? MAX_LATE_BYTES : MAX_READ_BYTES
   return req.on('data', (chunk) => {
     left -= chunk.length
     if (left < 0) req.socket.destroy()

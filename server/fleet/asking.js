@@ -72,7 +72,7 @@ export function createAsking ({ engine, presence, member: own, serve }) {
     if (!isConnected) throw new DeckError('fleet-away', `${member} cannot be asked: the engine of the fleet is out of reach (${problem})`)
     if (isSilent) throw new DeckError('no-master', `${member} has not been heard of for ${Math.round(ageMs / 1000)} s`)
     const asked = await engine.attempt(({ connection, names }) => connection.request(`${names.subject}.${member}.api`, text, { timeout: withinMs }).catch(toError))
-    if (asked.is === 'away') throw new DeckError('fleet-away', `${member} cannot be asked: ${asked.reason}`)
+    if (asked.is === 'away') throw new DeckError('fleet-away', `${member} has not answered: ${asked.reason}; what it was asked for may be done all the same`)
     if (asked.value instanceof Error) throw explained(asked.value, member, withinMs)
     const answer = readAnswer(asked.value.data)
     if (!answer) throw new DeckError('no-master', `${member} answers, but not as a member of a fleet does`)

@@ -48,6 +48,8 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   let callMs = CALL_WITHIN_MS
   /** What is set up anew with each connection, and how that ends. @type {Map<Use, () => void>} */
   const users = new Map()
+  /** Those who wait for an answer: with the connection it is lost. @type {Set<(error: Error) => void>} */
+  const waiting = new Set()
 
   return {
     /** As it is. @returns {Presence} */
@@ -62,7 +64,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     },
 
     /**
-     * Of calls that have limits of their own; they go on until they end by themselves.
+     * Of calls that have limits of their own. One whose connection is lost may have been done all the same, and goes on by itself.
      * @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>}
      */
     attempt,
@@ -117,16 +119,21 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     for await (const status of made.status()) {
       if (closing.signal.aborted) return
       if (status.type === 'disconnect' || status.type === 'staleConnection') {
-        open = null
-        change({ isConnected: false, problem: 'the connection is lost' })
+        lose('the connection is lost')
       } else if (status.type === 'reconnect') {
         await begin(client, made)
       } else if (status.type === 'error') {
         change({ problem: reasonOf(/** @type {any} */ (status).error) })
       }
     }
+    lose(reasonOf(await made.closed() ?? 'the connection is closed'))
+  }
+
+  /** @param {string} problem */
+  function lose (problem) {
     open = null
-    change({ isConnected: false, problem: reasonOf(await made.closed() ?? 'the connection is closed') })
+    change({ isConnected: false, problem })
+    for (const giveUp of waiting) giveUp(new Error(problem))
   }
 
   /** @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
@@ -175,11 +182,24 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   async function attempt (work) {
     if (!open) return { is: 'away', reason: String(state.problem) }
     try {
-      const value = await work(open)
+      const value = await orLost(work(open))
       if (state.isConnected) change({ problem: null })
       return { is: 'done', value }
     } catch (error) {
       return fail(error)
+    }
+  }
+
+  /** @template T @param {Promise<T>} answer @returns {Promise<T>} @throws {Error} the connection was lost before it came */
+  async function orLost (answer) {
+    /** @type {(error: Error) => void} */
+    let giveUp = () => {}
+    const lost = new Promise((/** @type {(value: never) => void} */ _resolve, reject) => { giveUp = reject })
+    waiting.add(giveUp)
+    try {
+      return await Promise.race([answer, lost])
+    } finally {
+      waiting.delete(giveUp)
     }
   }
 

@@ -12,9 +12,11 @@ import tls from 'node:tls'
  */
 export function request (url, { method = 'GET', headers, body, signal, fingerprint = null }) {
   const { request } = url.startsWith('https:') ? https : http
+  // Who is to close a connection does so with its answer, and what is still being sent then would break it off.
+  const sentHeaders = isStream(body) ? { ...headers, connection: 'keep-alive' } : headers
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, signal, ...(fingerprint === null ? { agent: false } : { createConnection: connectTo(fingerprint) }) }).once('response', resolve).once('error', reject)
-    if (body === undefined || typeof body === 'string') return sent.end(body)
+    const sent = request(url, { method, headers: sentHeaders, signal, ...(fingerprint === null ? { agent: false } : { createConnection: connectTo(fingerprint) }) }).once('response', resolve).once('error', reject)
+    if (!isStream(body)) return sent.end(body)
     // An answer that comes before all is sent is one that needs no more.
     sent.once('response', (response) => {
       body.unpipe(sent)
@@ -22,6 +24,11 @@ export function request (url, { method = 'GET', headers, body, signal, fingerpri
     })
     body.once('error', (error) => sent.destroy(error)).pipe(sent)
   })
+}
+
+/** @param {unknown} body @returns {body is import('node:stream').Readable} */
+function isStream (body) {
+  return body !== undefined && typeof body !== 'string'
 }
 
 /**

@@ -23,7 +23,8 @@ test('sends a body as it comes', async (t) => {
 
 test('sends no more once it is refused, and holds no connection', async (t) => {
   const { server, url } = await serve(t, (_req, res) => res.writeHead(413).end('too much'))
-  const closed = once(server, 'connection').then(([socket]) => once(socket, 'close'))
+  // Whatever the server thinks of a body that is not whole.
+  const closed = once(server, 'connection').then(([socket]) => new Promise((resolve) => socket.once('close', resolve)))
   const endless = Readable.from((function * () { for (;;) yield Buffer.alloc(64 * 1024) })())
   const response = await request(url, { method: 'POST', headers: {}, body: endless })
   assert.equal(response.statusCode, 413)
