@@ -224,7 +224,7 @@ test('a member is looked into and ordered about from the page of another one, an
   await rowOf(2).getByText('Ready').waitFor()
 
   await rowOf(2).getByRole('button', { name: 'Kill worker 2 in slot 2' }).click()
-  await dialog.getByRole('heading', { name: 'On two: kill worker 2 in slot 2?' }).waitFor()
+  await dialog.getByRole('heading', { name: 'Kill worker 2 in slot 2 of two?' }).waitFor()
   await dialog.getByRole('button', { name: 'Kill worker' }).click()
   await rowOf(3).getByText('Ready').waitFor()
 
