@@ -3,6 +3,7 @@ import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { operation, permit } from './endpoint.js'
 import { COUNT, listOf } from './fields.js'
+import { FLEET, FLEET_ROLLOUT, FLEET_ROLLOUT_SUMMARY } from './fleet-answers.js'
 
 /**
  * Decks on other machines, and rollouts over all of them, host by host.
@@ -10,10 +11,6 @@ import { COUNT, listOf } from './fields.js'
  */
 
 export const NAME = z.string().regex(MEMBER_NAME).describe('the name of a member')
-
-const TURN = z.object({ state: z.string(), rollout: COUNT.nullable(), reason: z.string().nullable() }).loose()
-const FLEET_ROLLOUT = z.object({ id: COUNT, kind: z.string(), state: z.string(), batches: z.array(z.array(z.string())), turns: z.record(z.string(), TURN) }).loose().meta({ id: 'FleetRollout' })
-const FLEET = z.object({ name: z.string(), member: z.string(), members: z.array(z.object({ member: z.string() }).loose()), rollout: FLEET_ROLLOUT.nullable() }).loose().meta({ id: 'Fleet' })
 
 const DIGEST = z.string().regex(/^sha256:[0-9a-f]{64}$/).meta({ description: 'sha256: and 64 hex digits', examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
 const PUSHED = z.object({ digest: DIGEST, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({ id: 'PushedRelease' })
@@ -33,9 +30,7 @@ export const WANTED = z.strictObject({
   canary: NAME.optional(),
   onFailure: z.enum(['halt', 'roll-back']).optional().describe('"halt" or "roll-back"'),
   only: z.record(z.string(), z.string()).optional().describe('labels')
-})
-
-const SUMMARY = z.object({ id: COUNT, kind: z.string(), state: z.string(), progress: z.object({ total: COUNT, done: COUNT, failed: COUNT }) }).loose().meta({ id: 'FleetRolloutSummary' })
+}).meta({ not: { required: ['digest', 'path'] } })
 
 /**
  * @typedef {Omit<import('../fleet/rollout.js').FleetRollout, 'turns' | 'batches' | 'timeline'> & { progress: { total: number, done: number, failed: number } }} Summary
@@ -63,7 +58,7 @@ export function fleetResources ({ deck }) {
         summary: 'The last rollouts of the fleet, newest first, without the turns of their members',
         role: 'viewer',
         problems: ['no-fleet', 'fleet-away'],
-        answer: listOf(SUMMARY),
+        answer: listOf(FLEET_ROLLOUT_SUMMARY),
         handle: async () => ({ body: { items: (await rolloutsOf(fleetOf(deck))).map(summaryOf) } })
       })
     },
