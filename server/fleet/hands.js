@@ -14,14 +14,15 @@ import { DeckError } from '../errors.js'
 export function handsOf (deck, accept, packages) {
   return {
     async begin (document) {
-      if (accept !== 'operate') throw new DeckError('forbidden', `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
-      const { kind, source: { path, digest, release, strategy }, actor } = document
-      const command = { actor, note: noteOf(document), strategy }
+      permit()
+      const { kind, source: { path, digest, release }, actor } = document
+      const command = { actor, note: noteOf(document) }
       if (kind === 'deploy') return (await deck.deploy({ ...command, path: digest === undefined ? path : await packages.fetch(digest) })).id
       return roll(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
     },
 
     async goBack (release, document) {
+      permit()
       return roll({ kind: 'rollback', release: release ?? undefined, actor: document.actor, note: `${noteOf(document)}: taken back` })
     },
 
@@ -30,6 +31,11 @@ export function handsOf (deck, accept, packages) {
     },
 
     release: () => deck.snapshot().release?.id ?? null
+  }
+
+  /** Whatever the document says that it has done. @throws {DeckError} forbidden */
+  function permit () {
+    if (accept !== 'operate') throw new DeckError('forbidden', `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
   }
 
   /** @param {Omit<Extract<import('../deck.js').DeckCommand, { type: 'rollout' }>, 'type'>} command */
