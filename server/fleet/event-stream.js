@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
-import { incoming } from './incoming.js'
+import { incoming, isShallow } from './incoming.js'
 import { exists } from './streams.js'
 
 /**
@@ -42,7 +42,7 @@ const EVENT = z.object({
   signal: text(200).nullable(),
   uptimeMs: number,
   message: text(2000).nullable(),
-  detail: z.record(z.string(), z.unknown()).nullable()
+  detail: z.record(z.string(), z.unknown()).nullable().refine(isShallow)
 })
 
 const MESSAGE = z.object({

@@ -11,3 +11,12 @@ export function incoming (schema, read) {
     return null
   }
 }
+
+/** What is deeper can be read, but not written again: the stack does not reach. */
+const MAX_DEPTH = 100
+
+/** @param {unknown} value  of JSON @returns {boolean} */
+export function isShallow (value, depth = 0) {
+  if (typeof value !== 'object' || value === null) return true
+  return depth < MAX_DEPTH && Object.values(value).every((each) => isShallow(each, depth + 1))
+}
