@@ -23,6 +23,8 @@ const MAX_BACKLOG = 100_000
 /** By which an event is known again. */
 const SIGNS = /** @type {const} */ (['at', 'type', 'worker', 'message'])
 const MAX_EVENT_BYTES = 64 * 1024
+/** Left to what a message has beside its data. */
+const HEADROOM_BYTES = 1024
 const RETRY_MS = 1000
 const MAX_RETRY_MS = 10_000
 const KEEP_EVERY_MS = 10_000
@@ -112,9 +114,10 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   }
 
   /** @param {Open} open @param {string} source @param {DeckEvent} event */
-  function publish ({ js, names }, source, event) {
+  function publish ({ connection, js, names }, source, event) {
     const of = teller()
-    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }), { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: engine.callMs })
+    const maxBytes = Math.min(MAX_EVENT_BYTES, (connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
+    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes), { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: engine.callMs })
   }
 
   /** What the stream knows of this history. @param {Open} open @returns {Promise<Told>} */
@@ -170,11 +173,11 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   }
 }
 
-/** @param {{ source: string, event: DeckEvent } & Teller} message @returns {string} JSON; what is too large goes without its details */
-function dataOf ({ event, ...message }) {
+/** @param {{ source: string, event: DeckEvent } & Teller} message @param {number} maxBytes @returns {string} JSON; what is too large goes without its details */
+function dataOf ({ event, ...message }, maxBytes) {
   const data = JSON.stringify({ ...message, event })
   const bytes = Buffer.byteLength(data)
-  return bytes <= MAX_EVENT_BYTES ? data : JSON.stringify({ ...message, event: { ...event, detail: { truncated: true, bytes } } })
+  return bytes <= maxBytes ? data : JSON.stringify({ ...message, event: { ...event, detail: { truncated: true, bytes } } })
 }
 
 function newSource () {

@@ -11,9 +11,9 @@ const OUTCOMES = /** @type {const} */ (['acknowledged', 'lost', 'unacknowledged'
 
 /**
  * A stream and the way to it, as they are at their worst. Nothing takes time.
- * @param {{ outcomes?: Iterable<typeof OUTCOMES[number]> }} [options] one for each publish, and then all is well
+ * @param {{ outcomes?: Iterable<typeof OUTCOMES[number]>, maxPayload?: number }} [options] `outcomes`: one for each publish, and then all is well
  */
-function createFakeEngine ({ outcomes = [] } = {}) {
+function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 } = {}) {
   const ahead = outcomes[Symbol.iterator]()
   /** @type {{ seq: number, subject: string, msgID: string, value: any, length: number }[]} */
   let stored = []
@@ -27,6 +27,7 @@ function createFakeEngine ({ outcomes = [] } = {}) {
 
   const open = {
     names: NAMES,
+    connection: { info: { max_payload: maxPayload } },
     js: {
       /** @param {string} subject @param {string} data @param {{ msgID: string }} options */
       async publish (subject, data, { msgID }) {
@@ -298,4 +299,18 @@ test('an event that is too large goes without its details', async () => {
   await host.settled()
   assert.deepEqual(engine.stored.map(({ value }) => [value.event.message, value.event.detail]), [['small', { note: 'n' }], ['large', { truncated: true, bytes: engine.stored[1].value.event.detail.bytes }]])
   assert.ok(engine.stored[1].value.event.detail.bytes > 90_000)
+})
+
+test('an engine that takes less gets less, and what comes after it is told too', async () => {
+  const engine = createFakeEngine({ maxPayload: 8192 })
+  const history = openHistory({ file: ':memory:' })
+  const host = createHost(engine, { history })
+  engine.connect()
+  const at = new Date().toISOString()
+  const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
+  history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'large', detail: { note: 'n'.repeat(9000) } })
+  history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'small', detail: null })
+  host.happen(0)
+  await host.settled()
+  assert.deepEqual(engine.stored.map(({ value }) => [value.event.message, value.event.detail?.truncated]), [['large', true], ['small', undefined]])
 })
