@@ -18,6 +18,8 @@ import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
  */
 
 const ENV_PREFIX = 'CLUSTERDECK_'
+/** Members tell them with each word, and no word of more than 16 KiB is heard. */
+const MAX_LABELS_BYTES = 8192
 /** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
 const ORIGINS = new WeakMap()
 // Set for workers and hooks, or read by the commands that talk to a running master.
@@ -144,7 +146,9 @@ function checkedAdmin (admin) {
 }
 
 /** @param {Config['fleet']} fleet @throws {DeckError} invalid-config */
-function checkFleet ({ token, credentials, tls: { cert, key } }) {
+function checkFleet ({ token, credentials, labels, tls: { cert, key } }) {
+  const bytes = Buffer.byteLength(JSON.stringify(labels))
+  if (bytes > MAX_LABELS_BYTES) throw new DeckError('invalid-config', `fleet.labels: expected at most ${MAX_LABELS_BYTES} bytes in all, received ${bytes}`)
   if ((cert === undefined) !== (key === undefined)) throw new DeckError('invalid-config', `fleet.tls.${cert ? 'key' : 'cert'}: expected a file beside fleet.tls.${cert ? 'cert' : 'key'}, received nothing`)
   if (token !== undefined && credentials !== undefined) throw new DeckError('invalid-config', 'fleet.token: expected either fleet.token or fleet.credentials, received both')
 }

@@ -148,8 +148,8 @@ export const SCHEMA = z.strictObject({
     kind: 'file', hint: 'list', expected: 'a list of { url: "https://…" without user and password, secret: "at least 16 characters", events?: ["worker.*", "worker.exited:hung", …] }', description: 'webhooks; in the config file only'
   }),
   fleet: group({
-    servers: z.array(z.string().regex(/^((nats|tls):\/\/)?[^\s,/]{1,500}$/)).max(20).default([]).meta({
-      kind: 'list', hint: 'list', separator: ',', words: ['fleet'], expected: 'a list of addresses such as "nats://10.0.0.5:4222"', description: 'servers of NATS with JetStream, by which decks on several machines see each other and roll out host by host (separated by commas); none: this deck is alone'
+    servers: z.array(z.string().regex(/^((nats|tls):\/\/)?[^\s,/]{1,500}$/).refine((address) => !address.includes('@') && URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://')))).max(20).default([]).meta({
+      kind: 'list', hint: 'list', separator: ',', words: ['fleet'], expected: 'a list of addresses such as "nats://10.0.0.5:4222", without user and password', description: 'servers of NATS with JetStream, by which decks on several machines see each other and roll out host by host (separated by commas); none: this deck is alone'
     }),
     name: z.string().regex(/^[A-Za-z\d][\w-]{0,59}$/).default('default').meta({ kind: 'text', hint: 'name', expected: 'a name of letters, digits, "_" and "-", at most 60', description: 'of the fleet: decks of one name belong together' }),
     member: z.string().regex(MEMBER_NAME).optional().meta({ kind: 'text', hint: 'name', expected: 'a name of letters, digits, "_" and "-", at most 100', description: 'what this deck is called there, as no other one is; default: the names of the host and of the app' }),

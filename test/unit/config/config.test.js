@@ -114,9 +114,12 @@ test('the names of flags and variables follow from the place in the file', () =>
 test('what a fleet needs is checked at the start, and no secret is shown', async (t) => {
   for (const [flags, message] of /** @type {[Record<string, string>, RegExp][]} */ ([
     [{ fleet: 'http://user:hidden@host' }, /^--fleet: expected a list of addresses such as "nats:.*; wrong is fleet\.servers\[0\]$/],
+    [{ fleet: 'nats://user:hidden@host' }, /^--fleet: expected a list of addresses/],
+    [{ fleet: 'nats://a,b:99999' }, /^--fleet: expected a list of addresses such as "nats:.*; wrong is fleet\.servers\[1\]$/],
     [{ fleetName: 'a.b' }, /^--fleet-name: expected a name of letters.*received "a\.b"$/],
     [{ fleetMember: '-x' }, /^--fleet-member: expected a name/],
     [{ fleetLabels: 'zone' }, /^--fleet-labels: expected labels and their values such as zone=a,disk=ssd, received "zone"$/],
+    [{ fleetLabels: Array.from({ length: 50 }, (_, index) => `l${index}=${'x'.repeat(200)}`).join() }, /^fleet\.labels: expected at most 8192 bytes in all, received \d+$/],
     [{ fleetAccept: 'all' }, /^--fleet-accept: expected .*"read".*received "all"$/],
     [{ fleetTlsCert: 'app.js' }, /^fleet\.tls\.key: expected a file beside fleet\.tls\.cert, received nothing$/],
     [{ fleetToken: 'hidden', fleetCredentials: 'app.js' }, /^fleet\.token: expected either fleet\.token or fleet\.credentials, received both$/]
