@@ -27,7 +27,7 @@ export const WANTED = z.strictObject({
   pauseMs: z.int().min(0).optional().describe('milliseconds'),
   deadlineMs: z.int().min(1000).optional().describe('milliseconds from 1000'),
   order: z.string().max(60).optional().describe('a label'),
-  canary: NAME.optional(),
+  canary: NAME.optional().describe('the name of a member'),
   onFailure: z.enum(['halt', 'roll-back']).optional().describe('"halt" or "roll-back"'),
   only: z.record(z.string(), z.string()).optional().describe('labels')
 }).meta({ not: { required: ['digest', 'path'] } })
@@ -83,6 +83,7 @@ export function fleetResources ({ deck }) {
         problems: ['no-fleet', 'fleet-away', 'rollout-running', 'not-found'],
         answer: FLEET_ROLLOUT,
         async handle ({ body, auth }) {
+          checkSource(body)
           if (body.digest !== undefined) checkDigest(body, auth)
           return { body: await fleetOf(deck).begin(body, auth.actor) }
         }
@@ -123,6 +124,12 @@ export function fleetResources ({ deck }) {
       })
     }]))
   }
+}
+
+/** @param {{ kind: string, path?: string, release?: string }} wanted @throws {DeckError} invalid-body: it says what the others would not do */
+function checkSource ({ kind, path, release }) {
+  if (path !== undefined && kind !== 'deploy') throw new DeckError('invalid-body', `path: expected with kind "deploy" alone, received with ${JSON.stringify(kind)}`)
+  if (release !== undefined && kind !== 'rollback') throw new DeckError('invalid-body', `release: expected with kind "rollback" alone, received with ${JSON.stringify(kind)}`)
 }
 
 /**

@@ -29,10 +29,14 @@ const ACTIONS = Object.freeze({
   reopen: settleFleetCrash('reopen')
 })
 
+/** All others are about the whole fleet. */
+const WITH_SUBJECT = new Set(['rollback', 'history', 'resolve', 'mute', 'reopen'])
+
 /** @param {Context} context @param {string} [action] @param {string} [subject] */
 export async function fleet (context, action = 'status', subject) {
   const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : null
   if (!act) throw new DeckError('usage', `fleet: expected one of ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}`)
+  if (subject !== undefined && !WITH_SUBJECT.has(action)) throw new DeckError('usage', `fleet ${action}: expected nothing more, received ${JSON.stringify(subject)}${action === 'restart' || action === 'deploy' ? ', which is about all members: --member of the command without "fleet" names one' : ''}`)
   await act(context, subject)
 }
 
@@ -119,7 +123,7 @@ function statusText ({ name, member, engine, problem, outbox, members, rollout }
     `fleet     ${oneLine(name)}, this is ${member}`,
     `engine    ${engine.isConnected ? `connected to ${engine.server}` : `out of reach since ${engine.since}: ${oneLine(String(engine.problem))}`}`,
     ...(problem ? [`problem   ${oneLine(problem)}`] : []),
-    ...(outbox.waiting > 0 ? [`outbox    ${outbox.waiting} events wait${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
+    ...(outbox.waiting > 0 || (engine.isConnected && outbox.problem) ? [`outbox    ${outbox.waiting ?? 'unknown how many'} events wait${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
     ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
   ]
   const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, one.version])

@@ -17,6 +17,7 @@ export function matches (labels, wanted = {}) {
  * @throws {DeckError} invalid-body
  */
 export function batchesOf ({ batch = 1, order, canary }, members) {
+  if (order !== undefined && !members.some(({ labels }) => Object.hasOwn(labels, order))) throw new DeckError('invalid-body', `order: expected a label that a member has, received ${JSON.stringify(order)}`)
   const names = sorted(members, order).map(({ member }) => member)
   if (canary !== undefined && !names.includes(canary)) throw new DeckError('invalid-body', `canary: expected one of ${names.join(', ')}, received ${JSON.stringify(canary)}`)
   const rest = names.filter((name) => name !== canary)

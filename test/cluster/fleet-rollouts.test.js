@@ -135,6 +135,8 @@ test('batches, a canary, an order by label, and hosts that are left out', { skip
   assert.match((await cli(members[0], 'restart --batch 0%')).stderr, /batch: expected/)
   assert.match((await cli(members[0], 'restart --pause soon')).stderr, /--pause: expected/)
   assert.equal((await cli(members[0], 'explode')).code, 2)
+  for (const words of ['restart web-1', 'deploy v2', 'pause web-1', 'restart --path app', 'restart --order zoen']) assert.equal((await cli(members[0], words)).code, 2, words)
+  assert.match((await cli(members[0], 'restart web-1')).stderr, /^clusterdeck: fleet restart: expected nothing more, received "web-1", which is about all members/)
 })
 
 test('who does not let others operate it is not rolled out over, and says so', { skip }, async (t) => {
@@ -148,7 +150,7 @@ test('who does not let others operate it is not rolled out over, and says so', {
   assert.equal((await open.fleet()).rollout, null)
 })
 
-test('a second deck of one name is told so, and is no member', { skip }, async (t) => {
+test('a second deck of one name is told so, is no member, takes no turn and begins nothing', { skip }, async (t) => {
   const nats = await startNats(t)
   const [first] = await startFleet(t, ['web-1'], { servers: nats.url })
   const second = await startMember(t, { name: 'web-1', servers: nats.url })
@@ -156,4 +158,11 @@ test('a second deck of one name is told so, and is no member', { skip }, async (
   assert.match(problem, /the name web-1 is that of a deck on .*: fleet\.member gives this one another/)
   assert.equal((await first.fleet()).problem, null)
   assert.equal((await second.history('type=fleet.name-taken')).length, 1)
+
+  const { code, stderr } = await cli(first, 'restart --wait')
+  assert.equal(code, 0, stderr)
+  await second.untilFleet(({ rollout }) => rollout?.state === 'succeeded', 'the second one to have seen it')
+  assert.deepEqual((await second.api('/rollouts')).body.items, [])
+  const refused = await cli(second, 'restart')
+  assert.deepEqual([refused.code, refused.stderr.trim()], [1, `clusterdeck: ${problem}`])
 })
