@@ -97,6 +97,9 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     /** The engine has gone. */
     away: () => give({ type: 'away' }),
 
+    /** @param {boolean} isOwn  whether its name is its own */
+    named: (isOwn) => give({ type: 'named', isOwn }),
+
     /** @param {import('./member.js').Result} result  of the own rollout that was begun for the fleet */
     ended: (result) => give({ type: 'ended', result }),
 

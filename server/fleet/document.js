@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { incoming } from './incoming.js'
+import { MAX_ID } from './rollout.js'
 import { DIGEST } from './store.js'
 
 /**
@@ -8,7 +9,7 @@ import { DIGEST } from './store.js'
  * none, and nobody acts on it.
  */
 const MAX_BYTES = 900 * 1024
-const MAX_MEMBERS = 2000
+export const MAX_MEMBERS = 2000
 
 const text = (/** @type {number} */ chars) => z.string().max(chars)
 const time = text(40)
@@ -27,10 +28,10 @@ const TURN = z.object({
 })
 
 const DOCUMENT = z.object({
-  id: z.int().min(1),
+  id: z.int().min(1).max(MAX_ID),
   uid: text(64),
   kind: z.enum(['restart', 'deploy', 'rollback']),
-  source: z.object({ path: text(4096).optional(), digest: z.string().regex(DIGEST).optional(), release: text(50).optional(), strategy: z.record(z.string(), z.unknown()).optional() }),
+  source: z.object({ path: text(4096).optional(), digest: z.string().regex(DIGEST).optional(), release: text(50).optional() }),
   batches: z.array(z.array(member).min(1)).min(1).max(MAX_MEMBERS),
   pauseMs: z.int().min(0),
   deadlineMs: z.int().min(1000),
@@ -43,7 +44,7 @@ const DOCUMENT = z.object({
   reason: text(500).nullable(),
   startedAt: time,
   finishedAt: time.nullable(),
-  timeline: z.array(z.object({ at: time, type: text(50), member: member.nullable(), actor: text(200).nullable(), message: text(500).nullable() })).max(200)
+  timeline: z.array(z.object({ at: time, type: z.string().regex(/^[a-z-]{1,50}$/), member: member.nullable(), actor: text(200).nullable(), message: text(500).nullable() })).min(1).max(200)
 }).refine(({ batches, turns }) => batches.flat().length === Object.keys(turns).length && batches.flat().every((each) => Object.hasOwn(turns, each)))
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {import('./rollout.js').FleetRollout | null} null: it is none */

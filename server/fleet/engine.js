@@ -89,7 +89,11 @@ export function createEngine ({ options, member, onState = () => {}, load = load
 
     /** To whoever listens at the moment; lost where nobody can be reached. @param {string} subject  below that of the fleet @param {unknown} value */
     say (subject, value) {
-      open?.connection.publish(`${open.names.subject}.${subject}`, JSON.stringify(value))
+      try {
+        open?.connection.publish(`${open.names.subject}.${subject}`, JSON.stringify(value))
+      } catch {
+        // The connection has been closed in between.
+      }
     },
 
     async close () {

@@ -18,7 +18,7 @@ import { createOutbox } from './outbox.js'
 import { batchesOf, matches } from './plan.js'
 import { allReleases, createPackages } from './packages.js'
 import { createPresence } from './presence.js'
-import { begin, giveUp, steer } from './rollout.js'
+import { begin, giveUp, MAX_ID, steer } from './rollout.js'
 import { createStore } from './store.js'
 
 /**
@@ -43,7 +43,7 @@ import { createStore } from './store.js'
  * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  what has happened, newest first; throws fleet-away
  * @property {() => Promise<void>} close
  *
- * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, strategy?: import('../deck.js').StrategyWish, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
+ * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
  */
 
 const DEADLINE_MS = 60 * 60_000
@@ -115,6 +115,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     },
 
     async begin (wanted, actor) {
+      if (nameProblem !== null) throw new DeckError('not-possible', nameProblem)
       if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw new DeckError('not-found', `${wanted.digest} is not there: it was never pushed, or was removed since`)
       const { members, isComplete } = await presence.all()
       if (!isComplete) throw new DeckError('fleet-away', `The fleet is out of reach: ${engine.state.problem ?? 'not all of its members have been heard of yet'}`)
@@ -123,11 +124,13 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       const closed = there.filter(({ accept }) => accept !== 'operate')
       if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
       const silent = members.filter(({ isSilent }) => isSilent)
-      const { kind, path, digest, release, strategy, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
-      const plan = { kind, source: { path, digest, release, strategy }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
-      const id = 1 + Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
+      const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
+      const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
+      const seen = Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
       return change((document) => {
-        const next = begin(document, { ...plan, uid: randomUUID(), id: Math.max(id, 1 + (document?.id ?? 0)), at: iso() }, silent.map((each) => each.member))
+        const id = 1 + Math.max(seen, document?.id ?? 0)
+        if (id > MAX_ID) throw new DeckError('not-possible', `A member has seen rollout ${id - 1} of the fleet, and none may be higher: whoever wrote that number can write to the fleet. Stop the members, remove fleet.json from their data folders, and start them`)
+        const next = begin(document, { ...plan, uid: randomUUID(), id, at: iso() }, silent.map((each) => each.member))
         const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
         if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that the engine has forgotten: ${busy.join(', ')}`)
         return next
@@ -182,7 +185,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
   /** @param {import('./presence.js').Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
   function statusOf (members, rollout) {
-    return { name: options.name, member, engine: engine.state, problem: nameProblem, members, rollout, outbox: outbox.state }
+    return { name: options.name, member, engine: engine.state, problem: nameProblem ?? presence.problem, members, rollout, outbox: outbox.state }
   }
 
   /** @returns {import('./word.js').Word} */
@@ -228,6 +231,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   /** @param {string | null} problem */
   function onName (problem) {
     nameProblem = problem
+    conductor.named(problem === null)
     if (problem) tell('fleet.name-taken', problem)
   }
 

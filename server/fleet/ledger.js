@@ -3,6 +3,7 @@ import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { documentOf } from './document.js'
 import { incoming } from './incoming.js'
+import { MAX_ID } from './rollout.js'
 import { dueOf } from './turn.js'
 
 /**
@@ -18,9 +19,11 @@ const KEY = 'rollout'
 const PAST = 'past'
 const KEPT = 50
 const TRIES = 5
+/** Of all who may be due. */
+const MAX_ANNOUNCEMENT_BYTES = 256 * 1024
 
 const ANNOUNCEMENT = z.object({
-  id: z.int().min(1),
+  id: z.int().min(1).max(MAX_ID),
   revision: z.int().min(1),
   state: z.string().max(20),
   due: z.array(z.string().regex(MEMBER_NAME)).max(2000).describe('those who may have something to do now')
@@ -40,7 +43,7 @@ export function createLedger ({ engine }) {
       engine.use(async ({ connection, names }) => {
         const heard = connection.subscribe(`${names.subject}.rollout`, {
           callback (error, message) {
-            const announcement = error ? null : incoming(ANNOUNCEMENT, () => message.json())
+            const announcement = error || message.data.length > MAX_ANNOUNCEMENT_BYTES ? null : incoming(ANNOUNCEMENT, () => message.json())
             if (announcement) onChange(announcement)
           }
         })
@@ -78,9 +81,11 @@ export function createLedger ({ engine }) {
     /** Rollouts before the present one. @returns {Promise<FleetRollout[]>} newest first, none where the engine is away */
     async past () {
       const found = await engine.attempt(async ({ state }) => {
-        const found = []
-        for await (const key of await state.keys(`${PAST}.*`)) found.push(state.get(key))
-        return Promise.all(found)
+        const ids = []
+        for await (const key of await state.keys(`${PAST}.*`)) ids.push(Number(key.slice(PAST.length + 1)))
+        // Whatever else is there: nobody reads it.
+        const newest = ids.filter(Number.isSafeInteger).sort((one, other) => other - one).slice(0, KEPT)
+        return Promise.all(newest.map((id) => state.get(`${PAST}.${id}`)))
       })
       const entries = found.is === 'done' ? found.value : []
       return entries.flatMap((entry) => entry ? documentOf(entry) ?? [] : []).sort((one, other) => other.id - one.id)

@@ -29,13 +29,14 @@ import { nextTurn } from './turn.js'
  * @property {Memory} memory
  * @property {{ document: FleetRollout, revision: number } | null} known
  * @property {boolean} isAway  the engine cannot be asked
+ * @property {boolean} isNamesake  its name is that of another deck, whose turns are meant
  * @property {number} backSince  when it could be asked again
  * @property {boolean} isWriting
  * @property {boolean} isAborting
  * @property {Record<string, { state: string, at: number }>} seen  when each turn came to be as it is, by this member's monotonic clock, ms
  * @property {number} restSince  since when nobody is in a turn
  *
- * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number } | { type: 'away' } | { type: 'written' } | { type: 'refused' }
+ * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number } | { type: 'away' } | { type: 'named', isOwn: boolean } | { type: 'written' } | { type: 'refused' }
  *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'undone', reason: string } | { type: 'look' }} Input
  *   `refused`: also where nobody knows what became of it
  *
@@ -54,7 +55,7 @@ export const NO_MEMORY = Object.freeze({ rollout: 0, revision: 0, task: null })
 
 /** @param {{ member: string, boot: string, memory?: Memory }} start @returns {State} */
 export function createMember ({ member, boot, memory = NO_MEMORY }) {
-  return { member, boot, memory, known: null, isAway: true, backSince: 0, isWriting: false, isAborting: false, seen: {}, restSince: 0 }
+  return { member, boot, memory, known: null, isAway: true, isNamesake: false, backSince: 0, isWriting: false, isAborting: false, seen: {}, restSince: 0 }
 }
 
 /**
@@ -65,7 +66,7 @@ export function reduce (before, input, now) {
   /** @type {Command[]} */
   const commands = []
   const state = INPUTS[input.type]({ ...before }, /** @type {any} */ (input), { now, commands })
-  const after = state.isAway || state.isWriting || !state.known ? state : advance(state, { now, commands })
+  const after = state.isAway || state.isNamesake || state.isWriting || !state.known ? state : advance(state, { now, commands })
   if (after.memory !== before.memory) commands.unshift({ type: 'remember', memory: after.memory })
   return { state: after, commands }
 }
@@ -80,6 +81,7 @@ const INPUTS = Object.freeze({
     if (state.known && state.known.document.id === document.id && revision < state.known.revision && revision >= state.memory.revision) return { ...state, ...back }
     return { ...state, ...back, known: { document, revision }, ...watch(state, document, now) }
   },
+  named: (state, { isOwn }) => ({ ...state, isNamesake: !isOwn }),
   away: (state) => ({ ...state, isAway: true, isWriting: false }),
   written: (state) => ({ ...state, isWriting: false }),
   refused: (state, _, { commands }) => {

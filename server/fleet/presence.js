@@ -1,4 +1,5 @@
 import { within } from '../system/within.js'
+import { MAX_MEMBERS } from './document.js'
 import { SILENT_AFTER_MS } from './engine.js'
 import { wordOf } from './word.js'
 
@@ -21,6 +22,8 @@ const DEAF_AFTER_MS = 12_000
 const HEAR_WITHIN_MS = 30_000
 /** Of a name whose deck is silent: its machine may come back. */
 const FREE_AFTER_MS = 24 * 60 * 60_000
+/** How long two masters of one data folder write over each other's words before one gives way: at an upgrade there are two for a moment. */
+const RIVALS_MS = 20_000
 
 /**
  * @param {object} parts
@@ -42,6 +45,10 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
   let ear = null
   /** @type {string | null} */
   let taken = null
+  /** Of a copy of this data folder, and since when each writes over the other's words. @type {{ boot: string, since: number } | null} */
+  let rival = null
+  /** Why its last word did not come in. @type {string | null} */
+  let untold = null
   /** @type {any} */
   let soon = null
   const every = timers.setInterval(beat, EVERY_MS)
@@ -64,6 +71,9 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
       await within(listen(), HEAR_WITHIN_MS)
       return { members: members(), isComplete: engine.state.isConnected && ear !== null && await Promise.race([ear.caughtUp, false]) }
     },
+
+    /** Why others do not hear of it, though the engine is there. @returns {string | null} */
+    get problem () { return engine.state.isConnected ? untold : null },
 
     /** That something has changed. */
     tellSoon () {
@@ -146,13 +156,13 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
           const word = entry.operation === 'PUT' ? wordOf(entry) : null
           if (entry.isUpdate) heardAt = now()
           if (isFirst) {
-            if (word) first.push({ word, created: entry.created.getTime() })
+            if (word && first.length < MAX_MEMBERS) first.push({ word, created: entry.created.getTime() })
             if (entry.isUpdate || entry.delta === 0) {
               isFirst = false
               settle()
             }
           } else {
-            if (word) known.set(entry.key, { word, at: now() })
+            if (word && (known.size < MAX_MEMBERS || known.has(entry.key))) known.set(entry.key, { word, at: now() })
             else if (entry.operation !== 'PUT') known.delete(entry.key)
           }
         }
@@ -168,6 +178,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
     try {
       const word = describe()
       const told = await engine.write('members', word.member, word, revision)
+      untold = told.is === 'away' ? told.reason : null
       if (told.is === 'written') {
         revision = told.revision
         name(null)
@@ -186,9 +197,13 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
     if (found.is === 'away') return
     const entry = found.value
     const other = entry && entry.operation === 'PUT' ? wordOf(entry) : null
+    const wasWritten = revision > 0
     revision = 0
-    if (other && other.home !== word.home && !await hasGone(other)) {
+    if (other && other.home !== word.home && !await hasGone(other, FREE_AFTER_MS)) {
       return name(`the name ${word.member} is that of a deck on ${other.host} (${other.app}, ${other.home}): fleet.member gives this one another`)
+    }
+    if (other && await givesWay(other, { word, wasWritten })) {
+      return name(`the name ${word.member} is that of a deck on ${other.host} (${other.app}) with a copy of this data folder: fleet.member gives this one another`)
     }
     const told = await engine.write('members', word.member, word, entry && other ? entry.revision : 0)
     if (told.is !== 'written') return
@@ -196,11 +211,18 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
     name(null)
   }
 
-  /** @param {Word} other */
-  async function hasGone ({ member }) {
+  /** @param {Word} other @param {number} afterMs */
+  async function hasGone ({ member }, afterMs) {
     await listen()
     const one = known.get(member)
-    return one !== undefined && now() - one.at > FREE_AFTER_MS
+    return one !== undefined && now() - one.at > afterMs
+  }
+
+  /** One of the two goes on. @param {Word} other @param {{ word: Word, wasWritten: boolean }} own @returns {Promise<boolean>} */
+  async function givesWay (other, { word, wasWritten }) {
+    if (other.boot === word.boot || (rival?.boot !== other.boot && !wasWritten)) return false
+    if (rival?.boot !== other.boot) rival = { boot: other.boot, since: now() }
+    return now() - rival.since >= RIVALS_MS && other.boot < word.boot && !await hasGone(other, SILENT_AFTER_MS)
   }
 
   /** @param {string | null} problem */

@@ -23,7 +23,7 @@ import { next, STATES } from './states.js'
  * @property {number} id
  * @property {string} uid  of this one alone: an engine that forgets may give a number twice
  * @property {Kind} kind
- * @property {{ path?: string, digest?: string, release?: string, strategy?: import('../deck.js').StrategyWish }} source  what each member deploys
+ * @property {{ path?: string, digest?: string, release?: string }} source  what each member deploys
  * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
  * @property {number} pauseMs  between two batches
  * @property {number} deadlineMs  how long a turn may take
@@ -42,6 +42,8 @@ import { next, STATES } from './states.js'
  * @typedef {{ at: string, actor: string }} Operator  `at`: by the clock of the member that writes, ISO 8601
  */
 
+/** Of a rollout: one that is said to be higher is none, for nobody could count on from there. */
+export const MAX_ID = 1_000_000_000
 const MAX_MOMENTS = 200
 const MAX_REASON_CHARS = 500
 

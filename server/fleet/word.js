@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { LABEL_NAME, MEMBER_NAME } from '../config/member-name.js'
 import { incoming } from './incoming.js'
+import { MAX_ID } from './rollout.js'
 
 /**
  * What a member says of itself. What comes from elsewhere is hostile: nothing that does not look like this is heard.
@@ -32,7 +33,7 @@ export const WORD = z.object({
   turnOf: text(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),
   url: text(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people'),
   accept: z.enum(['nothing', 'read', 'operate']).describe('what others may do to it'),
-  seen: z.object({ rollout: count, revision: count }).describe('the newest rollout of the fleet that it knows')
+  seen: z.object({ rollout: count.max(MAX_ID), revision: count }).describe('the newest rollout of the fleet that it knows')
 })
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {Word | null} null: it is no word of a member */

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { documentOf } from '../../../server/fleet/document.js'
+import { begin, MAX_ID } from '../../../server/fleet/rollout.js'
+
+const GOOD = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a'], ['b']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+
+/** @param {unknown} value @param {string} [operation] */
+function read (value, operation = 'PUT') {
+  const text = JSON.stringify(value)
+  return documentOf(/** @type {any} */ ({ operation, length: text.length, json: () => JSON.parse(text) }))
+}
+
+test('a document is what a member has written, and nothing else', () => {
+  assert.deepEqual(read(GOOD), GOOD)
+  assert.equal(read(GOOD, 'DEL'), null)
+  const [moment] = GOOD.timeline
+  const hostile = {
+    'a number that nobody could count on from': { id: MAX_ID + 1 },
+    'a state that does not exist': { state: 'done' },
+    'no moment, of which whoever writes next would tell': { timeline: [] },
+    'a moment that is no word': { timeline: [{ ...moment, type: '\u001b[2J' }] },
+    'a turn of nobody': { turns: { ...GOOD.turns, c: GOOD.turns.a } },
+    'nobody for a turn': { batches: [['a'], ['b'], ['c']] }
+  }
+  for (const [what, changes] of Object.entries(hostile)) assert.equal(read({ ...GOOD, ...changes }), null, what)
+})
+
+test('how a rollout goes is for each deck to say, not for the document', () => {
+  assert.deepEqual(read({ ...GOOD, source: { path: '/app', strategy: { order: 'none' } } })?.source, { path: '/app' })
+})

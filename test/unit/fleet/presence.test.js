@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MAX_MEMBERS } from '../../../server/fleet/document.js'
+import { createPresence } from '../../../server/fleet/presence.js'
+
+const BEAT_MS = 5000
+const WORD = { member: 'web-1', home: 'home', host: 'one', app: 'shop', version: '1', labels: {}, release: null, code: null, workers: { ready: 1, desired: 1 }, health: { tone: 'ok', text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: 0, rollout: null, turnOf: null, url: null, accept: 'read', seen: { rollout: 0, revision: 0 } }
+
+/** A bucket with one key, and decks that write to it: each beats when the test says so. */
+function open () {
+  let at = 0
+  let revision = 0
+  /** @type {any} */
+  let stored = null
+  const entryOf = (/** @type {any} */ value) => ({ key: 'web-1', operation: 'PUT', revision, length: 1, json: () => value, created: new Date(at), isUpdate: false, delta: 0 })
+  const members = {
+    get: async () => stored && entryOf(stored),
+    watch: async () => Object.assign((async function * () { if (stored) yield { ...entryOf(stored), created: new Date(at) } })(), { stop () {} })
+  }
+  const engine = /** @type {any} */ ({
+    state: { isConnected: true },
+    use () {},
+    attempt: async (/** @type {any} */ work) => ({ is: 'done', value: await work({ members }) }),
+    call: async (/** @type {any} */ work) => ({ is: 'done', value: await work({ members }) }),
+    async write (/** @type {string} */ _, /** @type {string} */ __, /** @type {any} */ value, /** @type {number} */ before) {
+      if (before !== (stored ? revision : 0)) return { is: 'refused' }
+      stored = value
+      return { is: 'written', revision: ++revision }
+    }
+  })
+  return {
+    get stored () { return stored },
+
+    /** @param {Record<string, string>} fields */
+    start (fields) {
+      /** @type {string | null} */
+      let problem = null
+      /** @type {() => void} */
+      let beat = () => {}
+      const timers = /** @type {any} */ ({ setInterval (/** @type {() => void} */ fn) { beat = fn }, clearInterval () {}, setTimeout () {}, clearTimeout () {} })
+      createPresence({ engine, describe: () => /** @type {any} */ ({ ...WORD, ...fields }), onName: (found) => { problem = found }, now: () => at, timers })
+      return {
+        get problem () { return problem },
+        async beat () {
+          beat()
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+      }
+    },
+
+    pass () { at += BEAT_MS }
+  }
+}
+
+test('of two decks with one data folder, one a copy, one gives way', async () => {
+  const bucket = open()
+  const [one, copy] = [bucket.start({ boot: 'a' }), bucket.start({ boot: 'b', host: 'two' })]
+  for (let beats = 0; beats < 6; beats++) {
+    await one.beat()
+    await copy.beat()
+    bucket.pass()
+  }
+  assert.equal(one.problem, null)
+  assert.match(String(copy.problem), /^the name web-1 is that of a deck on one \(shop\) with a copy of this data folder: fleet\.member/)
+  assert.equal(bucket.stored.boot, 'a')
+})
+
+test('a master that follows another one on its data folder has its name at once', async () => {
+  const bucket = open()
+  const [before, next] = [bucket.start({ boot: 'a' }), bucket.start({ boot: 'b' })]
+  await before.beat()
+  for (let beats = 0; beats < 8; beats++) {
+    bucket.pass()
+    await next.beat()
+    assert.deepEqual([next.problem, bucket.stored.boot], [null, 'b'])
+  }
+})
+
+test('members that nobody could have are not kept', async () => {
+  const words = (async function * () {
+    for (let index = 0; index < 3000; index++) yield { key: `evil-${index}`, operation: 'PUT', length: 1, json: () => ({ ...WORD, member: `evil-${index}`, boot: 'b' }), created: new Date(0), isUpdate: index > 100, delta: 1 }
+    await new Promise(() => {})
+  })()
+  const engine = /** @type {any} */ ({ state: { isConnected: true }, use () {}, attempt: async () => ({ is: 'done', value: Object.assign(words, { stop () {} }) }) })
+  const presence = createPresence({ engine, describe: () => /** @type {any} */ ({ ...WORD, boot: 'a' }), timers: /** @type {any} */ ({ setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} }) })
+  presence.list()
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(presence.list().length, MAX_MEMBERS + 1)
+})
