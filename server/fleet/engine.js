@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { makeEventStream } from './event-stream.js'
-import { replicated } from './streams.js'
+import { isMissing, replicated } from './streams.js'
 
 /**
  * NATS JetStream, as a fleet needs it: two buckets, a stream, questions and answers. It connects for ever and waits for nobody;
@@ -20,6 +20,7 @@ const CALL_WITHIN_MS = 3000
 const ROUND_TRIPS = 4
 const MAX_CALL_MS = 60_000
 const RETRY_MS = 1000
+const RENEW_MS = 5000
 const PING_MS = 10_000
 const MAX_RETRY_MS = 5000
 const OPEN_WITHIN_MS = 3000
@@ -45,6 +46,10 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   /** @type {import('@nats-io/transport-node').NatsConnection | null} */
   let connection = null
   const closing = new AbortController()
+  /** @type {Promise<void>} */
+  let beginning = Promise.resolve()
+  let renew = () => {}
+  let renewedAt = -Infinity
   let callMs = CALL_WITHIN_MS
   /** What is set up anew with each connection, and how that ends. @type {Map<Use, () => void>} */
   const users = new Map()
@@ -70,7 +75,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     attempt,
 
     /** The same, of one call, which is given up after `callMs`. @template T @param {(open: Open) => Promise<T>} work @returns {ReturnType<typeof attempt<T>>} */
-    call: (work) => attempt((opened) => inTime(work(opened))),
+    call: (work) => attempt((opened) => inTime(work(opened)).catch((error) => { throw noticed(error) })),
 
     /** How long one call is waited for at the moment. */
     get callMs () { return callMs },
@@ -83,7 +88,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
         const kv = bucket === 'members' ? open.members : open.state
         return { is: 'written', revision: await inTime(revision === 0 ? kv.create(key, data) : kv.update(key, data, revision, MAX_CALL_MS)) }
       } catch (/** @type {any} */ error) {
-        return isRefusal(error) ? { is: 'refused' } : fail(error)
+        return isRefusal(error) ? { is: 'refused' } : fail(noticed(error))
       }
     },
 
@@ -140,8 +145,26 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     for (const giveUp of waiting) giveUp(new Error(problem))
   }
 
+  /** A bucket that somebody has removed is made again. @param {any} error @returns {any} the same */
+  function noticed (error) {
+    // Who writes to what is not there hears that nobody listens.
+    const isGone = isMissing(error) || error?.name === 'JetStreamNotEnabled'
+    if (isGone && open && performance.now() - renewedAt >= RENEW_MS) {
+      renewedAt = performance.now()
+      renew()
+    }
+    return error
+  }
+
+  /** One after the other. @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made @returns {Promise<void>} */
+  function begin (client, made) {
+    renew = () => begin(client, made)
+    beginning = beginning.then(() => beginOnce(client, made))
+    return beginning
+  }
+
   /** @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
-  async function begin (client, made) {
+  async function beginOnce (client, made) {
     // A cluster that has no leader yet answers nothing to some questions; a slow way takes long for all of them.
     for (let patienceMs = OPEN_WITHIN_MS; !closing.signal.aborted && !made.isClosed(); patienceMs = Math.min(2 * patienceMs, MAX_OPEN_MS)) {
       try {

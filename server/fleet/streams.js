@@ -13,9 +13,14 @@ export async function exists (manager, stream) {
     await manager.streams.info(stream)
     return true
   } catch (/** @type {any} */ error) {
-    if ((error?.code ?? error?.api_error?.err_code) === NO_STREAM || error?.status === 404) return false
+    if (isMissing(error)) return false
     throw error
   }
+}
+
+/** @param {any} error @returns {boolean} whether it says that a stream is not there */
+export function isMissing (error) {
+  return (error?.code ?? error?.api_error?.err_code) === NO_STREAM || error?.status === 404
 }
 
 /**

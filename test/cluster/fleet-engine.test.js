@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createEngine } from '../../server/fleet/engine.js'
 import { startMember } from '../support/fleet.js'
 import { createLink, startNats, withoutNats } from '../support/nats.js'
+import { until } from '../support/until.js'
 
 /** @typedef {import('../support/fleet.js').Member} Member */
 
@@ -66,3 +68,16 @@ async function finished (member, wanted) {
   assert.equal(status, 202, JSON.stringify(body))
   return (await member.api(`/rollouts/${body.id}?wait=60s`)).body
 }
+
+test('a bucket that somebody removes is made again, on the same connection', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const engine = createEngine({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
+  t.after(engine.close)
+  engine.start()
+  await until(() => engine.state.isConnected, 'the engine')
+  const { since } = engine.state
+  await engine.attempt(({ manager }) => manager.streams.delete('KV_clusterdeck_test_members'))
+  assert.equal((await engine.write('members', 'one', {}, 0)).is, 'away')
+  await until(async () => (await engine.write('members', 'one', {}, 0)).is === 'written', 'the bucket')
+  assert.equal(engine.state.since, since)
+})
