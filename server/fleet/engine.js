@@ -277,7 +277,8 @@ function connectOptions (client, { servers, token, credentials, tls }) {
     servers: [...servers],
     ...(token && { token }),
     ...(credentials && { authenticator: client.credsAuthenticator(() => readFileSync(credentials)) }),
-    ...(Object.keys(files).length > 0 && { tls: files })
+    // The client itself takes tls: for a wish, and would tell a server that has none its token in plain text.
+    ...((Object.keys(files).length > 0 || servers.some((address) => address.startsWith('tls:'))) && { tls: files })
   }
 }
 

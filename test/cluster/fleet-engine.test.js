@@ -81,3 +81,14 @@ test('a bucket that somebody removes is made again, on the same connection', { s
   await until(async () => (await engine.write('members', 'one', {}, 0)).is === 'written', 'the bucket')
   assert.equal(engine.state.since, since)
 })
+
+test('where TLS is asked for, a server without it hears nothing, least of all the token', { skip }, async (t) => {
+  const nats = await startNats(t, { config: () => 'authorization { token: secret }' })
+  for (const { scheme, isIn } of [{ scheme: 'nats', isIn: true }, { scheme: 'tls', isIn: false }]) {
+    const engine = createEngine({ options: { servers: [`${scheme}://127.0.0.1:${nats.port}`], name: 'test', token: 'secret', tls: {} }, member: 'one' })
+    t.after(engine.close)
+    engine.start()
+    await until(() => engine.state.isConnected || engine.state.problem !== 'not connected yet', 'an outcome')
+    assert.deepEqual([engine.state.isConnected, engine.state.problem], [isIn, isIn ? null : "server does not support 'tls'"])
+  }
+})
