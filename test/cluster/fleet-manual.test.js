@@ -46,7 +46,7 @@ test('the page of the fleet leads from nothing to a fleet of three, and each of 
     mkdirSync(cwd)
     writeRelease(cwd, 'v1')
     const words = wordsOf(start.replace('web-1', name).replace('nats://10.0.0.5:4222', nats.url)).slice(1)
-    const deck = await startDeckHere(t, null, { workers: 1, flags: [...words, '--releases-root', root, '--fleet-labels', 'zone=a'], cwd, dataDir: path.join(cwd, '.clusterdeck') })
+    const deck = await startDeckHere(t, null, { workers: 1, flags: [...words, '--releases-root', root, '--fleet-labels', 'zone=a,disk=ssd'], cwd, dataDir: path.join(cwd, '.clusterdeck') })
     await deck.until({ ready: 1 })
     return deck
   }))
