@@ -46,7 +46,7 @@ const HEAD = {
   id: NUMBER,
   uid: z.string().describe('of this one alone: an engine that has lost its disk gives a number twice'),
   kind: z.enum(['restart', 'deploy', 'rollback']),
-  source: z.strictObject({ path: z.string().optional(), digest: z.string().optional(), release: z.string().optional(), strategy: z.record(z.string(), z.unknown()).optional() }).describe('what each member deploys'),
+  source: z.strictObject({ path: z.string().optional(), digest: z.string().optional(), release: z.string().optional() }).describe('what each member deploys'),
   pauseMs: COUNT.describe('milliseconds between two batches'),
   deadlineMs: COUNT.describe('milliseconds that a turn may take'),
   onFailure: z.enum(['halt', 'roll-back']),

@@ -16,21 +16,24 @@ const DIGEST = z.string().regex(/^sha256:[0-9a-f]{64}$/).meta({ description: 'sh
 const PUSHED = z.object({ digest: DIGEST, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({ id: 'PushedRelease' })
 const ARCHIVE_TYPE = 'application/gzip'
 
+/** A week. */
+const MAX_WAIT_MS = 604_800_000
+
 /** A rollout that is to be. */
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
-  path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member'),
+  path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member, to be deployed'),
   digest: DIGEST.optional(),
-  release: z.string().max(50).optional().describe('a release'),
+  release: z.string().max(50).optional().describe('a release, to be rolled back to'),
   note: z.string().max(1000).optional().describe('a text'),
   batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe('a number of members from 1 or a share such as "25%"'),
-  pauseMs: z.int().min(0).optional().describe('milliseconds'),
-  deadlineMs: z.int().min(1000).optional().describe('milliseconds from 1000'),
+  pauseMs: z.int().min(0).max(MAX_WAIT_MS).optional().describe(`milliseconds from 0 to ${MAX_WAIT_MS}`),
+  deadlineMs: z.int().min(1000).max(MAX_WAIT_MS).optional().describe(`milliseconds from 1000 to ${MAX_WAIT_MS}`),
   order: z.string().max(60).optional().describe('a label'),
   canary: NAME.optional().describe('the name of a member'),
   onFailure: z.enum(['halt', 'roll-back']).optional().describe('"halt" or "roll-back"'),
   only: z.record(z.string(), z.string()).optional().describe('labels')
-}).meta({ not: { required: ['digest', 'path'] } })
+})
 
 /**
  * @typedef {Omit<import('../fleet/rollout.js').FleetRollout, 'turns' | 'batches' | 'timeline'> & { progress: { total: number, done: number, failed: number } }} Summary
