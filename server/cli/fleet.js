@@ -11,6 +11,7 @@ import { push } from './push.js'
 /** @typedef {import('./commands.js').Context} Context */
 
 const LOOK_EVERY_MS = 500
+const LOST_AFTER_LOOKS = 6
 const ENDED = new Set(['succeeded', 'failed', 'rolled-back', 'halted'])
 
 /** @type {Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>>} */
@@ -90,8 +91,9 @@ async function follow (rollout, { api, tell, timeoutMs }) {
   /** @type {Map<string, string>} */
   const told = new Map()
   const until = performance.now() + timeoutMs
-  for (let now = rollout; ; now = (await api.get('/fleet')).rollout ?? now) {
-    if (now.id !== rollout.id) throw new DeckError('rollout-ended', `rollout ${rollout.id} of the fleet was followed by rollout ${now.id}`)
+  let missed = 0
+  for (let now = rollout; ; now = await look() ?? now) {
+    if (now.uid !== rollout.uid) throw new DeckError('rollout-ended', `rollout ${rollout.id} of the fleet was followed by rollout ${now.id}`)
     for (const [member, turn] of Object.entries(now.turns)) {
       if (turn.state !== 'pending' && told.get(member) !== turn.state) tell(turnText(member, turn))
       told.set(member, turn.state)
@@ -100,6 +102,14 @@ async function follow (rollout, { api, tell, timeoutMs }) {
     if (ENDED.has(now.state) && isAtRest) return now
     if (performance.now() > until) throw new DeckError('timed-out', `rollout ${now.id} of the fleet is still ${now.state}`)
     await wait(LOOK_EVERY_MS)
+  }
+
+  /** @returns {Promise<any>} null: nobody knows it at the moment */
+  async function look () {
+    const { rollout: found, engine } = await api.get('/fleet')
+    missed = found === null && engine.isConnected ? missed + 1 : 0
+    if (missed === LOST_AFTER_LOOKS) throw new DeckError('rollout-failed', `rollout ${rollout.id} of the fleet is lost: the engine knows it no more. Whoever is in its turn ends it, and nobody else begins`)
+    return found
   }
 }
 

@@ -45,6 +45,10 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   let connections = 0
   /** What the stream knows, null: it has to be asked. @type {(Told & { connection: number }) | null} */
   let told = null
+  /** The last event that went in by itself. */
+  let taken = 0
+  /** One of which the stream says that it has it already. */
+  let doubted = 0
   /** @type {string | null} */
   let problem = 'not connected yet'
   let keptAt = -Infinity
@@ -107,7 +111,13 @@ export function createOutbox ({ engine, history, events, teller, timers = global
       if (closed.signal.aborted || connection !== connections) break
       // Until it is acknowledged nobody knows.
       told = null
-      const { seq } = await publish(open, source, event)
+      const { seq, duplicate } = await publish(open, source, event)
+      // Its answer was lost before, or a copy of this history has told something else by the same number: the stream knows.
+      if (duplicate && doubted !== event.id) {
+        doubted = event.id
+        break
+      }
+      if (!duplicate) taken = event.id
       told = { source, id: event.id, place: seq, connection }
     }
     return page.length
@@ -129,10 +139,12 @@ export function createOutbox ({ engine, history, events, teller, timers = global
     if (last) {
       const message = messageOf(names, last)
       if (message && isOwn(message.event, newest)) return { source, id: Math.max(message.event.id, least), place: last.seq }
-      // Of a time that this history knows nothing of, as after it was restored from a backup: its ids mean other events now.
-      const anew = { source: newSource(), since: published, published, place: null }
+      // Of a time that this history knows nothing of, as after it was restored from a backup, or of a copy of it: its ids mean
+      // other events now.
+      const from = Math.max(published, taken)
+      const anew = { source: newSource(), since: from, published: from, place: null }
       history.outbox.write(anew)
-      return { source: anew.source, id: Math.max(published, newest - MAX_BACKLOG), place: null }
+      return { source: anew.source, id: Math.max(from, newest - MAX_BACKLOG), place: null }
     }
     const { state } = await manager.streams.info(names.events)
     const isDiscarded = place !== null && place < state.first_seq && place <= state.last_seq

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { runCliHere } from '../support/cli-here.js'
 import { FIXTURES } from '../support/deck.js'
 import { startFleet, startMember } from '../support/fleet.js'
 import { tempFolder } from '../support/folder.js'
@@ -89,11 +90,14 @@ test('the disk of the engine is wiped in a turn: nobody goes on with what it for
   const nats = await startNats(t)
   const members = await startFleet(t, NAMES, { servers: nats.url, flags: SLOW })
   const served = await askAll(t, members)
-  const { id } = await begin(members[0])
-  await untilTurn(members[1], 'web-2', 'running')
+  const waiting = runCliHere(['fleet', 'deploy', '--wait', '--data-dir', members[0].dataDir])
+  const { id } = await untilTurn(members[1], 'web-2', 'running')
   await nats.wipe()
   await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of its own rollout')
   await members[2].untilFleet(({ engine, members: seen }) => engine.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
+  const { code, stderr } = await waiting
+  assert.equal(code, 1)
+  assert.match(stderr, new RegExp(`rollout ${id} of the fleet is lost: the engine knows it no more`))
   assert.deepEqual((await members[2].api('/rollouts')).body.items, [])
   await checkHistories(members)
 

@@ -38,7 +38,7 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 } = {}) {
         if (outcome === 'unacknowledged') put()
         if (outcome !== 'acknowledged') throw new Error('no acknowledgement')
         arrive()
-        return { seq: put() }
+        return put()
       }
     },
     manager: {
@@ -103,10 +103,10 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 } = {}) {
 
   /** @param {{ subject: string, msgID: string, data: string }} message */
   function store ({ subject, msgID, data }) {
-    if (known.has(msgID)) return lastSeq
+    if (known.has(msgID)) return { seq: lastSeq, duplicate: true }
     known.add(msgID)
     stored.push({ seq: ++lastSeq, subject, msgID, value: JSON.parse(data), length: data.length })
-    return lastSeq
+    return { seq: lastSeq, duplicate: false }
   }
 }
 
@@ -284,6 +284,29 @@ test('a history that was restored from a backup tells what happens from then on 
   assert.deepEqual(idsIn(engine), [...range(1, 15), ...range(11, 19)])
   const sources = engine.stored.map(({ value }) => value.source)
   assert.deepEqual([new Set(sources.slice(0, 15)).size, new Set(sources.slice(15)).size, new Set(sources).size], [1, 1, 2])
+})
+
+test('two decks with a copy of one history tell all that happens on each', async () => {
+  const engine = createFakeEngine()
+  const host = createHost(engine)
+  engine.connect()
+  host.happen(10)
+  await host.settled()
+  const history = openHistory({ file: ':memory:' })
+  for (const event of host.history.outbox.after(0, 100)) history.record(event)
+  history.outbox.write(/** @type {any} */ (host.history.outbox.read()))
+  const copy = createHost(engine, { history, member: 'two' })
+  copy.happen(0)
+  await copy.settled()
+
+  host.happen(3, 'worker.ready')
+  await host.settled()
+  copy.happen(5, 'scale.changed')
+  await copy.settled()
+  host.happen(2, 'worker.ready')
+  await host.settled()
+  const told = (/** @type {string} */ member) => engine.stored.filter(({ value }) => value.member === member).map(({ value }) => value.event.id)
+  assert.deepEqual([told('one'), told('two')], [range(1, 15), range(11, 15)])
 })
 
 test('an event that is too large goes without its details', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { oneLine } from '../../../server/system/one-line.js'
 
-test('text of an app can neither move a cursor nor begin another line', () => {
+test('text of an app can neither move a cursor, begin another line nor turn one around', () => {
   assert.equal(oneLine('\u001b[31mred\u001b[0m\r\nnext\u0007\u009b2J line\u2028end'), 'red next  line end')
+  assert.equal(oneLine('user\u202Etxt.exe\u2066\u200f'), 'user txt.exe ')
 })
