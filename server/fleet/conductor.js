@@ -197,8 +197,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     if (told.is === 'away') return lose()
     if (told.is === 'refused') return give({ type: 'refused' })
     onWritten(document)
-    give({ type: 'written' })
-    give({ type: 'seen', document, revision: told.revision })
+    give({ type: 'written', document, revision: told.revision })
     show(document)
   }
 

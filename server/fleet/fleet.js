@@ -48,7 +48,7 @@ import { createStore } from './store.js'
 
 const DEADLINE_MS = 60 * 60_000
 /** For somebody who wants to see what there is. */
-const LOOK_WITHIN_MS = 3000
+const LOOK_WITHIN_MS = 1000
 const COMMIT_CHARS = 10
 const MAX_VERSION_CHARS = 100
 const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
@@ -123,14 +123,14 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       if (there.length === 0) throw new DeckError('not-found', 'No member of the fleet is there that this would reach')
       const closed = there.filter(({ accept }) => accept !== 'operate')
       if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
-      const silent = members.filter(({ isSilent }) => isSilent)
+      const absent = members.filter(({ isSilent, labels }) => isSilent && matches(labels, wanted.only)).map((each) => each.member)
       const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
-      const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: silent.filter(({ labels }) => matches(labels, wanted.only)).map((each) => each.member), actor, note }
+      const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent, actor, note }
       const seen = Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
       return change((document) => {
         const id = 1 + Math.max(seen, document?.id ?? 0)
         if (id > MAX_ID) throw new DeckError('not-possible', `A member has seen rollout ${id - 1} of the fleet, and none may be higher: whoever wrote that number can write to the fleet. Stop the members, remove fleet.json from their data folders, and start them`)
-        const next = begin(document, { ...plan, uid: randomUUID(), id, at: iso() }, silent.map((each) => each.member))
+        const next = begin(document, { ...plan, uid: randomUUID(), id, at: iso() }, silentIn(document, { members, isComplete }))
         const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
         if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that the engine has forgotten: ${busy.join(', ')}`)
         return next
@@ -138,11 +138,13 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     },
 
     async steer (order, actor) {
-      const silent = order === 'resume' ? (await presence.all()).members.filter(({ isSilent }) => isSilent).map((each) => each.member) : []
+      const present = order === 'pause' ? { members: [], isComplete: false } : await presence.all()
       return change((document) => {
         if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
         const by = { at: iso(), actor }
-        return giveUp(steer(document, order, by), silent, by)
+        // Whoever is silent for a moment is waited for, up to the deadline, which halts.
+        const isGivingUp = order === 'resume' || document.state === 'halted'
+        return giveUp(steer(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
       })
     },
 
@@ -268,6 +270,15 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
 function iso () {
   return new Date().toISOString()
+}
+
+/**
+ * Those that do not say anything: also who has left for good is in no list any more.
+ * @param {FleetRollout | null} document @param {Awaited<ReturnType<import('./presence.js').Presence['all']>>} present @returns {string[]}
+ */
+function silentIn (document, { members, isComplete }) {
+  const isSilentOf = new Map(members.map(({ member, isSilent }) => [member, isSilent]))
+  return Object.keys(document?.turns ?? {}).filter((member) => isSilentOf.get(member) ?? isComplete)
 }
 
 /**

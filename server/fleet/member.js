@@ -36,7 +36,7 @@ import { nextTurn } from './turn.js'
  * @property {Record<string, { state: string, at: number }>} seen  when each turn came to be as it is, by this member's monotonic clock, ms
  * @property {number} restSince  since when nobody is in a turn
  *
- * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number } | { type: 'away' } | { type: 'named', isOwn: boolean } | { type: 'written' } | { type: 'refused' }
+ * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number } | { type: 'away' } | { type: 'named', isOwn: boolean } | { type: 'written', document: FleetRollout, revision: number } | { type: 'refused' }
  *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'undone', reason: string } | { type: 'look' }} Input
  *   `refused`: also where nobody knows what became of it
  *
@@ -53,9 +53,14 @@ const SETTLE_MS = 2000
 /** @type {Readonly<Memory>} */
 export const NO_MEMORY = Object.freeze({ rollout: 0, revision: 0, task: null })
 
+/** What a master before this one has not brought to its end. @type {Readonly<Result>} */
+const LOST = Object.freeze({ state: 'failed', reason: 'its master ended in its turn' })
+
 /** @param {{ member: string, boot: string, memory?: Memory }} start @returns {State} */
 export function createMember ({ member, boot, memory = NO_MEMORY }) {
-  return { member, boot, memory, known: null, isAway: true, isNamesake: false, backSince: 0, isWriting: false, isAborting: false, seen: {}, restSince: 0 }
+  const { task } = memory
+  const kept = task?.result === null ? { ...memory, task: { ...task, result: LOST } } : memory
+  return { member, boot, memory: kept, known: null, isAway: true, isNamesake: false, backSince: 0, isWriting: false, isAborting: false, seen: {}, restSince: 0 }
 }
 
 /**
@@ -83,7 +88,7 @@ const INPUTS = Object.freeze({
   },
   named: (state, { isOwn }) => ({ ...state, isNamesake: !isOwn }),
   away: (state) => ({ ...state, isAway: true, isWriting: false }),
-  written: (state) => ({ ...state, isWriting: false }),
+  written: (state, input, turn) => INPUTS.seen({ ...state, isWriting: false }, input, turn),
   refused: (state, _, { commands }) => {
     commands.push({ type: 'read' })
     return { ...state, isWriting: false, known: null }
@@ -171,7 +176,8 @@ function report (state, turn) {
   const { isUndone, ...result } = task.result
   const at = turn.now.iso
   if (isUndone && own.state === 'succeeded') return write(state, undo(document, state.member, { at, reason: String(result.reason) }), turn)
-  return PLACES[own.state] < PLACE_OF_RESULT[task.way] ? write(state, finish(document, state.member, { at, rollout: task.rollout, ...result }), turn) : null
+  const isGivenUp = own.state === 'failed' && own.rollout === null && task.rollout !== null
+  return PLACES[own.state] >= PLACE_OF_RESULT[task.way] && !isGivenUp ? null : write(state, finish(document, state.member, { at, rollout: task.rollout, ...result }), turn)
 }
 
 /**
@@ -184,14 +190,17 @@ function resume (state, { now, commands }) {
   const own = document.turns[state.member]
   if (!isUnderWay(own)) return null
   const way = own.state === 'running' ? 'forward' : 'back'
-  const { task } = state.memory
-  const isBegun = task !== null && task.fleet === document.uid && task.way === way
+  const { task: last } = state.memory
+  const isBegun = last !== null && last.fleet === document.uid && last.way === way
   if (own.boot !== state.boot) {
-    const lost = /** @type {Task} */ ({ fleet: document.uid, way, rollout: isBegun ? task.rollout : null, from: own.from, result: { state: 'failed', reason: 'its master ended in its turn' } })
+    const lost = /** @type {Task} */ ({ fleet: document.uid, way, rollout: isBegun ? last.rollout : null, from: own.from, result: LOST })
     return report({ ...state, memory: { ...state.memory, task: lost } }, { now, commands })
   }
   if (isBegun) return null
-  const begun = { ...state, memory: { ...state.memory, task: { fleet: document.uid, way: /** @type {'forward' | 'back'} */ (way), rollout: null, from: own.from, result: null } } }
+  const task = /** @type {Task} */ ({ fleet: document.uid, way, rollout: null, from: own.from, result: null })
+  // Meanwhile all go back: there is nothing to take back here.
+  if (way === 'forward' && document.state === 'going-back') return report({ ...state, memory: { ...state.memory, task: { ...task, result: { state: 'reverted', reason: null } } } }, { now, commands })
+  const begun = { ...state, memory: { ...state.memory, task } }
   commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'go-back', release: own.from, document })
   return begun
 }

@@ -99,13 +99,14 @@ export function halt (rollout, { at, reason, member = null }) {
 }
 
 /**
- * A person goes on without those that do not answer in their turns.
+ * A person goes on without those that do not answer in their turns: what these do is not known.
  * @param {FleetRollout} rollout @param {string[]} members @param {Operator} by
  * @returns {FleetRollout}
  */
 export function giveUp (rollout, members, { at, actor }) {
   const given = members.filter((member) => isUnderWay(rollout.turns[member]))
-  return given.reduce((document, member) => endTurn(document, member, { at, state: 'failed', reason: `given up by ${actor}: it was silent` }), rollout)
+  const ended = given.reduce((document, member) => endTurn(document, member, { at, state: 'failed', rollout: null, reason: `given up by ${actor}: it was silent` }), rollout)
+  return given.length === 0 ? rollout : settle(ended, at)
 }
 
 /**
@@ -136,11 +137,16 @@ export function remind (rollout, member, turn) {
  */
 export function finish (rollout, member, { at, ...result }) {
   const { state: before } = rollout.turns[member]
-  const isLate = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
-  const ended = endTurn(rollout, member, { at, ...result, isLate })
+  const isOver = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
+  const ended = endTurn(rollout, member, { at, ...result, isLate: isOver && !isHaltedByAnother(rollout, member) })
   // Who fails on the way there, while all go back, is where they go to.
   const isOnItsWay = rollout.state === 'going-back' && before === 'running'
-  return result.state !== 'failed' || isLate || isOnItsWay ? settle(ended, at) : stopFor(ended, member, { at, reason: result.reason })
+  return result.state !== 'failed' || isOver || isOnItsWay ? settle(ended, at) : stopFor(ended, member, { at, reason: result.reason })
+}
+
+/** Its turn goes on, and nobody has given it up. @param {FleetRollout} rollout @param {string} member */
+function isHaltedByAnother ({ state, turns, timeline }, member) {
+  return state === 'halted' && isUnderWay(turns[member]) && timeline.findLast(({ type }) => type === 'halted')?.member !== member
 }
 
 /**
@@ -169,8 +175,11 @@ function settle (rollout, at = rollout.startedAt) {
   if (rollout.state === 'going-back') return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : end(skipped(rollout), 'be-back', at)
   if (rollout.state !== 'running' && rollout.state !== 'paused') return rollout
   if (turns.some(({ state }) => state === 'pending')) return rollout
-  const failed = Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === 'failed')
-  return failed.length === 0 ? end(rollout, 'succeed', at) : end({ ...rollout, reason: `${failed.length} of ${turns.length} failed: ${failed.join(', ')}` }, 'fail', at)
+  const reasons = Object.entries({ failed: 'failed', reverted: 'went back' }).flatMap(([state, text]) => {
+    const members = Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === state)
+    return members.length === 0 ? [] : `${members.length} of ${turns.length} ${text}: ${members.join(', ')}`
+  })
+  return reasons.length === 0 ? end(rollout, 'succeed', at) : end({ ...rollout, reason: cut(reasons.join('; ')) }, 'fail', at)
 }
 
 /** @param {FleetRollout} rollout @param {import('./states.js').Move} move @param {string} at @returns {FleetRollout} */

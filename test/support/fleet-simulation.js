@@ -1,5 +1,5 @@
 import { createMember, NO_MEMORY, reduce } from '../../server/fleet/member.js'
-import { begin, giveUp, steer } from '../../server/fleet/rollout.js'
+import { begin, giveUp, steer, take } from '../../server/fleet/rollout.js'
 
 /**
  * Members of a fleet and an engine, without processes, network or time of their own: each step is one thing that happens to
@@ -54,6 +54,13 @@ export function createFleet ({ members, loses = () => false }) {
     look (member) {
       const host = get(member)
       if (!host.isStopped) give(host, { type: 'look' })
+    },
+
+    /** What it has just written says that its turn is under way, and it has not heard of that yet. @param {string} member */
+    take (member) {
+      const host = get(member)
+      const { document } = /** @type {{ document: FleetRollout }} */ (stored.at(-1))
+      store(take(document, member, { at: iso(), boot: host.state.boot, from: host.release }))
     },
 
     /** Its own rollout ends. @param {string} member @param {boolean} isGood */
@@ -129,8 +136,9 @@ export function createFleet ({ members, loses = () => false }) {
           store(begin(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
           giveUpOn(silent)
         } else if (now) {
-          store(order === 'resume' ? giveUp(steer(now.document, order, by), silent, by) : steer(now.document, order, by))
-          if (order === 'resume') giveUpOn(silent)
+          const isGivingUp = order === 'resume' || now.document.state === 'halted'
+          store(giveUp(steer(now.document, order, by), isGivingUp ? silent : [], by))
+          if (isGivingUp) giveUpOn(silent)
         }
         return true
       } catch (/** @type {any} */ error) {
@@ -206,8 +214,7 @@ export function createFleet ({ members, loses = () => false }) {
     store(command.document)
     // The answer may be lost on the way.
     if (loses()) return give(host, { type: 'refused' })
-    give(host, { type: 'written' })
-    return give(host, { type: 'seen', document: structuredClone(command.document), revision })
+    return give(host, { type: 'written', document: structuredClone(command.document), revision })
   }
 
   /** @param {ReturnType<typeof createHost>} host @param {{ memory: import('../../server/fleet/member.js').Memory }} command */

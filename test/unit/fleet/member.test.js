@@ -39,7 +39,9 @@ test('whatever happens in whatever order: nobody deploys twice, and nobody is in
       if (fleet.document) met.add(fleet.document.state)
       for (const { state } of Object.values(fleet.document?.turns ?? {})) met.add(state)
     }
+    calm(fleet)
     assert.deepEqual(fleet.broken, [])
+    assert.ok(!fleet.document || STATES[fleet.document.state].done || fleet.document.state === 'paused', `${told(fleet)}: nobody goes on, and nobody is asked to`)
   }), { numRuns: RUNS })
   assert.deepEqual([...Object.keys(STATES), 'pending', 'reverting', 'reverted', 'skipped'].filter((state) => !met.has(state)), [], 'all of it happens in these runs')
 })
@@ -63,6 +65,19 @@ function goOn (fleet) {
   fleet.pass(3000)
   for (const each of MEMBERS) fleet.look(each)
   fleet.deliverToAll()
+}
+
+/** All is healed, and everybody has all the time there is. @param {import('../../support/fleet-simulation.js').Fleet} fleet */
+function calm (fleet) {
+  fleet.engine(false)
+  for (const each of MEMBERS) {
+    fleet.goOn(each)
+    fleet.cut(each, false)
+  }
+  for (let round = 0; round < 4 * MEMBERS.length; round++) {
+    goOn(fleet)
+    for (const each of MEMBERS) fleet.endOwn(each, true)
+  }
 }
 
 test('one after the other, with the pause between them', () => {
@@ -121,6 +136,67 @@ test('whoever is back waits before it begins: others may know more', () => {
   assert.deepEqual(fleet.begun, [])
   goOn(fleet)
   assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
+})
+
+test('whoever has taken its turn and not begun it before an abort begins nothing', () => {
+  const fleet = open()
+  fleet.pass(3000)
+  fleet.look('b')
+  fleet.take('a')
+  fleet.operate('abort')
+  goOn(fleet)
+  assert.equal(told(fleet), 'rolled-back: reverted, skipped, skipped, skipped')
+  assert.deepEqual(fleet.begun, [])
+})
+
+test('whose master has ended in a turn that the engine has forgotten takes the next one', () => {
+  const fleet = open()
+  goOn(fleet)
+  fleet.stop('a')
+  fleet.restore(100)
+  fleet.operate('begin')
+  fleet.crash('a')
+  calm(fleet)
+  assert.equal(told(fleet), 'succeeded: succeeded, succeeded, succeeded, succeeded')
+  assert.deepEqual(fleet.broken, [])
+})
+
+test('what becomes of a turn that was given up is told when its host is back, and goes back with the others', () => {
+  const fleet = open()
+  goOn(fleet)
+  fleet.cut('a', true)
+  fleet.pass(600_000)
+  goOn(fleet)
+  assert.equal(told(fleet), 'halted: running, pending, pending, pending')
+  fleet.operate('resume')
+  fleet.endOwn('a', true)
+  goOn(fleet)
+  goOn(fleet)
+  assert.equal(told(fleet), 'running: failed, running, pending, pending')
+  fleet.cut('a', false)
+  goOn(fleet)
+  assert.equal(told(fleet), 'running: succeeded, running, pending, pending')
+  assert.equal(fleet.document?.turns.a.isLate, true)
+  fleet.operate('abort')
+  calm(fleet)
+  assert.equal(told(fleet), 'rolled-back: reverted, reverted, skipped, skipped')
+  assert.deepEqual(fleet.broken, [])
+})
+
+test('an abort of what was halted goes on without a host that is silent in its turn', () => {
+  const fleet = open()
+  goOn(fleet)
+  fleet.endOwn('a', true)
+  goOn(fleet)
+  goOn(fleet)
+  fleet.cut('b', true)
+  fleet.pass(600_000)
+  goOn(fleet)
+  assert.equal(told(fleet), 'halted: succeeded, running, pending, pending')
+  fleet.operate('abort')
+  goOn(fleet)
+  fleet.endOwn('a', true)
+  assert.equal(told(fleet), 'rolled-back: reverted, failed, skipped, skipped')
 })
 
 test('a host whose new release did not last has failed after all, and the rest do not begin', () => {

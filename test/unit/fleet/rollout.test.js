@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { begin, finish, giveUp, halt, steer, take } from '../../../server/fleet/rollout.js'
+
+const by = { at: '2026-01-01T00:00:00.000Z', actor: 'ada' }
+const { at } = by
+
+/** @param {string[][]} batches @param {Partial<Parameters<typeof begin>[1]>} [wanted] */
+function open (batches, wanted = {}) {
+  return begin(null, { ...by, id: 1, uid: 'one', kind: 'deploy', source: {}, batches, pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], note: null, ...wanted })
+}
+
+/** @param {ReturnType<typeof open>} rollout @param {string} member @param {'succeeded' | 'failed' | 'reverted'} state */
+function turn (rollout, member, state) {
+  return finish(take(rollout, member, { at, boot: 'boot' }), member, { at, state })
+}
+
+/** @param {ReturnType<typeof open>} rollout @returns {string} */
+function told ({ state, turns, reason }) {
+  return `${state}: ${Object.values(turns).map((each) => each.state).join(', ')}${reason ? `; ${reason}` : ''}`
+}
+
+test('whoever is given up as the last one ends the rollout', () => {
+  const halted = halt(take(turn(open([['a'], ['b']]), 'a', 'succeeded'), 'b', { at, boot: 'boot' }), { at, reason: 'b is late', member: 'b' })
+  assert.equal(told(giveUp(steer(halted, 'resume', by), ['b'], by)), 'failed: succeeded, failed; 1 of 2 failed: b')
+})
+
+test('a rollout that was taken back in part, and then went on, has not succeeded', () => {
+  const back = take(steer(turn(turn(open([['a'], ['b'], ['c']]), 'a', 'succeeded'), 'b', 'succeeded'), 'abort', by), 'b', { at, boot: 'boot' })
+  const halted = halt(finish(back, 'b', { at, state: 'reverted' }), { at, reason: 'a has not begun its turn', member: 'a' })
+  assert.equal(told(turn(steer(halted, 'resume', by), 'c', 'succeeded')), 'failed: succeeded, reverted, succeeded; 1 of 3 went back: b')
+})
+
+test('late is whoever was given up, not who was in its turn while another one failed', () => {
+  const both = take(take(open([['a', 'b']]), 'a', { at, boot: 'boot' }), 'b', { at, boot: 'boot' })
+  const failed = finish(both, 'a', { at, state: 'failed', reason: 'a worker crashed' })
+  assert.equal(finish(failed, 'b', { at, state: 'succeeded' }).turns.b.isLate, false)
+  const again = finish(failed, 'b', { at, state: 'failed', reason: 'a worker crashed' })
+  assert.equal(told(again), 'halted: failed, failed; a: a worker crashed', 'the reason is that of the first')
+  const late = halt(both, { at, reason: 'b is late', member: 'b' })
+  assert.equal(finish(late, 'b', { at, state: 'succeeded' }).turns.b.isLate, true)
+})
