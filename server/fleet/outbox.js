@@ -133,7 +133,7 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   /** What the stream knows of this history. @param {Open} open @returns {Promise<Told>} */
   async function ask ({ manager, names }) {
     const { source, since, published, place } = row()
-    const last = await manager.streams.getMessage(names.events, { last_by_subj: subjectsOfSource(names, source) })
+    const last = await inTime(manager.streams.getMessage(names.events, { last_by_subj: subjectsOfSource(names, source) }))
     const newest = history.lastEventId()
     const least = Math.max(since, newest - MAX_BACKLOG)
     if (last) {
@@ -146,9 +146,17 @@ export function createOutbox ({ engine, history, events, teller, timers = global
       history.outbox.write(anew)
       return { source: anew.source, id: Math.max(from, newest - MAX_BACKLOG), place: null }
     }
-    const { state } = await manager.streams.info(names.events)
+    const { state } = await inTime(manager.streams.info(names.events))
     const isDiscarded = place !== null && place < state.first_seq && place <= state.last_seq
     return { source, id: Math.max(least, isDiscarded ? published : Math.min(published, newest - BACKLOG)), place: null }
+  }
+
+  /** A change of leaders loses answers. @template T @param {Promise<T>} answer @returns {Promise<T>} */
+  async function inTime (answer) {
+    let isThere = false
+    await within(answer.then(() => { isThere = true }), engine.callMs)
+    if (!isThere) throw new Error(`JetStream does not answer within ${engine.callMs / 1000} s`)
+    return answer
   }
 
   /** @param {{ id: number, at: string, type: string, worker: number | null, message: string | null }} event @param {number} newest */

@@ -127,6 +127,56 @@ test('one of three servers is cut off with the member that knows no other: the o
   await served()
 })
 
+test('of three servers the one that leads the rollout, and then the one that leads the history, are killed in turns: the others go on, and nothing is lost', { skip }, async (t) => {
+  const nats = await startNatsCluster(t)
+  const members = await startFleet(t, NAMES, { servers: nats.urls.join(','), flags: SLOW })
+  const served = await askAll(t, members)
+  // Time for the one that was killed to be back.
+  await begin(members[0], { pauseMs: 4000 })
+  for (const [index, stream] of ['KV_clusterdeck_test_state', 'clusterdeck_test_events'].entries()) {
+    await untilTurn(members[2], NAMES[index], 'running')
+    const leader = await nats.leaderOf(stream)
+    await leader.kill()
+    await untilTurn(members[2], NAMES[index], 'succeeded')
+    await leader.start()
+  }
+  const rollout = await untilOver(members[1])
+  assert.deepEqual([rollout.state, rollout.reason, statesOf(rollout)], ['succeeded', null, ['web-1 succeeded', 'web-2 succeeded', 'web-3 succeeded']])
+  await checkHistories(members)
+  await served()
+  await until(async () => {
+    const { body } = await members[0].api('/fleet/events?type=rollout.succeeded')
+    return body.items?.length === 3
+  }, 'the history of all')
+  const { items } = (await members[0].api('/fleet/events?type=rollout.succeeded')).body
+  assert.deepEqual(items.map((/** @type {any} */ { member }) => member).sort(), NAMES)
+})
+
+test('who has stopped for good in its turn is given up by the abort of what was halted, and keeps nobody from the next one', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const link = await createLink(t, { to: nats.port })
+  const options = { servers: nats.url, flags: ['--releases-mode', 'snapshot', '--rollout-min-ready-ms', '1000'] }
+  const [[first, second], gone] = await Promise.all([startFleet(t, ['web-1', 'web-2'], options), startMember(t, { ...options, name: 'web-3', servers: link.url })])
+  await first.untilFleet(({ members }) => members.length === 3, 'three members')
+  await begin(first, { deadlineMs: 4000 })
+  await untilTurn(first, 'web-3', 'running')
+  link.cut()
+  await gone.stop()
+  const halted = await untilOver(second)
+  assert.deepEqual([halted.state, statesOf(halted)], ['halted', ['web-1 succeeded', 'web-2 succeeded', 'web-3 running']])
+  // As after 7 days.
+  await nats.purge('KV_clusterdeck_test_members', '$KV.clusterdeck_test_members.web-3')
+  await nats.kill()
+  await nats.start()
+  for (const member of [first, second]) await member.untilFleet(({ engine, members }) => engine.isConnected && members.length === 2, 'the third one to be forgotten')
+  assert.equal((await first.api('/fleet/rollout/abort', { method: 'POST' })).status, 200)
+  const { rollout } = await second.untilFleet(({ rollout: seen }) => seen.state === 'rolled-back', 'all to be back')
+  assert.deepEqual(statesOf(rollout), ['web-1 reverted', 'web-2 reverted', 'web-3 failed'])
+  assert.match(rollout.turns['web-3'].reason, /given up by .*: it was silent/)
+  await begin(second, { kind: 'restart' })
+  assert.equal((await untilOver(first)).state, 'succeeded')
+})
+
 test('a member is killed in its turn, its keeper too: its turn is never taken over, and it says itself what became of it', { skip }, async (t) => {
   const nats = await startNats(t)
   const root = tempFolder()

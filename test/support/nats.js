@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { accessSync, constants, rmSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
+import { jetstreamManager } from '@nats-io/jetstream'
+import { connect } from '@nats-io/transport-node'
 import { tempFolder } from './folder.js'
 import { freePort } from './ports.js'
 import { until } from './until.js'
@@ -60,6 +62,13 @@ export async function startNats (t, { config = () => '' } = {}) {
     get output () { return output },
     get pid () { return /** @type {number} */ (child?.pid) },
 
+    /** Of a stream, those of one subject. @param {string} stream @param {string} filter */
+    async purge (stream, filter) {
+      const connection = await connect({ servers: `nats://127.0.0.1:${port}` })
+      await (await jetstreamManager(connection)).streams.purge(stream, { filter })
+      await connection.close()
+    },
+
     /** What it has stored is gone with it. */
     async wipe () {
       await kill()
@@ -106,6 +115,18 @@ export async function startNatsCluster (t) {
   return {
     servers: all,
     urls: all.map(({ url }) => url),
+
+    /** @param {string} stream @returns {Promise<Nats>} who leads it, while all are there */
+    async leaderOf (stream) {
+      const connection = await connect({ servers: all[0].url })
+      try {
+        const { cluster } = await (await jetstreamManager(connection)).streams.info(stream)
+        return /** @type {Nats} */ (all.find(({ port }) => cluster?.leader === `nats-${port}`))
+      } finally {
+        await connection.close()
+      }
+    },
+
     /** @param {number} index  one of them is alone from now on */
     cut: (index) => linksOf(index).forEach((link) => link.cut()),
     /** @param {number} index */
