@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startFleet, startMember } from '../support/fleet.js'
 import { hammer } from '../support/load.js'
-import { startNats, withoutNats } from '../support/nats.js'
+import { createLink, startNats, withoutNats } from '../support/nats.js'
 
 /** @typedef {import('../support/fleet.js').Member} Member */
 
@@ -113,6 +113,54 @@ test('operators: a pause lets the turn end and begins no other, a second rollout
   // And two at once: one of them is refused, whoever that is.
   const both = await Promise.all([cli(members[0], 'restart --wait'), cli(members[1], 'restart --wait')])
   assert.deepEqual(both.map(({ code }) => code).sort(), [0, 4])
+})
+
+test('what operators may do before the first turn, in a turn, between turns, in the pause between batches, on the way back and after the end', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const link = await createLink(t, { to: nats.port })
+  const options = { flags: ['--rollout-min-ready-ms', '1000', ...PINNED] }
+  const [[first], [other]] = await Promise.all([startFleet(t, ['web-1'], { ...options, servers: link.url }), startFleet(t, ['web-2'], { ...options, servers: nats.url })])
+  for (const member of [first, other]) {
+    await member.untilFleet(({ members }) => members.length === 2, 'two members')
+    member.put('v2')
+  }
+  const order = async (/** @type {string} */ name) => {
+    const [where, body] = name === 'begin' ? ['', '{"kind":"restart"}'] : [`/${name}`, undefined]
+    const answer = await other.api(`/fleet/rollout${where}`, { method: 'POST', body })
+    return { is: answer.status < 400 ? answer.body.state : answer.body.code, detail: answer.body.detail }
+  }
+  /** @param {string} when @param {Record<string, string>} wanted */
+  const check = async (when, wanted) => {
+    for (const [name, is] of Object.entries(wanted)) assert.equal((await order(name)).is, is, `${name} ${when}`)
+  }
+  const begin = async (/** @type {object} */ wanted) => assert.equal((await other.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', note: 'the first', ...wanted }) })).status, 202)
+  const seen = (/** @type {string} */ state, /** @type {string} */ turn, /** @type {string} */ what) => other.untilFleet(({ rollout }) => rollout.state === state && rollout.turns['web-1'].state === turn, what)
+
+  // Whose turn is to come hears nothing of it.
+  link.cut()
+  await begin({})
+  assert.match(String((await order('begin')).detail), /Rollout 1 of the fleet \(deploy by .+\) is running/)
+  await check('before the first turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
+  link.mend()
+  await first.untilFleet(({ engine, rollout }) => engine.isConnected && rollout?.state === 'paused', 'it to hear of the pause')
+  await check('before the first turn', { resume: 'running' })
+  await seen('running', 'running', 'the first turn')
+  await check('in a turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
+  await seen('paused', 'succeeded', 'the end of the turn')
+  await check('between turns', { begin: 'rollout-running', pause: 'rollout-state', abort: 'going-back' })
+  await seen('going-back', 'reverting', 'the way back')
+  await check('on the way back', { begin: 'rollout-running', pause: 'rollout-state', resume: 'rollout-state', abort: 'rollout-state' })
+  const { rollout } = await seen('rolled-back', 'reverted', 'the end')
+  assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'skipped' })
+  await check('after the end', { pause: 'rollout-ended', resume: 'rollout-ended', abort: 'rollout-ended' })
+
+  await begin({ pauseMs: 3_600_000 })
+  await seen('running', 'succeeded', 'the pause between two batches')
+  await check('in the pause between batches', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused', abort: 'going-back' })
+  await seen('rolled-back', 'reverted', 'the end')
+  assert.deepEqual((await ownRollouts(other)).length, 0)
+  assert.deepEqual((await ownRollouts(first)).map((/** @type {any} */ { kind }) => kind), ['rollback', 'deploy', 'rollback', 'deploy'])
+  assert.deepEqual(await versionsOf([first, other]), ['v1', 'v1'])
 })
 
 test('batches, a canary, an order by label, and hosts that are left out', { skip }, async (t) => {
