@@ -27,8 +27,8 @@ const MOST_LABELS = 100
 const MOST_CANARIES = 200
 /** With hundreds of members there is always something new; a rollout is shown at once. */
 const MEMBERS_EVERY_MS = 1000
-/** Whoever looks does not wait for an engine that does not answer. */
-const LOOK_WITHIN_MS = 1000
+/** Whoever looks does not wait for an engine that does not answer: for what is, and for what was. */
+const LOOK_WITHIN_MS = 500
 
 const QUERY = z.object({
   health: z.enum(Object.keys(HEALTHS)).optional().describe(`one of ${Object.keys(HEALTHS).join(', ')}`),
