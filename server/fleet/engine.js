@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { DeckError } from '../errors.js'
 import { makeEventStream } from './event-stream.js'
 import { isMissing, replicated } from './streams.js'
 
@@ -27,6 +28,20 @@ const OPEN_WITHIN_MS = 3000
 const MAX_OPEN_MS = 120_000
 /** Of 10071: wrong last sequence. */
 const WRONG_REVISION = 10071
+
+/**
+ * What could not be done, for somebody who waits for it.
+ * @template T @param {{ is: 'done', value: T } | { is: 'away', reason: string }} outcome @returns {T} @throws {DeckError} fleet-away
+ */
+export function done (outcome) {
+  if (outcome.is === 'away') throw outOfReach(outcome.reason)
+  return outcome.value
+}
+
+/** @param {string} reason @returns {DeckError} */
+export function outOfReach (reason) {
+  return new DeckError('fleet-away', `The fleet is out of reach: ${reason}`)
+}
 
 /**
  * @param {object} parts

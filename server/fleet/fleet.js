@@ -9,7 +9,7 @@ import { createAnswering } from './answering.js'
 import { createAsking } from './asking.js'
 import { createConductor } from './conductor.js'
 import { createFleetCrashes } from './crashes.js'
-import { createEngine } from './engine.js'
+import { createEngine, done, outOfReach } from './engine.js'
 import { createFeed } from './feed.js'
 import { handsOf, resultOf } from './hands.js'
 import { createLedger } from './ledger.js'
@@ -109,16 +109,14 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     past: ledger.past,
 
     async history (wanted) {
-      const found = await feed.read(wanted)
-      if (found.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${found.reason}`)
-      return found.value
+      return done(await feed.read(wanted))
     },
 
     async begin (wanted, actor) {
       if (nameProblem !== null) throw new DeckError('not-possible', nameProblem)
       if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw new DeckError('not-found', `${wanted.digest} is not there: it was never pushed, or was removed since`)
       const { members, isComplete } = await presence.all()
-      if (!isComplete) throw new DeckError('fleet-away', `The fleet is out of reach: ${engine.state.problem ?? 'not all of its members have been heard of yet'}`)
+      if (!isComplete) throw outOfReach(engine.state.problem ?? 'not all of its members have been heard of yet')
       const there = members.filter(({ isSilent, labels }) => !isSilent && matches(labels, wanted.only))
       if (there.length === 0) throw new DeckError('not-found', 'No member of the fleet is there that this would reach')
       const closed = there.filter(({ accept }) => accept !== 'operate')

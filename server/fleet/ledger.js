@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { documentOf } from './document.js'
+import { done, outOfReach } from './engine.js'
 import { incoming } from './incoming.js'
 import { MAX_ID } from './rollout.js'
 import { dueOf } from './turn.js'
@@ -66,13 +67,12 @@ export function createLedger ({ engine }) {
      */
     async change (to) {
       for (let tries = 1; tries <= TRIES; tries++) {
-        const found = await read()
-        if (found.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${found.reason}`)
-        const document = to(found.value.document)
-        const told = await write(document, found.value.revision)
-        if (told.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${told.reason}`)
+        const found = done(await read())
+        const document = to(found.document)
+        const told = await write(document, found.revision)
+        if (told.is === 'away') throw outOfReach(told.reason)
         if (told.is === 'refused') continue
-        if (found.value.document && found.value.document.id !== document.id) await keep(found.value.document)
+        if (found.document && found.document.id !== document.id) await keep(found.document)
         return { document, revision: told.revision }
       }
       throw new DeckError('rollout-state', 'The rollout of the fleet changes faster than it can be changed here: try again')

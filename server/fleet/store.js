@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { ARCHIVE } from '../system/archive.js'
+import { done } from './engine.js'
 import { incoming } from './incoming.js'
 import { exists, replicated } from './streams.js'
 
@@ -108,9 +109,7 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
 
   /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<T>} @throws {DeckError} fleet-away */
   async function ask (work) {
-    const found = await engine.attempt(work)
-    if (found.is === 'away') throw new DeckError('fleet-away', `The fleet is out of reach: ${found.reason}`)
-    return found.value
+    return done(await engine.attempt(work))
   }
 
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} what is there already, whole */

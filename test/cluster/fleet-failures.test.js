@@ -2,155 +2,20 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { runCliHere } from '../support/cli-here.js'
 import { FIXTURES } from '../support/deck.js'
 import { startFleet, startMember } from '../support/fleet.js'
+import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '../support/fleet-rollouts.js'
 import { tempFolder } from '../support/folder.js'
-import { hammer } from '../support/load.js'
-import { createLink, startNats, startNatsCluster, withoutNats } from '../support/nats.js'
+import { createLink, startNats, withoutNats } from '../support/nats.js'
 import { until } from '../support/until.js'
 
-/** @typedef {import('../support/fleet.js').Member} Member */
+// A host fails in the middle of a rollout, or its clock, or the way to it.
 
 const skip = withoutNats
 /** Time for a failure within a turn. */
 const SLOW = ['--rollout-min-ready-ms', '1500']
-const NAMES = ['web-1', 'web-2', 'web-3']
 /** Each way. With 5000 it takes two minutes. */
 const DELAY_MS = Number(process.env.FLEET_DELAY_MS ?? 1000)
-const OVER = ['succeeded', 'failed', 'halted', 'rolled-back']
-
-/** @param {Member} member @param {object} [wanted] @returns {Promise<any>} */
-async function begin (member, wanted = {}) {
-  const { status, body } = await member.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...wanted }) })
-  assert.equal(status, 202, JSON.stringify(body))
-  return body
-}
-
-/** @param {Member} member @param {string} name @param {string} state */
-async function untilTurn (member, name, state) {
-  const { rollout } = await member.untilFleet(({ rollout: seen }) => seen?.turns[name].state === state, `the turn of ${name} to be ${state}`)
-  return rollout
-}
-
-/** @param {Member} member */
-async function untilOver (member) {
-  const { rollout } = await member.untilFleet(({ rollout: seen, engine }) => engine.isConnected && seen && OVER.includes(seen.state), 'the rollout to be over')
-  return rollout
-}
-
-/** @param {any} rollout @returns {string[]} */
-function statesOf ({ turns }) {
-  return Object.entries(turns).map(([name, { state }]) => `${name} ${state}`)
-}
-
-/**
- * Whatever happened: nobody has deployed twice, and nobody beside another one. All machines here have one clock, so that what
- * each has done is in order.
- * @param {Member[]} members
- */
-async function checkHistories (members) {
-  const own = await Promise.all(members.map(async (member) => (await member.api('/rollouts')).body.items.filter((/** @type {any} */ { note }) => /of the fleet/.test(note)).map((/** @type {any} */ each) => ({ name: member.name, ...each }))))
-  const deploys = own.flat().filter(({ kind }) => kind === 'deploy')
-  assert.deepEqual(deploys.map(({ name }) => name).sort(), [...new Set(deploys.map(({ name }) => name))].sort(), 'no host deploys twice')
-  const inOrder = own.flat().map(({ name, startedAt, finishedAt }) => ({ name, from: Date.parse(startedAt), to: Date.parse(finishedAt ?? startedAt) })).sort((one, other) => one.from - other.from)
-  for (const [index, { name, from }] of inOrder.entries()) assert.ok(index === 0 || from >= inOrder[index - 1].to, `${name} began beside ${inOrder[index - 1]?.name}`)
-}
-
-/** @param {import('node:test').TestContext} t @param {Member[]} members */
-async function askAll (t, members) {
-  const loads = await Promise.all(members.map(async (member) => hammer(t, await member.appUrl(), { connections: 2 })))
-  return async () => assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).flatMap(({ failures }) => failures), [], 'every app serves')
-}
-
-test('the engine is killed in a turn: the turn goes on, no other begins until it is back, and then all do', { skip }, async (t) => {
-  const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url, flags: SLOW })
-  const served = await askAll(t, members)
-  await begin(members[0])
-  await untilTurn(members[0], 'web-1', 'running')
-  await nats.kill()
-  await members[0].untilStatus(({ rollout }) => rollout === null || rollout.done, 'its own rollout to end')
-  const alone = await members[1].fleet()
-  assert.equal(alone.engine.isConnected, false)
-  assert.equal(alone.rollout.turns['web-1'].state, 'running', 'as it was last seen')
-  assert.match((await members[2].api('/fleet/rollout/pause', { method: 'POST' })).body.detail, /out of reach/)
-  assert.deepEqual((await members[1].api('/rollouts')).body.items, [])
-  assert.equal((await members[1].api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })).status, 202, 'local work goes on')
-  await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'its end')
-  await nats.start()
-  const rollout = await untilOver(members[2])
-  assert.equal(rollout.state, 'succeeded', rollout.reason)
-  await checkHistories(members)
-  await served()
-  assert.deepEqual((await members[0].history('type=fleet.away,fleet.connected')).map(({ type }) => type), ['fleet.connected', 'fleet.away', 'fleet.connected'])
-})
-
-test('the disk of the engine is wiped in a turn: nobody goes on with what it forgot, and a person can begin anew', { skip }, async (t) => {
-  const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url, flags: SLOW })
-  const served = await askAll(t, members)
-  const waiting = runCliHere(['fleet', 'deploy', '--wait', '--data-dir', members[0].dataDir])
-  const { id } = await untilTurn(members[1], 'web-2', 'running')
-  await nats.wipe()
-  await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of its own rollout')
-  await members[2].untilFleet(({ engine, members: seen }) => engine.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
-  const { code, stderr } = await waiting
-  assert.equal(code, 1)
-  assert.match(stderr, new RegExp(`rollout ${id} of the fleet is lost: the engine knows it no more`))
-  assert.deepEqual((await members[2].api('/rollouts')).body.items, [])
-  await checkHistories(members)
-
-  const next = await begin(members[2], { kind: 'restart' })
-  assert.ok(next.id > id, 'a number that nobody has seen')
-  const rollout = await untilOver(members[0])
-  assert.deepEqual([rollout.id, rollout.state], [next.id, 'succeeded'])
-  await served()
-})
-
-test('one of three servers is cut off with the member that knows no other: the others go on up to its turn, and it takes that when it is back', { skip }, async (t) => {
-  const nats = await startNatsCluster(t)
-  const members = await Promise.all(NAMES.map((name, index) => startMember(t, { name, servers: nats.urls[index], flags: SLOW })))
-  for (const member of members) await member.untilFleet(({ members: seen }) => seen.length === 3, 'three members')
-  const served = await askAll(t, members)
-  await begin(members[0])
-  await untilTurn(members[0], 'web-1', 'running')
-  nats.cut(2)
-  await untilTurn(members[1], 'web-2', 'succeeded')
-  const { body, status } = await members[2].api('/fleet/rollout/abort', { method: 'POST' })
-  assert.equal(status, 503, JSON.stringify(body))
-  assert.deepEqual((await members[2].api('/rollouts')).body.items, [], 'who is cut off begins nothing')
-  nats.mend(2)
-  const rollout = await untilOver(members[1])
-  assert.equal(rollout.state, 'succeeded', rollout.reason)
-  await checkHistories(members)
-  await served()
-})
-
-test('of three servers the one that leads the rollout, and then the one that leads the history, are killed in turns: the others go on, and nothing is lost', { skip }, async (t) => {
-  const nats = await startNatsCluster(t)
-  const members = await startFleet(t, NAMES, { servers: nats.urls.join(','), flags: SLOW })
-  const served = await askAll(t, members)
-  // Time for the one that was killed to be back.
-  await begin(members[0], { pauseMs: 4000 })
-  for (const [index, stream] of ['KV_clusterdeck_test_state', 'clusterdeck_test_events'].entries()) {
-    await untilTurn(members[2], NAMES[index], 'running')
-    const leader = await nats.leaderOf(stream)
-    await leader.kill()
-    await untilTurn(members[2], NAMES[index], 'succeeded')
-    await leader.start()
-  }
-  const rollout = await untilOver(members[1])
-  assert.deepEqual([rollout.state, rollout.reason, statesOf(rollout)], ['succeeded', null, ['web-1 succeeded', 'web-2 succeeded', 'web-3 succeeded']])
-  await checkHistories(members)
-  await served()
-  await until(async () => {
-    const { body } = await members[0].api('/fleet/events?type=rollout.succeeded')
-    return body.items?.length === 3
-  }, 'the history of all')
-  const { items } = (await members[0].api('/fleet/events?type=rollout.succeeded')).body
-  assert.deepEqual(items.map((/** @type {any} */ { member }) => member).sort(), NAMES)
-})
 
 test('who has stopped for good in its turn is given up by the abort of what was halted, and keeps nobody from the next one', { skip }, async (t) => {
   const nats = await startNats(t)

@@ -1,19 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMember } from '../support/fleet.js'
+import { begin } from '../support/fleet-rollouts.js'
 import { openFreshConnections } from '../support/load.js'
 import { startNats, withoutNats } from '../support/nats.js'
 
 /** @typedef {import('../support/fleet.js').Member} Member */
 
 const skip = withoutNats
-
-/** @param {Member} member @param {object} wanted @returns {Promise<any>} */
-async function begin (member, wanted = {}) {
-  const { status, body } = await member.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...wanted }) })
-  assert.equal(status, 202, JSON.stringify(body))
-  return body
-}
 
 /** @param {Member} member @param {number} id @param {string} state @returns {Promise<any>} */
 async function ended (member, id, state) {

@@ -64,7 +64,7 @@ function fleetOf (history) {
   const rollout = inTurnOf(inTurnOf(afterTurnsOf(begun, 'web-1-shop'), 'web-2-shop', ago(9000)), 'web-3-shop', ago(8000))
   rollout.turns['web-3-shop'].rollout = 3
   const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(there, { at: ago(26 * HOUR_MS) }), ...there), id: 6 }], answer: answerOf })
-  fleet.history = async () => ({ items: history.page({ limit: 40 }).items.map((event, index) => ({ seq: 100 - index, at: event.at, member: there[index % 5], app: 'shop', host: members[index % 5].host, event })), next: null })
+  fleet.history = async () => ({ items: history.page({ limit: 40 }).items.map((/** @type {import('../../server/events/stream.js').DeckEvent} */ event, /** @type {number} */ index) => ({ seq: 100 - index, at: event.at, member: there[index % 5], app: 'shop', host: members[index % 5].host, event })), next: null })
   return fleet
 }
 

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runCliHere } from '../support/cli-here.js'
+import { startFleet, startMember } from '../support/fleet.js'
+import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '../support/fleet-rollouts.js'
+import { startNats, startNatsCluster, withoutNats } from '../support/nats.js'
+import { until } from '../support/until.js'
+
+// The engine fails in the middle of a rollout, or a server of it.
+
+const skip = withoutNats
+/** Time for a failure within a turn. */
+const SLOW = ['--rollout-min-ready-ms', '1500']
+const NAMES = ['web-1', 'web-2', 'web-3']
+
+test('the engine is killed in a turn: the turn goes on, no other begins until it is back, and then all do', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const members = await startFleet(t, NAMES, { servers: nats.url, flags: SLOW })
+  const served = await askAll(t, members)
+  await begin(members[0])
+  await untilTurn(members[0], 'web-1', 'running')
+  await nats.kill()
+  await members[0].untilStatus(({ rollout }) => rollout === null || rollout.done, 'its own rollout to end')
+  const alone = await members[1].fleet()
+  assert.equal(alone.engine.isConnected, false)
+  assert.equal(alone.rollout.turns['web-1'].state, 'running', 'as it was last seen')
+  assert.match((await members[2].api('/fleet/rollout/pause', { method: 'POST' })).body.detail, /out of reach/)
+  assert.deepEqual((await members[1].api('/rollouts')).body.items, [])
+  assert.equal((await members[1].api('/rollouts', { method: 'POST', body: '{"kind":"restart"}' })).status, 202, 'local work goes on')
+  await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'its end')
+  await nats.start()
+  const rollout = await untilOver(members[2])
+  assert.equal(rollout.state, 'succeeded', rollout.reason)
+  await checkHistories(members)
+  await served()
+  assert.deepEqual((await members[0].history('type=fleet.away,fleet.connected')).map(({ type }) => type), ['fleet.connected', 'fleet.away', 'fleet.connected'])
+})
+
+test('the disk of the engine is wiped in a turn: nobody goes on with what it forgot, and a person can begin anew', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const members = await startFleet(t, NAMES, { servers: nats.url, flags: SLOW })
+  const served = await askAll(t, members)
+  const waiting = runCliHere(['fleet', 'deploy', '--wait', '--data-dir', members[0].dataDir])
+  const { id } = await untilTurn(members[1], 'web-2', 'running')
+  await nats.wipe()
+  await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of its own rollout')
+  await members[2].untilFleet(({ engine, members: seen }) => engine.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
+  const { code, stderr } = await waiting
+  assert.equal(code, 1)
+  assert.match(stderr, new RegExp(`rollout ${id} of the fleet is lost: the engine knows it no more`))
+  assert.deepEqual((await members[2].api('/rollouts')).body.items, [])
+  await checkHistories(members)
+
+  const next = await begin(members[2], { kind: 'restart' })
+  assert.ok(next.id > id, 'a number that nobody has seen')
+  const rollout = await untilOver(members[0])
+  assert.deepEqual([rollout.id, rollout.state], [next.id, 'succeeded'])
+  await served()
+})
+
+test('one of three servers is cut off with the member that knows no other: the others go on up to its turn, and it takes that when it is back', { skip }, async (t) => {
+  const nats = await startNatsCluster(t)
+  const members = await Promise.all(NAMES.map((name, index) => startMember(t, { name, servers: nats.urls[index], flags: SLOW })))
+  for (const member of members) await member.untilFleet(({ members: seen }) => seen.length === 3, 'three members')
+  const served = await askAll(t, members)
+  await begin(members[0])
+  await untilTurn(members[0], 'web-1', 'running')
+  nats.cut(2)
+  await untilTurn(members[1], 'web-2', 'succeeded')
+  const { body, status } = await members[2].api('/fleet/rollout/abort', { method: 'POST' })
+  assert.equal(status, 503, JSON.stringify(body))
+  assert.deepEqual((await members[2].api('/rollouts')).body.items, [], 'who is cut off begins nothing')
+  nats.mend(2)
+  const rollout = await untilOver(members[1])
+  assert.equal(rollout.state, 'succeeded', rollout.reason)
+  await checkHistories(members)
+  await served()
+})
+
+test('of three servers the one that leads the rollout, and then the one that leads the history, are killed in turns: the others go on, and nothing is lost', { skip }, async (t) => {
+  const nats = await startNatsCluster(t)
+  const members = await startFleet(t, NAMES, { servers: nats.urls.join(','), flags: SLOW })
+  const served = await askAll(t, members)
+  // Time for the one that was killed to be back.
+  await begin(members[0], { pauseMs: 4000 })
+  for (const [index, stream] of ['KV_clusterdeck_test_state', 'clusterdeck_test_events'].entries()) {
+    await untilTurn(members[2], NAMES[index], 'running')
+    const leader = await nats.leaderOf(stream)
+    await leader.kill()
+    await untilTurn(members[2], NAMES[index], 'succeeded')
+    await leader.start()
+  }
+  const rollout = await untilOver(members[1])
+  assert.deepEqual([rollout.state, rollout.reason, statesOf(rollout)], ['succeeded', null, ['web-1 succeeded', 'web-2 succeeded', 'web-3 succeeded']])
+  await checkHistories(members)
+  await served()
+  await until(async () => {
+    const { body } = await members[0].api('/fleet/events?type=rollout.succeeded')
+    return body.items?.length === 3
+  }, 'the history of all')
+  const { items } = (await members[0].api('/fleet/events?type=rollout.succeeded')).body
+  assert.deepEqual(items.map((/** @type {any} */ { member }) => member).sort(), NAMES)
+})
