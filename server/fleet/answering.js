@@ -34,7 +34,35 @@ export function createAnswering ({ engine, member, home, accept, serve, now = ()
   /** @type {Set<AbortController>} */
   const running = new Set()
   let second = { began: -Infinity, heard: 0 }
-  engine.use(async ({ connection, names }) => {
+  let isNamed = true
+  /** @type {import('./engine.js').Open | null} */
+  let open = null
+  let stop = () => {}
+  engine.use(async (opened) => {
+    open = opened
+    listen()
+    return () => { open = null }
+  })
+
+  return {
+    /** @param {boolean} isOwn  whether its name is its own: questions to that of another deck are for that one */
+    named (isOwn) {
+      if (isOwn === isNamed) return
+      isNamed = isOwn
+      listen()
+    },
+
+    close () {
+      for (const each of running) each.abort(new DeckError('stopping', 'the master is stopping'))
+    }
+  }
+
+  /** For as long as the name is its own. */
+  function listen () {
+    stop()
+    stop = () => {}
+    if (!open || !isNamed) return
+    const { connection, names } = open
     const maxBytes = Math.min(MAX_ANSWER_BYTES, Number(connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
     const subscription = connection.subscribe(`${names.subject}.${member}.api`, {
       // Of two masters of one deck, as there are for a moment at an upgrade, one is asked.
@@ -43,13 +71,7 @@ export function createAnswering ({ engine, member, home, accept, serve, now = ()
         if (!error && isHeard() && INBOX.test(String(message.reply))) hear(message, maxBytes)
       }
     })
-    return () => subscription.unsubscribe()
-  })
-
-  return {
-    close () {
-      for (const each of running) each.abort(new DeckError('stopping', 'the master is stopping'))
-    }
+    stop = () => subscription.unsubscribe()
   }
 
   function isHeard () {

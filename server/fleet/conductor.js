@@ -193,10 +193,11 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
 
   /** @param {{ document: FleetRollout, revision: number }} command */
   async function write ({ document, revision }) {
+    const isNews = document.timeline !== state.known?.document.timeline
     const told = await ledger.write(document, revision)
     if (told.is === 'away') return lose()
     if (told.is === 'refused') return give({ type: 'refused' })
-    onWritten(document)
+    if (isNews) onWritten(document)
     give({ type: 'written', document, revision: told.revision })
     show(document)
   }

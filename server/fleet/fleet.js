@@ -232,6 +232,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   function onName (problem) {
     nameProblem = problem
     conductor.named(problem === null)
+    answering.named(problem === null)
     if (problem) tell('fleet.name-taken', problem)
   }
 

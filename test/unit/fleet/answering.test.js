@@ -9,13 +9,14 @@ const SERVED = { status: 200, headers: { 'content-type': 'application/json' }, b
 async function setUp ({ now = () => 0, accept = 'operate', maxPayload = 1024 * 1024, serve = async () => SERVED } = {}) {
   /** @type {any} */
   let subscribed = null
-  const connection = { info: { max_payload: maxPayload }, subscribe: (/** @type {string} */ subject, /** @type {any} */ options) => { subscribed = { subject, ...options }; return { unsubscribe () {} } } }
+  const connection = { info: { max_payload: maxPayload }, subscribe: (/** @type {string} */ subject, /** @type {any} */ options) => { subscribed = { subject, ...options }; return { unsubscribe () { subscribed = null } } } }
   /** @type {any} */
   const engine = { use: (/** @type {any} */ use) => use({ connection, names: { subject: 'clusterdeck.test' } }) }
   const answering = createAnswering({ engine, member: 'web-2', home: 'here', accept, serve, now })
   return {
     answering,
     subscribed,
+    isListening: () => subscribed !== null,
     /** @param {unknown} question @param {string} [reply] @returns {Promise<any>} the first answer; never settles without one */
     ask: (question, reply = '_INBOX.a.b') => new Promise((resolve) => {
       subscribed.callback(null, { reply, data: Buffer.from(JSON.stringify(question)), respond: (/** @type {string} */ text) => resolve(JSON.parse(text)) })
@@ -39,6 +40,14 @@ test('what is not a question for this deck is not acted on, and is written nowhe
   assert.equal((await ask({ ...QUESTION, extra: 1 })).status, 400)
   assert.equal(await Promise.race([...silent, ask(QUESTION).then(() => 'none')]), 'none')
   assert.equal(served, 1)
+})
+
+test('whose name is that of another deck hears no question for it', async () => {
+  const { answering, isListening, ask } = await setUp()
+  answering.named(false)
+  assert.equal(isListening(), false)
+  answering.named(true)
+  assert.equal((await ask(QUESTION)).status, 200)
 })
 
 test('so many questions at once, and no more', async () => {
