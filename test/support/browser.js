@@ -60,8 +60,13 @@ function watch (/** @type {Page} */ page) {
 /** Colours that fade over are those of neither theme. @param {Page} page @param {'light' | 'dark'} colorScheme */
 async function lookAs (page, colorScheme) {
   await page.emulateMedia({ colorScheme })
+  await untilStill(page)
+}
+
+/** What blinks goes on for ever. @param {Page} page */
+async function untilStill (page) {
   await page.evaluate(() => new Promise(requestAnimationFrame))
-  await page.waitForFunction(() => document.getAnimations().every(({ playState }) => playState !== 'running'))
+  await page.waitForFunction(() => document.getAnimations().every(({ playState, effect }) => playState !== 'running' || effect?.getComputedTiming().endTime === Infinity))
 }
 
 /**
@@ -75,6 +80,7 @@ function createAuditor (page) {
   let opening
 
   return async (/** @type {AuditOptions} */ options = {}) => {
+    await untilStill(page)
     const session = await (opening ??= page.context().newCDPSession(page))
     const { result } = await session.send('Runtime.evaluate', {
       contextId: await worldOf(session), awaitPromise: true, returnByValue: true, expression: expressionOf(options)
