@@ -31,7 +31,7 @@ test('who has stopped for good in its turn is given up by the abort of what was 
   assert.deepEqual([halted.state, statesOf(halted)], ['halted', ['web-1 succeeded', 'web-2 succeeded', 'web-3 running']])
   // As after 7 days.
   await nats.purge('KV_clusterdeck_test_members', '$KV.clusterdeck_test_members.web-3')
-  await nats.kill()
+  await nats.kill('SIGTERM')
   await nats.start()
   for (const member of [first, second]) await member.untilFleet(({ engine, members }) => engine.isConnected && members.length === 2, 'the third one to be forgotten')
   assert.equal((await first.api('/fleet/rollout/abort', { method: 'POST' })).status, 200)

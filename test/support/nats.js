@@ -86,10 +86,11 @@ export async function startNats (t, { config = () => '' } = {}) {
     await until(() => isOpen(port), 'the server of NATS to listen')
   }
 
-  async function kill () {
+  /** @param {NodeJS.Signals} [signal]  SIGTERM lets it write what it has in memory */
+  async function kill (signal = 'SIGKILL') {
     if (!child || child.exitCode !== null || child.signalCode !== null) return
     const exited = once(child, 'exit')
-    child.kill('SIGKILL')
+    child.kill(signal)
     await exited
   }
 }
