@@ -27,7 +27,8 @@ const MEMBER = z.strictObject({
   seen: z.strictObject({ rollout: COUNT, revision: COUNT }).describe('the newest rollout of the fleet that it knows'),
   isSilent: z.boolean().describe('it has said nothing for 15 s'),
   ageMs: z.number().describe('milliseconds since its last word came, by the clock of the deck that answers'),
-  isOwn: z.boolean().describe('it is the deck that answers')
+  isOwn: z.boolean().describe('it is the deck that answers'),
+  mark: z.strictObject({ label: z.enum(['Behind', 'Ahead', 'Other code']), tone: z.string(), title: z.string().describe('what it should have'), isBehind: z.boolean() }).nullable().describe('null: it has the code that it should have, or nobody can tell')
 }).meta({ id: 'FleetMember' })
 
 const TURN = z.strictObject({

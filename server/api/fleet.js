@@ -4,6 +4,7 @@ import { DeckError } from '../errors.js'
 import { operation, permit } from './endpoint.js'
 import { COUNT, listOf } from './fields.js'
 import { FLEET, FLEET_ROLLOUT, FLEET_ROLLOUT_SUMMARY } from './fleet-answers.js'
+import { marksOf } from './fleet-builds.js'
 
 /**
  * Decks on other machines, and rollouts over all of them, host by host.
@@ -53,7 +54,7 @@ export function summaryOf ({ turns, batches, timeline, ...rollout }) {
 export function fleetResources ({ deck }) {
   return {
     '/fleet': {
-      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', cli: 'clusterdeck fleet', problems: ['no-fleet', 'fleet-away'], answer: FLEET, handle: async () => ({ body: await fleetOf(deck).look() }) })
+      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', cli: 'clusterdeck fleet', problems: ['no-fleet', 'fleet-away'], answer: FLEET, handle: async () => ({ body: marked(await fleetOf(deck).look()) }) })
     },
     '/fleet/rollouts': {
       GET: operation({
@@ -127,6 +128,12 @@ export function fleetResources ({ deck }) {
       })
     }]))
   }
+}
+
+/** @param {import('../fleet/fleet.js').FleetStatus} status  with who is behind */
+function marked ({ members, ...status }) {
+  const marks = marksOf(members, status.rollout)
+  return { ...status, members: members.map((member) => ({ ...member, mark: marks.get(member.member) ?? null })) }
 }
 
 /** @param {{ kind: string, path?: string, release?: string }} wanted @throws {DeckError} invalid-body: it says what the others would not do */

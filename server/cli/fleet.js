@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { formatDuration, formatExactDuration, formatLatency, formatRate } from '../../public/format.js'
+import { formatAgo, formatDuration, formatExactDuration, formatLatency, formatRate } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { checkedDuration } from './duration.js'
@@ -136,8 +136,8 @@ function statusText ({ name, member, engine, problem, outbox, members, rollout }
     ...(outbox.waiting > 0 || (engine.isConnected && outbox.problem) ? [`outbox    ${outbox.waiting ?? 'unknown how many'} events wait${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
     ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
   ]
-  const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, one.version])
-  return `${facts.join('\n')}\n\n${table(['MEMBER', 'HEALTH', 'READY', 'RELEASE', 'REQ/S', 'P99', 'CRASHES', 'VERSION'], rows, { right: [2, 4, 5, 6] })}`
+  const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.mark ? `${one.release} (${one.mark.label.toLowerCase()})` : one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, formatAgo(one.ageMs), one.version])
+  return `${facts.join('\n')}\n\n${table(['MEMBER', 'HEALTH', 'READY', 'RELEASE', 'REQ/S', 'P99', 'CRASHES', 'HEARD', 'VERSION'], rows, { right: [2, 4, 5, 6, 7] })}`
 }
 
 /** @param {string} text `zone=a,disk=ssd` @returns {Record<string, string>} @throws {DeckError} usage */

@@ -1,6 +1,6 @@
 import { fleetOf } from '../api/fleet.js'
 import { DeckError } from '../errors.js'
-import { marksOf } from './fleet-builds.js'
+import { marksOf } from '../api/fleet-builds.js'
 import { insideOf, insideWithin } from './fleet-insides.js'
 import { toMemberRow, usualVersionOf } from './fleet-members.js'
 import { memoryOf } from './fleet-memory.js'

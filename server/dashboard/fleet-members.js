@@ -1,11 +1,11 @@
-import { codeText, groupsOf } from './fleet-builds.js'
+import { codeText, groupsOf } from '../api/fleet-builds.js'
 import { urlOf } from './history-filters.js'
 
 /**
  * The members of a fleet as a list shows them, and which of them somebody wants to see.
  * @typedef {import('../events/kinds.js').Tone} Tone
  * @typedef {import('../fleet/presence.js').Member} Member
- * @typedef {import('./fleet-builds.js').Mark} Mark
+ * @typedef {import('../api/fleet-builds.js').Mark} Mark
  * @typedef {Partial<Record<'health' | 'label' | 'q' | 'page', string>>} Filters  as they stand in the address
  * @typedef {Member & { mark: Mark | null }} Marked
  * @typedef {keyof typeof HEALTHS} Health

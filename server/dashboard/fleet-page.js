@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { integerParam, parseFields } from '../api/input.js'
 import { fleetOf } from '../api/fleet.js'
-import { marksOf } from './fleet-builds.js'
+import { marksOf } from '../api/fleet-builds.js'
 import { chosen, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.js'
 import { memoryOf } from './fleet-memory.js'
 import { summaryView, toFleetRollout, versionOf } from './fleet-rollout.js'

@@ -62,6 +62,7 @@ function createParts (basePath) {
 
 const helpers = Object.freeze({
   f: {
+    ago: formatAgo,
     duration: formatDuration,
     exact: formatExactDuration,
     bytes: formatBytes,

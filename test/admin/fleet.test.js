@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { fleet } from '../../server/cli/fleet.js'
 import { rawRequest, startAdmin } from '../support/admin.js'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet } from '../support/fake-fleet.js'
 
@@ -28,6 +29,18 @@ test('the last rollouts of the fleet are listed without the turns of all members
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/5').expect(503)).body.code, 'fleet-away')
   admin.deck.fleet = null
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts').expect(409)).body.code, 'no-fleet')
+})
+
+test('the command line and scripts are told too who is behind, who is silent, and when each was heard', async (t) => {
+  const { admin } = await start(t, { members: [...MEMBERS, aMember({ member: 'c-3', ageMs: 3000 }), aMember({ member: 'd-4', isSilent: true, ageMs: 90_000, code: { version: '1.3.0', commit: null } })] })
+  const { body: { members } } = await admin.api('get', '/api/v1/fleet').expect(200)
+  assert.deepEqual(members.map((/** @type {any} */ { member, mark }) => [member, mark?.isBehind ?? false]), [['a-1', false], ['b-2', false], ['c-3', false], ['d-4', true]])
+  /** @type {string[]} */
+  const printed = []
+  const api = { get: async () => (await admin.api('get', '/api/v1/fleet')).body }
+  await fleet(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => printed.push(text) }))
+  assert.match(printed[0], /^c-3 +All 4 workers are ready .* r3 .* 3 s ago/m)
+  assert.match(printed[0], /^d-4 +silent for 1 min 30 s .* r3 \(behind\) /m)
 })
 
 test('whoever has looked at one rollout does not steer the next one', async (t) => {

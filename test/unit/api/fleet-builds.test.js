@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { marksOf } from '../../../server/dashboard/fleet-builds.js'
+import { marksOf } from '../../../server/api/fleet-builds.js'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf } from '../../support/fake-fleet.js'
 
 /** @param {string} member @param {string | null} version @param {string | null} [commit] @param {any} [fields] */
