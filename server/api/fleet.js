@@ -122,7 +122,7 @@ export function fleetResources ({ deck }) {
         summary: order,
         role: 'operator',
         cli: `clusterdeck fleet ${order}`,
-        problems: ['no-fleet', 'fleet-away', 'rollout-ended', 'rollout-state', 'not-found'],
+        problems: ['no-fleet', 'fleet-away', 'rollout-running', 'rollout-ended', 'rollout-state', 'not-found'],
         answer: FLEET_ROLLOUT,
         handle: async ({ auth }) => ({ body: await fleetOf(deck).steer(order, auth.actor) })
       })

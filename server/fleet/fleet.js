@@ -129,8 +129,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
         const id = 1 + Math.max(seen, document?.id ?? 0)
         if (id > MAX_ID) throw new DeckError('not-possible', `A member has seen rollout ${id - 1} of the fleet, and none may be higher: whoever wrote that number can write to the fleet. Stop the members, remove fleet.json from their data folders, and start them`)
         const next = begin(document, { ...plan, uid: randomUUID(), id, at: iso() }, silentIn(document, { members, isComplete }))
-        const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
-        if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that the engine has forgotten: ${busy.join(', ')}`)
+        checkForgotten(document, members)
         return next
       })
     },
@@ -139,6 +138,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       const present = order === 'pause' ? { members: [], isComplete: false } : await presence.all()
       return change((document) => {
         if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
+        checkForgotten(document, present.members)
         const by = { at: iso(), actor }
         // Whoever is silent for a moment is waited for, up to the deadline, which halts.
         const isGivingUp = order === 'resume' || document.state === 'halted'
@@ -269,6 +269,15 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
 function iso () {
   return new Date().toISOString()
+}
+
+/**
+ * Nobody is to begin beside whoever is in a turn that no document tells of.
+ * @param {FleetRollout | null} document @param {import('./presence.js').Member[]} members @throws {DeckError} rollout-running
+ */
+function checkForgotten (document, members) {
+  const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
+  if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that the engine has forgotten: ${busy.join(', ')}`)
 }
 
 /**

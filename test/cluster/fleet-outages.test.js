@@ -1,3 +1,5 @@
+import { Kvm } from '@nats-io/kv'
+import { connect } from '@nats-io/transport-node'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
@@ -56,6 +58,28 @@ test('the disk of the engine is wiped in a turn: nobody goes on with what it for
   const rollout = await untilOver(members[0])
   assert.deepEqual([rollout.id, rollout.state], [next.id, 'succeeded'])
   await served()
+})
+
+test('an engine that is back from a backup of before a rollout: nobody is sent on or back beside who is in its turn there', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: ['--releases-mode', 'snapshot', ...SLOW] })
+  const connection = await connect({ servers: nats.url })
+  t.after(() => connection.close())
+  const state = await new Kvm(connection).open('clusterdeck_test_state')
+  await begin(one, { pauseMs: 60_000 })
+  await untilTurn(one, 'web-1', 'succeeded')
+  await one.api('/fleet/rollout/pause', { method: 'POST' })
+  const backup = /** @type {import('@nats-io/kv').KvEntry} */ (await state.get('rollout')).value
+  await one.api('/fleet/rollout/abort', { method: 'POST' })
+  assert.equal((await untilOver(two)).state, 'rolled-back')
+  await begin(one)
+  await two.untilFleet(({ rollout, members }) => rollout.turns['web-1'].state === 'running' && members[0].turnOf === rollout.uid, 'the first turn')
+  await state.put('rollout', backup)
+  for (const order of ['resume', 'abort']) {
+    const { status, body } = await two.api(`/fleet/rollout/${order}`, { method: 'POST' })
+    assert.deepEqual([status, body.detail], [409, 'In a turn of a rollout that the engine has forgotten: web-1'])
+  }
+  assert.equal((await two.api('/rollouts')).body.items.length, 0)
 })
 
 test('one of three servers is cut off with the member that knows no other: the others go on up to its turn, and it takes that when it is back', { skip }, async (t) => {

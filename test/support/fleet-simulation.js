@@ -47,7 +47,7 @@ export function createFleet ({ members, loses = () => false }) {
     deliverLate (member, back) {
       const host = get(member)
       const old = stored.at(-1 - back)
-      if (old && !host.isStopped && !isAway && !host.isCut && old.revision > host.heard) give(host, { type: 'seen', ...old })
+      if (old && !host.hasLost && !host.isStopped && !isAway && !host.isCut && old.revision > host.heard) give(host, { type: 'seen', ...old })
     },
 
     /** @param {string} member looks again, as after a wait */
@@ -117,7 +117,10 @@ export function createFleet ({ members, loses = () => false }) {
         if (isThere) {
           give(host, { type: 'away' })
           give(host, { type: 'seen', document: stored.at(-1)?.document ?? null, revision })
-        } else if (host.running) host.running.isGivenUp = true
+        } else {
+          host.hasLost = true
+          if (host.running) host.running.isGivenUp = true
+        }
       }
     },
 
@@ -129,9 +132,9 @@ export function createFleet ({ members, loses = () => false }) {
       const silent = members.filter((member) => isSilent(get(member)))
       try {
         const highest = Math.max(now?.document.id ?? 0, ...Array.from(hosts.values(), ({ memory }) => memory.rollout))
+        // As their words say; whatever the document knows it has to say itself.
+        if (order !== 'pause' && Array.from(hosts.values()).some((host) => host.running && host.running.fleet !== now?.document.uid && !isSilent(host))) return false
         if (order === 'begin') {
-          // As their words say; whatever the document knows it has to say itself.
-          if (Array.from(hosts.values()).some((host) => host.running && host.running.fleet !== now?.document.uid && !isSilent(host))) return false
           const batches = Array.from({ length: Math.ceil(members.length / batch) }, (_, index) => members.slice(index * batch, (index + 1) * batch))
           store(begin(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
           giveUpOn(silent)
@@ -152,6 +155,8 @@ export function createFleet ({ members, loses = () => false }) {
   function deliver (member) {
     const host = get(member)
     if (host.isStopped || isAway || host.isCut) return
+    if (host.hasLost) give(host, { type: 'away' })
+    host.hasLost = false
     give(host, { type: 'seen', document: stored.at(-1)?.document ?? null, revision: stored.at(-1)?.revision ?? 0 })
   }
 
@@ -168,7 +173,9 @@ export function createFleet ({ members, loses = () => false }) {
       rollouts: 0,
       heard: 0,
       isStopped: false,
-      isCut: false
+      isCut: false,
+      /** its connection was to an engine that is no more, and it has not noticed: nothing that it writes comes in */
+      hasLost: false
     }
   }
 
@@ -209,7 +216,7 @@ export function createFleet ({ members, loses = () => false }) {
 
   /** @param {ReturnType<typeof createHost>} host @param {{ document: FleetRollout, revision: number }} command */
   function write (host, command) {
-    if (isAway || host.isCut) return give(host, { type: 'away' })
+    if (isAway || host.isCut || host.hasLost) return give(host, { type: 'away' })
     if (command.revision !== revision) return give(host, { type: 'refused' })
     store(command.document)
     // The answer may be lost on the way.
