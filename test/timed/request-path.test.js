@@ -1,38 +1,44 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
 
-const REQUESTS = 50_000
+const ROUNDS = 5
+const REQUESTS = 20_000
 
 test(`the master stays off the request path: while the app answers ${REQUESTS} requests it uses less than 2 % of the workers' CPU time`, { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
   const deck = await startDeck(t, 'answers-with-pid.js')
   const { workers } = await deck.until({ ready: 2 })
   const pids = workers.map((/** @type {any} */ { pid }) => pid)
   const url = await deck.appUrl()
-  const cpu = async () => ({ master: await cpuTicks(deck.masterPid), workers: (await Promise.all(pids.map(cpuTicks))).reduce((a, b) => a + b) })
+  const used = async () => ({ atMs: performance.now(), master: await cpuMs(deck.masterPid), workers: (await Promise.all(pids.map(cpuMs))).reduce((a, b) => a + b) })
 
-  const before = await cpu()
-  const startedAt = performance.now()
-  const { requests, errors, non2xx } = await autocannon({ url, connections: 32, amount: REQUESTS })
-  const after = await cpu()
-  // What it does each second anyway is no matter of requests: on a busy machine they take many seconds.
-  const tookMs = performance.now() - startedAt
-  const idleMs = Math.min(tookMs, 2000)
-  await new Promise((resolve) => setTimeout(resolve, idleMs))
-  const anyway = ((await cpu()).master - after.master) * tookMs / idleMs
+  const shares = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = await used()
+    const { requests, errors, non2xx } = await autocannon({ url, connections: 32, amount: REQUESTS })
+    const after = await used()
+    assert.deepEqual([requests.total, errors, non2xx], [REQUESTS, 0, 0])
+    assert.ok(after.workers - before.workers > 100, 'the workers have worked for a while')
 
-  assert.deepEqual([requests.total, errors, non2xx], [REQUESTS, 0, 0])
-  const share = (after.master - before.master - anyway) / (after.workers - before.workers)
-  t.diagnostic(`the master used ${(share * 100).toFixed(2)} % of the workers' CPU time`)
-  assert.ok(after.workers - before.workers > 20, 'the workers have worked for a while')
+    // What it does each second anyway is no matter of requests: on a busy machine they take many seconds.
+    const tookMs = after.atMs - before.atMs
+    await new Promise((resolve) => setTimeout(resolve, Math.min(tookMs, 2000)))
+    const rested = await used()
+    const anyway = (rested.master - after.master) * tookMs / (rested.atMs - after.atMs)
+    shares.push((after.master - before.master - anyway) / (after.workers - before.workers))
+  }
+
+  // Its garbage is collected once, some seconds after the start: in one of the rounds, with load or at rest.
+  const share = shares.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)]
+  t.diagnostic(`the master used ${shares.map((each) => (each * 100).toFixed(2)).join(', ')} % of the workers' CPU time`)
   assert.ok(share < 0.02, `${share}`)
 })
 
-/** @returns {Promise<number>} user and system time in clock ticks (proc(5), fields 14 and 15) */
-async function cpuTicks (/** @type {number | undefined} */ pid) {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return Number(fields[11]) + Number(fields[12])
+/** @returns {Promise<number>} what the threads of a process have used, told in nanoseconds (Documentation/scheduler/sched-stats.rst of Linux); /proc/<pid>/stat counts in 10 ms */
+async function cpuMs (/** @type {number | undefined} */ pid) {
+  const threads = await readdir(`/proc/${pid}/task`)
+  const stats = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/schedstat`, 'utf8')))
+  return stats.reduce((sum, stat) => sum + Number(stat.split(' ')[0]), 0) / 1e6
 }
