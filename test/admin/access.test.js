@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import http from 'node:http'
 import { test } from 'node:test'
 import { io } from 'socket.io-client'
 import { allows } from '../../server/api/roles.js'
@@ -19,12 +20,15 @@ test('every operation, page and form, for everybody and from everywhere, answers
   assert.ok(routes.length > 60)
   /** @type {Map<string, number>} */
   const counts = new Map()
+  // Of each caller: whose a connection is, is looked up for each new one.
+  const agents = new Map(callers.map(({ name }) => [name, new http.Agent({ keepAlive: true })]))
+  t.after(() => agents.forEach((agent) => agent.destroy()))
   for (const route of routes) {
     for (const caller of callers) {
       for (const place of PLACES) {
         // A stream has no end for whoever is let in.
         if (route.isStream && caller.role !== null && place === 'own') continue
-        const { status } = await rawRequest(admin, { method: route.method, path: route.path, headers: { ...caller.headers, ...comingFrom(place, admin.port), ...route.headers }, body: route.body })
+        const { status } = await rawRequest(admin, { method: route.method, path: route.path, headers: { ...caller.headers, ...comingFrom(place, admin.port), ...route.headers }, body: route.body, agent: agents.get(caller.name) })
         const expected = place === 'own' ? expectedStatus(route, caller) : [FOREIGN]
         const isRight = Array.isArray(expected) ? expected.includes(status) : ![401, 403].includes(status)
         assert.ok(isRight, `${route.method} ${route.path}, ${caller.name}, ${place}: ${status}, expected ${expected ?? 'to be let in'}`)

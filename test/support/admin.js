@@ -105,12 +105,12 @@ export function createClock () {
 /**
  * A request whose headers are exactly these: Host and Origin included, which friendlier clients set themselves.
  * @param {Admin} admin
- * @param {{ method?: string, path?: string, headers?: Record<string, string | string[]>, body?: string }} request
+ * @param {{ method?: string, path?: string, headers?: Record<string, string | string[]>, body?: string, agent?: http.Agent | false }} request  `agent`: false: a connection of its own
  * @returns {Promise<Answer>}
  */
-export function rawRequest ({ port }, { method = 'GET', path = '/healthz', headers = {}, body }) {
+export function rawRequest ({ port }, { method = 'GET', path = '/healthz', headers = {}, body, agent = false }) {
   return new Promise((resolve, reject) => {
-    const req = http.request({ host: '127.0.0.1', port, method, path, agent: false, setHost: false, headers: { Host: `127.0.0.1:${port}`, ...headers } })
+    const req = http.request({ host: '127.0.0.1', port, method, path, agent, setHost: false, headers: { Host: `127.0.0.1:${port}`, ...headers } })
     req.on('error', reject)
     req.on('upgrade', (res, socket) => {
       socket.destroy()
