@@ -42,6 +42,8 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
   let version = null
   /** The newest that was announced. @type {number | null} */
   let heard = null
+  /** The newest that came otherwise than by reading. */
+  let written = 0
   let readAt = -Infinity
   /** @type {Promise<void> | null} */
   let reading = null
@@ -67,8 +69,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     'go-back': ({ release, document }) => own(() => hands.goBack(release, document)),
     abort,
     read,
-    wake,
-    tell: ({ event, message }) => tell(event, message)
+    wake
   }
 
   return {
@@ -90,6 +91,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
 
     /** @param {FleetRollout} document @param {number} revision */
     see (document, revision) {
+      written = revision
       give({ type: 'seen', document, revision })
       show(document)
     },
@@ -163,8 +165,11 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
 
   async function readOnce () {
     readAt = now()
+    const before = written
     const found = await ledger.read()
     if (found.is === 'away') return lose()
+    // What was written meanwhile was faster than the answer.
+    if (written !== before && found.value.revision < written) return readOnce()
     give({ type: 'seen', ...found.value })
     show(found.value.document)
   }
@@ -191,13 +196,15 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     for (const command of turn.commands) DO[command.type](command)
   }
 
-  /** @param {{ document: FleetRollout, revision: number }} command */
-  async function write ({ document, revision }) {
-    const isNews = document.timeline !== state.known?.document.timeline
+  /** @param {{ document: FleetRollout, revision: number, news?: import('./member.js').News }} command */
+  async function write ({ document, revision, news }) {
+    const isMoment = document.timeline !== state.known?.document.timeline
     const told = await ledger.write(document, revision)
     if (told.is === 'away') return lose()
     if (told.is === 'refused') return give({ type: 'refused' })
-    if (isNews) onWritten(document)
+    written = told.revision
+    if (isMoment) onWritten(document)
+    if (news) tell(news.event, news.message)
     give({ type: 'written', document, revision: told.revision })
     show(document)
   }

@@ -40,9 +40,10 @@ import { nextTurn } from './turn.js'
  *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'undone', reason: string } | { type: 'look' }} Input
  *   `refused`: also where nobody knows what became of it
  *
- * @typedef {{ type: 'write', document: FleetRollout, revision: number } | { type: 'remember', memory: Memory } | { type: 'begin', document: FleetRollout }
- *   | { type: 'go-back', release: string | null, document: FleetRollout } | { type: 'abort', rollout: number, document: FleetRollout } | { type: 'read' } | { type: 'wake', ms: number }
- *   | { type: 'tell', event: string, message: string }} Command
+ * @typedef {{ type: 'write', document: FleetRollout, revision: number, news?: News } | { type: 'remember', memory: Memory } | { type: 'begin', document: FleetRollout }
+ *   | { type: 'go-back', release: string | null, document: FleetRollout } | { type: 'abort', rollout: number, document: FleetRollout } | { type: 'read' } | { type: 'wake', ms: number }} Command
+ *   `news`: told once the engine has taken it; an answer that was late is no truth
+ * @typedef {{ event: string, message: string }} News
  *
  * @typedef {{ at: number, iso: string, release: string | null }} Now  `at`: monotonic, ms; `iso`: wall; `release`: that this member runs
  */
@@ -147,8 +148,7 @@ function forgotten (state, turn) {
     return truth ? write(accepted, truth, turn) : accepted
   }
   const reason = `the engine has forgotten what it knew: it has rollout ${document.id} at revision ${revision}, and ${state.member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
-  turn.commands.push({ type: 'tell', event: 'fleet.forgotten', message: reason })
-  return write(state, halt(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn)
+  return write(state, halt(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn, { event: 'fleet.forgotten', message: reason })
 }
 
 /** @param {State} state @returns {FleetRollout | null} the document with the turn that this member is in, where it does not say so any more */
@@ -239,10 +239,10 @@ function begin (state, turn) {
   return write(state, take(document, state.member, { at: iso, boot: state.boot, ...(document.state === 'running' && { from: release }) }), turn)
 }
 
-/** @param {State} state @param {FleetRollout} document @param {Turn} turn @returns {State} */
-function write (state, document, { commands }) {
+/** @param {State} state @param {FleetRollout} document @param {Turn} turn @param {News} [news] @returns {State} */
+function write (state, document, { commands }, news) {
   const { revision } = /** @type {NonNullable<State['known']>} */ (state.known)
-  commands.push({ type: 'write', document, revision })
+  commands.push({ type: 'write', document, revision, ...(news && { news }) })
   return { ...state, isWriting: true }
 }
 

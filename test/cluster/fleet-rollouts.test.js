@@ -161,6 +161,7 @@ test('what operators may do before the first turn, in a turn, between turns, in 
   assert.deepEqual((await ownRollouts(other)).length, 0)
   assert.deepEqual((await ownRollouts(first)).map((/** @type {any} */ { kind }) => kind), ['rollback', 'deploy', 'rollback', 'deploy'])
   assert.deepEqual(await versionsOf([first, other]), ['v1', 'v1'])
+  for (const member of [first, other]) assert.deepEqual(await member.history('type=fleet.forgotten'), [], 'no answer that came late passes for that of an engine that has forgotten')
 })
 
 test('batches, a canary, an order by label, and hosts that are left out', { skip }, async (t) => {

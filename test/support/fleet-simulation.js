@@ -24,7 +24,7 @@ export function createFleet ({ members, loses = () => false }) {
   /** @type {string[]} what must never be */
   const broken = []
   let isAway = false
-  const DO = { write, remember, begin: start, 'go-back': start, abort, read () {}, wake () {}, tell () {} }
+  const DO = { write, remember, begin: start, 'go-back': start, abort, read () {}, wake () {} }
 
   return {
     hosts,

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createConductor } from '../../../server/fleet/conductor.js'
+import { begin } from '../../../server/fleet/rollout.js'
+
+const TIMERS = { setTimeout () {}, clearTimeout () {}, setInterval () {}, clearInterval () {} }
+
+/** @typedef {{ is: 'written', revision: number } | { is: 'refused' }} Told */
+
+const rollout = (/** @type {number} */ id) => begin(null, { id, uid: `uid-${id}`, kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+
+/** The engine answers what it is told to, when it is told to. @param {Partial<import('../../../server/fleet/member.js').Memory>} [memory] */
+function open (memory = {}) {
+  /** @type {((found: { document: object, revision: number }) => void)[]} */
+  const reads = []
+  /** @type {((told: Told) => void)[]} */
+  const writes = []
+  /** @type {string[]} */
+  const told = []
+  const ledger = /** @type {any} */ ({
+    follow () {},
+    read: () => new Promise((resolve) => reads.push((value) => resolve({ is: 'done', value }))),
+    write: () => new Promise((resolve) => writes.push(resolve))
+  })
+  const conductor = createConductor({
+    ledger,
+    member: 'a',
+    boot: 'now',
+    memory: { rollout: 0, revision: 0, task: null, ...memory },
+    remember () {},
+    hands: /** @type {any} */ ({ release: () => 'r1' }),
+    tell: (event) => told.push(event),
+    timers: /** @type {any} */ (TIMERS)
+  })
+  return { conductor, reads, writes, told }
+}
+
+const settle = () => new Promise(setImmediate)
+
+test('an answer that was slower than a write is no news: the engine is asked again', async () => {
+  const { conductor, reads, writes, told } = open()
+  const asking = conductor.newest()
+  conductor.see(rollout(2), 9)
+  reads[0]({ document: rollout(1), revision: 5 })
+  await settle()
+  assert.deepEqual([conductor.document?.id, conductor.seen.rollout, reads.length], [2, 2, 2])
+  reads[1]({ document: rollout(2), revision: 9 })
+  await settle()
+  reads[2]({ document: rollout(2), revision: 9 })
+  assert.equal((await asking)?.id, 2)
+  assert.deepEqual([writes.length, told], [0, []])
+})
+
+test('that the engine has forgotten is told once it has taken what is written to it, and not where an old answer said so', async () => {
+  for (const isForgotten of [false, true]) {
+    const { conductor, reads, writes, told } = open({ rollout: 2, revision: 9 })
+    conductor.newest()
+    reads[0]({ document: rollout(1), revision: 5 })
+    await settle()
+    assert.deepEqual([writes.length, told], [1, []])
+    writes[0](isForgotten ? { is: 'written', revision: 6 } : { is: 'refused' })
+    await settle()
+    assert.deepEqual(told, isForgotten ? ['fleet.forgotten'] : [])
+    if (isForgotten) continue
+    reads[1]({ document: rollout(2), revision: 9 })
+    await settle()
+    assert.deepEqual([conductor.document?.id, told], [2, []])
+  }
+})
