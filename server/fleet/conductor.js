@@ -37,6 +37,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
   let state = createMember({ member, boot, memory })
   /** What there is to show, while the next look is under way. @type {FleetRollout | null} */
   let last = null
+  let isKnown = false
   let attentiveUntil = -Infinity
   /** Of the engine's state, when it was last read. @type {number | null} */
   let version = null
@@ -78,6 +79,9 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
       attend()
       return last
     },
+
+    /** Whether this master has seen what there is, be it none. */
+    get isKnown () { return isKnown },
 
     /** As it is now, or as it was last seen where the engine is away. @returns {Promise<FleetRollout | null>} */
     async newest () {
@@ -185,6 +189,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
   /** @param {FleetRollout | null} document */
   function show (document) {
     last = document
+    isKnown = true
     onDocument(document)
   }
 

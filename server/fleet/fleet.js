@@ -185,7 +185,12 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
   /** @param {import('./presence.js').Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
   function statusOf (members, rollout) {
-    return { name: options.name, member, engine: engine.state, problem: nameProblem ?? presence.problem, members, rollout, outbox: outbox.state }
+    return { name: options.name, member, engine: reachOf(engine.state), problem: nameProblem ?? presence.problem, members, rollout, outbox: outbox.state }
+  }
+
+  /** Connected, and not heard of the rollout yet: nobody is to believe that there is none. @param {import('./engine.js').Presence} state @returns {import('./engine.js').Presence} */
+  function reachOf (state) {
+    return state.isConnected && !conductor.isKnown ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' } : state
   }
 
   /** @returns {import('./word.js').Word} */

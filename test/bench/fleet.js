@@ -7,9 +7,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { createEventStream } from '../../server/events/stream.js'
 import { createFleet } from '../../server/fleet/fleet.js'
 import { tempFolder } from '../support/folder.js'
+import { createIdleDeck } from '../support/idle-deck.js'
 import { startNats, withoutNats } from '../support/nats.js'
 
 const CLOCK_TICKS = 100
@@ -56,22 +56,7 @@ for (const end of endings) await end()
 
 /** @param {number} index */
 function join (index) {
-  const events = createEventStream({ lastId: 0 })
-  let rollouts = 0
-  const deck = {
-    events,
-    snapshot: () => ({ app: { name: 'app' }, release: { id: 'r1' }, readyWorkers: 4, desiredWorkers: 4, rollout: null, workers: [] }),
-    health: () => ({ tone: 'ok', text: 'All 4 workers are ready' }),
-    crashes: { counts: () => ({ open: 0 }) },
-    history: { rollout: () => null },
-    releases: { list: () => ({ items: [] }) },
-    dispatch () {
-      const rollout = ++rollouts
-      setTimeout(() => events.publish({ type: 'rollout.succeeded', rollout, release: 'r1', actor: 'bench', message: '' }), turnMs)
-      return { id: rollout }
-    }
-  }
-  return createFleet({ options: { servers: [nats.url], name: 'bench', member: `member-${index + 1}`, labels: {}, accept: 'operate', tls: {} }, folder: path.join(root, `${index}`), deck: /** @type {any} */ (deck), version: '1.0.0', url: null, log: { warn () {} }, serve: async () => { throw new Error('expected no question') } })
+  return createFleet({ options: { servers: [nats.url], name: 'bench', member: `member-${index + 1}`, labels: {}, accept: 'operate', tls: {} }, folder: path.join(root, `${index}`), deck: createIdleDeck({ turnMs }), version: '1.0.0', url: null, log: { warn () {} }, serve: async () => { throw new Error('expected no question') } })
 }
 
 /** @param {() => Promise<unknown>} work */

@@ -59,11 +59,16 @@ function busyFleet () {
     aMember({ member: 'm-3', version: '0.0.9', code: { version: '1.4.1', commit: null }, health: { tone: 'info', text: 'Deploying r4' }, rollout: { id: 3, kind: 'deploy', state: 'rolling', replaced: 1, total: 4 } })
   ]
   const rollout = failedTurnOf(afterTurnsOf(aRollout(members.map(({ member }) => member), { note: 'n'.repeat(300), absent: ['m-9'] }), 'm-1'), 'm-3', 'r'.repeat(400))
-  return createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(['m-1']), 'm-1'), id: 6 }], problem: 'the name m-1 is that of another deck' })
+  const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(['m-1']), 'm-1'), id: 6 }], problem: 'the name m-1 is that of another deck' })
+  fleet.history = async () => ({ items: members.map(({ member, app, host }, index) => ({ seq: 9 - index, at: AT, member, app, host, event: { ...CRASH, id: 9 - index } })), next: 5 })
+  return fleet
 }
 
+const AT = '2026-01-01T12:00:00.000Z'
+const CRASH = { at: AT, type: 'worker.exited', cause: 'crash', slot: 1, worker: 5, pid: 4107, release: 'r3', rollout: null, actor: null, code: 1, signal: null, uptimeMs: 5000, message: 'v'.repeat(400), detail: { stack: 'z'.repeat(400) } }
+
 const FITS_WITHIN_MS = 30_000
-const PAGES = ['/', '/deploys', '/rollouts/1', '/rollouts/7', '/releases/r1', '/releases/r1/compare', '/compare?from=r2&to=r1', '/workers/1', '/workers/1?profile=2', '/workers/13', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history?slot=99&cause=crash', '/history/3', '/crashes', '/logs', '/logs?slot=9', '/logs?q=nowhere', '/logs?around=2026-01-01', '/webhooks', '/fleet', '/fleet?health=behind', '/fleet?q=nowhere', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs', '/docs/webhooks', '/docs/options', '/docs/how-it-works', '/nowhere']
+const PAGES = ['/', '/deploys', '/rollouts/1', '/rollouts/7', '/releases/r1', '/releases/r1/compare', '/compare?from=r2&to=r1', '/workers/1', '/workers/1?profile=2', '/workers/13', '/history', '/history?type=worker.exited&rollout=1', '/history?slot=abc', '/history?slot=99&cause=crash', '/history/3', '/crashes', '/logs', '/logs?slot=9', '/logs?q=nowhere', '/logs?around=2026-01-01', '/webhooks', '/fleet', '/fleet?health=behind', '/fleet?q=nowhere', '/fleet/history', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs', '/docs/webhooks', '/docs/options', '/docs/how-it-works', '/nowhere']
 
 /**
  * From wide to narrow, each width once. All rules have their turn where it is narrow and more of a page scrolls, those of

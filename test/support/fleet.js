@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { startDeck } from './deck.js'
 import { startDeckHere } from './deck-here.js'
@@ -27,7 +27,7 @@ import { tempFolder } from './folder.js'
 export async function startMember (t, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, env = {}, root = tempFolder() }) {
   const folder = path.join(root, 'app')
   mkdirSync(folder, { recursive: true })
-  writeRelease(folder, 'v1')
+  if (!existsSync(path.join(folder, 'app.js'))) writeRelease(folder, 'v1')
   const config = path.join(root, 'clusterdeck.json')
   writeFileSync(config, JSON.stringify({ name: app, fleet: { labels } }))
   const start = isApart ? startDeck : startDeckHere

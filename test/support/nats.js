@@ -59,6 +59,7 @@ export async function startNats (t, { config = () => '' } = {}) {
     port,
     start,
     kill,
+    store,
     get output () { return output },
     get pid () { return /** @type {number} */ (child?.pid) },
 
@@ -83,7 +84,7 @@ export async function startNats (t, { config = () => '' } = {}) {
   async function start () {
     child = spawn(/** @type {string} */ (PROGRAM), ['-c', file], { stdio: ['ignore', 'ignore', 'pipe'] })
     child.stderr?.setEncoding('utf8').on('data', (text) => { output += text })
-    await until(() => isOpen(port), 'the server of NATS to listen')
+    await until(() => isOpen(port), 'the server of NATS to listen').catch((error) => { throw new Error(`${error.message}: ${output.slice(-2000)}`, { cause: error }) })
   }
 
   /** @param {NodeJS.Signals} [signal]  SIGTERM lets it write what it has in memory */

@@ -1,0 +1,80 @@
+import { setTimeout as wait } from 'node:timers/promises'
+
+/**
+ * What can happen to a fleet in the middle of a rollout. Each is over when it has been mended.
+ * @typedef {object} FleetFault
+ * @property {string} title
+ * @property {boolean} [isSilencing]  the host says nothing meanwhile, so that a person may give it up
+ * @property {boolean} [isKilling]  its own rollout ends with its master
+ * @property {boolean} [isForgetting]  the engine knows less afterwards
+ * @property {(site: import('./fleet-site.js').FleetSite, at: { host: import('./fleet-site.js').Host, index: number, ms: number }) => Promise<unknown>} act
+ */
+
+/** @type {FleetFault[]} */
+export const FLEET_FAULTS = [
+  { title: 'nothing', act: async () => {} },
+  { title: 'all servers are killed', act: (site, { ms }) => site.restartEngine(undefined, ms) },
+  { title: 'the disks of the engine are wiped', isForgetting: true, act: (site) => site.wipe() },
+  { title: 'the engine is restored from a backup of before the rollout', isForgetting: true, act: (site) => site.restore() },
+  {
+    title: 'the engine is restored from a backup of a moment ago',
+    isForgetting: true,
+    async act (site, { ms }) {
+      await site.copyDisks()
+      await wait(ms)
+      await site.restore()
+    }
+  },
+  {
+    title: 'a server is killed',
+    async act ({ nats }, { index, ms }) {
+      await nats.servers[index].kill()
+      await wait(ms)
+      await nats.servers[index].start()
+    }
+  },
+  {
+    title: 'a server is cut off from the others',
+    async act ({ nats }, { index, ms }) {
+      nats.cut(index)
+      await wait(ms)
+      nats.mend(index)
+    }
+  },
+  {
+    title: 'the servers are frozen',
+    async act ({ nats }, { ms }) {
+      for (const server of nats.servers) server.signal('SIGSTOP')
+      await wait(ms)
+      for (const server of nats.servers) server.signal('SIGCONT')
+    }
+  },
+  { title: 'the master of a host is killed', isKilling: true, act: (_, { host }) => host.loseMaster() },
+  { title: 'a host is killed', isKilling: true, isSilencing: true, act: (_, { host, ms }) => host.crash(ms) },
+  {
+    title: 'a host is frozen',
+    isSilencing: true,
+    async act (_, { host, ms }) {
+      host.signal('SIGSTOP')
+      await wait(ms)
+      host.signal('SIGCONT')
+    }
+  },
+  {
+    title: 'a host is cut off from the servers',
+    isSilencing: true,
+    async act (_, { host, ms }) {
+      host.cut()
+      await wait(ms)
+      host.mend()
+    }
+  },
+  {
+    title: 'the messages of a host take half a second',
+    async act (_, { host, ms }) {
+      host.slow(500)
+      await wait(ms)
+      host.slow(0)
+    }
+  }
+]

@@ -1,0 +1,61 @@
+/**
+ * What must never be, whatever happened in the middle of a rollout over hosts: by what each host has in its own history, which
+ * is on the clock of this machine for all of them.
+ * @typedef {{ name: string, fleet: number, kind: string, state: string, from: number, to: number, startedAt: string, finishedAt: string | null, reason: string | null }} Own  a rollout of one host, in the order of their starts
+ * @typedef {object} Happened
+ * @property {Own[]} own
+ * @property {any} rollout  of the fleet, as the document tells of it at the end; null: the engine has forgotten it
+ * @property {any[]} begun  rollouts of the fleet, with their batches
+ * @property {string[]} silenced  who said nothing for a while
+ * @property {string[]} killed
+ * @property {number[]} ordersAt  when a person gave an order by which who is silent is given up
+ */
+
+/** Nothing is known of what they did. */
+const GIVEN_UP = /silent|its master ended/
+
+/** @param {Happened} happened @returns {string[]} */
+export function findBrokenPromises (happened) {
+  return [...findRepeated(happened), ...findBesideEachOther(happened), ...findFalseTurns(happened)]
+}
+
+/** @param {Happened} happened */
+function findRepeated ({ own }) {
+  const ways = own.map(({ name, fleet, kind }) => `twice: ${name} ${kind} in rollout ${fleet}`)
+  return ways.filter((way, index) => ways.indexOf(way) !== index)
+}
+
+/** @param {Happened} happened */
+function findBesideEachOther ({ own, begun, silenced, ordersAt }) {
+  const isOneBatch = (/** @type {Own} */ one, /** @type {Own} */ other) => one.fleet === other.fleet && one.kind === other.kind && one.kind !== 'rollback' && begun.find(({ id }) => id === one.fleet)?.batches.some((/** @type {string[]} */ batch) => batch.includes(one.name) && batch.includes(other.name))
+  const isGivenUp = (/** @type {Own} */ { name, from }, /** @type {number} */ until) => silenced.includes(name) && ordersAt.some((at) => at > from && at <= until)
+  return own.flatMap((later, index) => own.slice(0, index)
+    .filter((earlier) => earlier.to > later.from && earlier.name !== later.name && !isOneBatch(earlier, later) && !isGivenUp(earlier, later.from))
+    .map((earlier) => `${later.name} (${later.kind} in rollout ${later.fleet}, ${later.startedAt}) began beside ${earlier.name} (${earlier.kind} in rollout ${earlier.fleet}, ${earlier.startedAt} to ${earlier.finishedAt})`))
+}
+
+/** @param {Happened} happened */
+function findFalseTurns ({ own, rollout }) {
+  return Object.entries(rollout?.turns ?? {}).flatMap(([name, turn]) => {
+    const last = own.findLast((each) => each.name === name && each.fleet === rollout.id)
+    const isToldGood = turn.state === 'succeeded'
+    const isGood = last !== undefined && last.state === 'succeeded' && last.kind !== 'rollback'
+    return isToldGood === isGood || GIVEN_UP.test(turn.reason) ? [] : `the document says of ${name} ${turn.state} (${turn.reason}), its own history ${last ? `${last.kind} ${last.state}` : 'nothing'}`
+  })
+}
+
+/**
+ * Which versions a host may serve after that.
+ * @param {string} name @param {{ before: string, next: string }} versions @param {Happened} happened @returns {string[]}
+ */
+export function versionsAfter (name, { before, next }, { own, killed }) {
+  if (killed.includes(name)) return [before, next]
+  const mine = own.filter((each) => each.name === name && each.kind !== 'restart')
+  const good = mine.filter(({ state }) => state === 'succeeded')
+  const last = good.at(-1)
+  if (!last) return [before]
+  // Whoever has begun anew goes back to what it had then.
+  const isAgain = mine.filter(({ kind }) => kind === 'deploy').length > 1
+  if (last.kind === 'deploy') return [next]
+  return isAgain ? [before, next] : [before]
+}
