@@ -20,6 +20,8 @@ const FORGET_AFTER_MS = 7 * 24 * 60 * 60_000
 const CALL_WITHIN_MS = 3000
 const ROUND_TRIPS = 4
 const MAX_CALL_MS = 60_000
+/** Of one server, after which the next one is tried: enough where each message takes five seconds. */
+const CONNECT_WITHIN_MS = 20_000
 const RETRY_MS = 1000
 const RENEW_MS = 5000
 const PING_MS = 10_000
@@ -127,7 +129,8 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     const client = await load()
     for (let delayMs = RETRY_MS; !closing.signal.aborted; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       try {
-        connection = await client.connect({ ...connectOptions(client, options), name: `clusterdeck ${member}`, maxReconnectAttempts: -1, reconnectTimeWait: RETRY_MS, pingInterval: PING_MS, maxPingOut: 2, timeout: MAX_CALL_MS })
+        connection = await client.connect({ ...connectOptions(client, options), name: `clusterdeck ${member}`, maxReconnectAttempts: -1, reconnectTimeWait: RETRY_MS, pingInterval: PING_MS, maxPingOut: 2, timeout: CONNECT_WITHIN_MS })
+        if (closing.signal.aborted) return await connection.close()
         delayMs = RETRY_MS
         await follow(client, connection)
       } catch (error) {

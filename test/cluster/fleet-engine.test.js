@@ -82,6 +82,17 @@ test('a bucket that somebody removes is made again, on the same connection', { s
   assert.equal(engine.state.since, since)
 })
 
+test('one that is closed while it connects leaves no connection behind', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const link = await createLink(t, { to: nats.port, delayMs: 100 })
+  const engine = createEngine({ options: { servers: [link.url], name: 'test', tls: {} }, member: 'one' })
+  engine.start()
+  await until(() => link.sockets === 2, 'it to connect')
+  await engine.close()
+  await until(() => link.sockets === 0, 'the connection to end')
+  assert.equal(engine.state.isConnected, false)
+})
+
 test('where TLS is asked for, a server without it hears nothing, least of all the token', { skip }, async (t) => {
   const nats = await startNats(t, { config: () => 'authorization { token: secret }' })
   for (const { scheme, isIn } of [{ scheme: 'nats', isIn: true }, { scheme: 'tls', isIn: false }]) {

@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import { withoutNats } from '../support/nats.js'
+import { until } from '../support/until.js'
 import { FLEET_FAULTS } from './fleet-faults.js'
 import { openFleetSite, ownRolloutsOf, untilAtRest } from './fleet-site.js'
 import { findBrokenPromises, versionsAfter } from './fleet-verdict.js'
@@ -90,7 +91,8 @@ async function take (step, number) {
   for (const [index, host] of site.hosts.entries()) host.put(versionOf(number), { isBad: index === bad })
   const since = Date.now()
   const operators = createOperators(step.wanted)
-  if (!await operators.order('begin', 0)) throw new Error('the rollout could not be begun')
+  // Servers that have only just chosen who leads may do so again.
+  await until(async () => await operators.order('begin', 0) !== null, 'the rollout to be begun')
   await Promise.all([
     ...faults.map(({ fault, afterMs, ms, host, index }) => wait(afterMs).then(() => fault.act(site, { host: site.hosts[host], index, ms }))),
     ...orders.map(({ order, afterMs, host }) => wait(afterMs).then(() => operators.order(order, host)))
@@ -122,7 +124,10 @@ function createOperators (wanted) {
     const at = Date.now()
     const [where, body] = name === 'begin' ? ['', JSON.stringify({ ...wanted, deadlineMs: DEADLINE_MS })] : [`/${name}`, undefined]
     const answer = await site.hosts[host].deck.api(`/fleet/rollout${where}`, { method: 'POST', body }).catch(() => null)
-    if (answer === null || REFUSED.includes(answer.status)) return null
+    if (answer === null || REFUSED.includes(answer.status)) {
+      console.log(`  ${name} at ${NAMES[host]}: ${answer?.body.detail ?? 'no answer'}`)
+      return null
+    }
     if (answer.status >= 400) throw new Error(`${name} is answered with ${answer.status}: ${JSON.stringify(answer.body)}`)
     if (name !== 'pause') ordersAt.push(at)
     if (name === 'begin') begun.push(answer.body)

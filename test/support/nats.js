@@ -181,6 +181,8 @@ export async function createLink (t, { to, delayMs = 0 }) {
   return {
     port,
     url: `nats://127.0.0.1:${port}`,
+    /** Both ends of each connection. */
+    get sockets () { return sockets.size },
     cut () {
       isCut = true
       for (const socket of sockets) socket.destroy()
