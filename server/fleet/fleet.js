@@ -118,7 +118,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       const { members, isComplete } = await presence.all()
       if (!isComplete) throw outOfReach(engine.state.problem ?? 'not all of its members have been heard of yet')
       const there = members.filter(({ isSilent, labels }) => !isSilent && matches(labels, wanted.only))
-      if (there.length === 0) throw new DeckError('not-found', 'No member of the fleet is there that this would reach')
+      if (there.length === 0) throw new DeckError('not-found', `only: expected labels of a member that is there, received ${labelsText(wanted.only)}`)
       const closed = there.filter(({ accept }) => accept !== 'operate')
       if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
       const absent = members.filter(({ isSilent, labels }) => isSilent && matches(labels, wanted.only)).map((each) => each.member)
@@ -274,6 +274,11 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
 function iso () {
   return new Date().toISOString()
+}
+
+/** @param {Record<string, string>} [labels] */
+function labelsText (labels = {}) {
+  return Object.entries(labels).map((label) => label.join('=')).join(', ')
 }
 
 /**

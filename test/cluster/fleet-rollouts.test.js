@@ -181,6 +181,7 @@ test('batches, a canary, an order by label, and hosts that are left out', { skip
   const some = await cli(members[0], 'restart --only zone=a --wait --json')
   assert.equal(some.code, 0, some.stderr)
   assert.deepEqual(JSON.parse(some.stdout).batches, [['web-2'], ['web-4']])
+  assert.match((await cli(members[0], 'restart --only zone=c')).stderr, /only: expected labels of a member that is there, received zone=c/)
   assert.match((await cli(members[0], 'restart --batch 0%')).stderr, /batch: expected/)
   assert.match((await cli(members[0], 'restart --pause soon')).stderr, /--pause: expected/)
   assert.equal((await cli(members[0], 'explode')).code, 2)
