@@ -24,16 +24,16 @@ const MAX_WAIT_MS = 604_800_000
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member, to be deployed'),
-  digest: DIGEST.optional(),
+  digest: DIGEST.optional().describe('sha256: and 64 hex digits'),
   release: z.string().max(50).optional().describe('a release, to be rolled back to'),
-  note: z.string().max(1000).optional().describe('a text'),
+  note: z.string().max(1000).optional().describe('a text of at most 1000 characters'),
   batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe('a number of members from 1 or a share such as "25%"'),
   pauseMs: z.int().min(0).max(MAX_WAIT_MS).optional().describe(`milliseconds from 0 to ${MAX_WAIT_MS}`),
   deadlineMs: z.int().min(1000).max(MAX_WAIT_MS).optional().describe(`milliseconds from 1000 to ${MAX_WAIT_MS}`),
   order: z.string().max(60).optional().describe('a label'),
   canary: NAME.optional().describe('the name of a member'),
   onFailure: z.enum(['halt', 'roll-back']).optional().describe('"halt" or "roll-back"'),
-  only: z.record(z.string(), z.string()).optional().describe('labels')
+  only: z.record(z.string(), z.string().describe('the value of a label, a text')).optional().describe('labels')
 })
 
 /**

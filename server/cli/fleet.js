@@ -92,13 +92,16 @@ async function follow (rollout, { api, tell, timeoutMs }) {
   const told = new Map()
   const until = performance.now() + timeoutMs
   let missed = 0
+  /** @type {Set<string>} */
+  let silent = new Set()
   for (let now = rollout; ; now = await look() ?? now) {
     if (now.uid !== rollout.uid) throw new DeckError('rollout-ended', `rollout ${rollout.id} of the fleet was followed by rollout ${now.id}`)
     for (const [member, turn] of Object.entries(now.turns)) {
       if (turn.state !== 'pending' && told.get(member) !== turn.state) tell(turnText(member, turn))
       told.set(member, turn.state)
     }
-    const isAtRest = !Object.values(now.turns).some(({ state }) => state === 'running' || state === 'reverting')
+    // Who is silent in its turn may never be back: a halted rollout waits for a person, not for that.
+    const isAtRest = !Object.entries(now.turns).some(([member, { state }]) => (state === 'running' || state === 'reverting') && !(now.state === 'halted' && silent.has(member)))
     if (ENDED.has(now.state) && isAtRest) return now
     if (performance.now() > until) throw new DeckError('timed-out', `rollout ${now.id} of the fleet is still ${now.state}`)
     await wait(LOOK_EVERY_MS)
@@ -106,7 +109,8 @@ async function follow (rollout, { api, tell, timeoutMs }) {
 
   /** @returns {Promise<any>} null: nobody knows it at the moment */
   async function look () {
-    const { rollout: found, engine } = await api.get('/fleet')
+    const { rollout: found, engine, members } = await api.get('/fleet')
+    silent = new Set(members.filter((/** @type {any} */ { isSilent }) => engine.isConnected && isSilent).map((/** @type {any} */ each) => each.member))
     missed = found === null && engine.isConnected ? missed + 1 : 0
     if (missed === LOST_AFTER_LOOKS) throw new DeckError('rollout-failed', `rollout ${rollout.id} of the fleet is lost: the engine knows it no more. Whoever is in its turn ends it, and nobody else begins`)
     return found

@@ -109,8 +109,8 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     /** @param {import('./member.js').Result} result  of the own rollout that was begun for the fleet */
     ended: (result) => give({ type: 'ended', result }),
 
-    /** What it has done for the fleet does not last: its deck goes back by itself. @param {string} reason */
-    undone: (reason) => give({ type: 'undone', reason }),
+    /** What it has done for the fleet does not last: its deck goes back by itself. @param {{ release: string | null, reason: string }} what  `release`: that it goes back from */
+    undone: (what) => give({ type: 'undone', ...what }),
 
     /** What it does for the fleet, while it does it. @returns {{ fleet: string, rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null} `fleet`: the uid of its rollout */
     get task () {

@@ -92,7 +92,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     attempt,
 
     /** The same, of one call, which is given up after `callMs`. @template T @param {(open: Open) => Promise<T>} work @returns {ReturnType<typeof attempt<T>>} */
-    call: (work) => attempt((opened) => inTime(work(opened)).catch((error) => { throw noticed(error) })),
+    call: (work) => attempt((opened) => inTime(work(opened))),
 
     /** How long one call is waited for at the moment. */
     get callMs () { return callMs },
@@ -142,13 +142,15 @@ export function createEngine ({ options, member, onState = () => {}, load = load
 
   /** Until it is closed for good. @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
   async function follow (client, made) {
-    await begin(client, made)
-    for await (const status of made.status()) {
+    // From the start on: what is told before somebody listens is told to nobody.
+    const statuses = made.status()
+    begin(client, made)
+    for await (const status of statuses) {
       if (closing.signal.aborted) return
       if (status.type === 'disconnect' || status.type === 'staleConnection') {
         lose('the connection is lost')
       } else if (status.type === 'reconnect') {
-        await begin(client, made)
+        begin(client, made)
       } else if (status.type === 'error') {
         change({ problem: reasonOf(/** @type {any} */ (status).error) })
       }
@@ -187,10 +189,11 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     for (let patienceMs = OPEN_WITHIN_MS; !closing.signal.aborted && !made.isClosed(); patienceMs = Math.min(2 * patienceMs, MAX_OPEN_MS)) {
       try {
         const opening = openAll(client, made, names)
-        open = await Promise.race([opening, timeout(patienceMs)])
-        callMs = callTime(open.roundTripMs)
+        const opened = await Promise.race([opening, timeout(patienceMs)])
+        open = opened
+        callMs = callTime(opened.roundTripMs)
         change({ isConnected: true, server: made.getServer(), problem: null })
-        for (const use of users.keys()) await run(use, open)
+        for (const use of users.keys()) if (open === opened) await run(use, opened)
         return
       } catch (error) {
         open = null
@@ -231,7 +234,7 @@ export function createEngine ({ options, member, onState = () => {}, load = load
       if (state.isConnected) change({ problem: null })
       return { is: 'done', value }
     } catch (error) {
-      return fail(error)
+      return fail(noticed(error))
     }
   }
 

@@ -249,10 +249,10 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   }
 
   /** @param {import('../events/stream.js').DeckEvent} event */
-  function onEvent ({ type, rollout, release, actor, message }) {
+  function onEvent ({ type, rollout, release, actor, message, detail }) {
     if (type === 'rollout.succeeded') packages.clean()
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
-    if (type === 'rollout.started' && actor === 'guard') conductor.undone(message ?? 'it went back by itself')
+    if (type === 'rollout.started' && actor === 'guard') conductor.undone({ release: /** @type {{ from?: string } | null} */ (detail)?.from ?? null, reason: message ?? 'it went back by itself' })
     const { task } = conductor
     if (task && rollout !== null && rollout === task.rollout && DONE.test(type)) conductor.ended(resultOf({ type, release, message }, task))
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
@@ -87,8 +88,15 @@ export function createLedger ({ engine }) {
         const newest = ids.filter(Number.isSafeInteger).sort((one, other) => other - one).slice(0, KEPT)
         return Promise.all(newest.map((id) => state.get(`${PAST}.${id}`)))
       })
-      const entries = found.is === 'done' ? found.value : []
-      return entries.flatMap((entry) => entry ? documentOf(entry) ?? [] : []).sort((one, other) => other.id - one.id)
+      /** @type {FleetRollout[]} */
+      const past = []
+      for (const entry of found.is === 'done' ? found.value : []) {
+        // With many members each takes milliseconds to read.
+        await nextTurn()
+        const document = entry && documentOf(entry)
+        if (document) past.push(document)
+      }
+      return past.sort((one, other) => other.id - one.id)
     }
   }
 

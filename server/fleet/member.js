@@ -37,8 +37,8 @@ import { nextTurn } from './turn.js'
  * @property {number} restSince  since when nobody is in a turn
  *
  * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number } | { type: 'away' } | { type: 'named', isOwn: boolean } | { type: 'written', document: FleetRollout, revision: number } | { type: 'refused' }
- *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'undone', reason: string } | { type: 'look' }} Input
- *   `refused`: also where nobody knows what became of it
+ *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'undone', release: string | null, reason: string } | { type: 'look' }} Input
+ *   `undone`: its deck takes that release back by itself; `refused`: also where nobody knows what became of it
  *
  * @typedef {{ type: 'write', document: FleetRollout, revision: number, news?: News } | { type: 'remember', memory: Memory } | { type: 'begin', document: FleetRollout }
  *   | { type: 'go-back', release: string | null, document: FleetRollout } | { type: 'abort', rollout: number, document: FleetRollout } | { type: 'read' } | { type: 'wake', ms: number }} Command
@@ -96,9 +96,14 @@ const INPUTS = Object.freeze({
   },
   began: (state, { rollout }) => withTask(state, { rollout }),
   ended: (state, { result }) => ({ ...withTask(state, { result }), isAborting: false }),
-  undone: (state, { reason }) => state.memory.task?.way === 'forward' && state.memory.task.result?.state === 'succeeded' ? withTask(state, { result: { state: 'failed', to: null, reason, isUndone: true } }) : state,
+  undone: (state, { release, reason }) => hasBrought(state.memory.task, release) ? withTask(state, { result: { state: 'failed', to: null, reason, isUndone: true } }) : state,
   look: (state) => state
 })
+
+/** Somebody may have deployed another one since. @param {Task | null} task @param {string | null} release */
+function hasBrought (task, release) {
+  return task?.way === 'forward' && task.result?.state === 'succeeded' && task.result.to === release
+}
 
 /** Ages are by arrival. @param {State} state @param {FleetRollout} document @param {Now} now */
 function watch (state, document, { at }) {
@@ -128,8 +133,8 @@ function advance (state, turn) {
   const { memory } = state
   if (document.id < memory.rollout || (document.id === memory.rollout && revision < memory.revision)) return forgotten(state, turn)
   const kept = document.id === memory.rollout && revision === memory.revision ? state : { ...state, memory: { ...memory, rollout: document.id, revision } }
-  const own = document.turns[state.member]
-  if (!own) return kept
+  // Whoever is in no turn sees all the same who is late.
+  if (!document.turns[state.member]) return move(kept, turn)
   const truth = reminded(kept)
   if (truth) return write(kept, truth, turn)
   return report(kept, turn) ?? resume(kept, turn) ?? abort(kept, turn) ?? move(kept, turn)

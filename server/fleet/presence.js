@@ -15,6 +15,8 @@ import { wordOf } from './word.js'
 const EVERY_MS = 5000
 /** A flood of changes is told as one. */
 const SOON_MS = 250
+/** For the last word of a master that ends. */
+const LAST_WORD_MS = 1000
 /** With 500 members each word goes to all who listen. */
 const LISTEN_MS = 60_000
 const DEAF_AFTER_MS = 12_000
@@ -89,7 +91,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
       timers.clearInterval(every)
       timers.clearTimeout(soon)
       deafen()
-      if (revision > 0) await engine.call(({ members }) => members.delete(describe().member, { previousSeq: revision }))
+      if (revision > 0) await within(engine.call(({ members }) => members.delete(describe().member, { previousSeq: revision })), LAST_WORD_MS)
     }
   }
 

@@ -80,6 +80,26 @@ test('a bucket that somebody removes is made again, on the same connection', { s
   assert.equal((await engine.write('members', 'one', {}, 0)).is, 'away')
   await until(async () => (await engine.write('members', 'one', {}, 0)).is === 'written', 'the bucket')
   assert.equal(engine.state.since, since)
+
+  const look = () => engine.attempt(({ manager, names }) => manager.streams.info(names.events))
+  await engine.attempt(({ manager, names }) => manager.streams.delete(names.events))
+  await until(async () => (await look()).is === 'done', 'the stream of events')
+})
+
+test('a connection that is lost while it is set up is known to be lost', { skip }, async (t) => {
+  const nats = await startNats(t)
+  const engine = createEngine({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
+  t.after(engine.close)
+  let uses = 0
+  engine.use(async () => {
+    if (++uses > 1) return
+    await nats.kill()
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  })
+  engine.start()
+  await until(() => uses === 1 && !engine.state.isConnected, 'it to be missed')
+  await nats.start()
+  await until(() => engine.state.isConnected && uses === 2, 'it to be back')
 })
 
 test('one that is closed while it connects leaves no connection behind', { skip }, async (t) => {

@@ -77,8 +77,9 @@ export function createFleet ({ members, loses = () => false }) {
     undo (member) {
       const host = get(member)
       if (host.isStopped || host.running || host.release === 'old') return
+      const { release } = host
       host.release = 'old'
-      give(host, { type: 'undone', reason: 'crashes again and again' })
+      give(host, { type: 'undone', release, reason: 'crashes again and again' })
     },
 
     /** Its master and its keeper are gone at once, and come back: the workers' rollout ends with them. @param {string} member */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { createMember, reduce } from '../../../server/fleet/member.js'
+import { begin, take } from '../../../server/fleet/rollout.js'
 import { STATES } from '../../../server/fleet/states.js'
 import { createFleet } from '../../support/fleet-simulation.js'
 
@@ -197,6 +199,29 @@ test('an abort of what was halted goes on without a host that is silent in its t
   goOn(fleet)
   fleet.endOwn('a', true)
   assert.equal(told(fleet), 'rolled-back: reverted, failed, skipped, skipped')
+})
+
+test('who is in no turn gives up a host that is late all the same, so that a person can go on', () => {
+  const alone = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+  const document = take(alone, 'a', { at: alone.startedAt, boot: 'boot' })
+  const now = (/** @type {number} */ at) => ({ at, iso: alone.startedAt, release: 'old' })
+  const seen = reduce(createMember({ member: 'b', boot: 'boot' }), { type: 'seen', document, revision: 5 }, now(0))
+  const [wake] = seen.commands.filter(({ type }) => type !== 'remember')
+  assert.deepEqual(wake, { type: 'wake', ms: 60_000 })
+  const [write] = reduce(seen.state, { type: 'look' }, now(60_000)).commands
+  assert.equal(write.type === 'write' && write.document.state, 'halted')
+})
+
+test('what somebody has deployed on a host since its turn may go back without its turn having failed', () => {
+  const fleet = open()
+  goOn(fleet)
+  fleet.endOwn('a', true)
+  const host = fleet.hosts.get('a')
+  if (host) host.release = 'newer'
+  fleet.undo('a')
+  goOn(fleet)
+  goOn(fleet)
+  assert.equal(told(fleet), 'running: succeeded, running, pending, pending')
 })
 
 test('a host whose new release did not last has failed after all, and the rest do not begin', () => {
