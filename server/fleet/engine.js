@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { DeckError } from '../errors.js'
 import { makeEventStream } from './event-stream.js'
+import { firstToGreet } from './greeting.js'
 import { isMissing, replicated } from './streams.js'
 
 /**
@@ -23,9 +24,11 @@ const MAX_CALL_MS = 60_000
 /** Of one server, after which the next one is tried: enough where each message takes five seconds. */
 const CONNECT_WITHIN_MS = 20_000
 const RETRY_MS = 1000
+/** After a loss: another server may be there. */
+const FIRST_RETRY_MS = 250
 const RENEW_MS = 5000
 const PING_MS = 10_000
-const MAX_RETRY_MS = 5000
+const MAX_RETRY_MS = 2000
 const OPEN_WITHIN_MS = 3000
 const MAX_OPEN_MS = 120_000
 /** Of 10071: wrong last sequence. */
@@ -53,8 +56,9 @@ export function outOfReach (reason) {
  * @param {() => Promise<Client>} [parts.load]
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  * @param {() => number} [parts.now]  wall, ms
+ * @param {() => number} [parts.random]
  */
-export function createEngine ({ options, member, onState = () => {}, load = loadClient, timers = globalThis, now = Date.now }) {
+export function createEngine ({ options, member, onState = () => {}, load = loadClient, timers = globalThis, now = Date.now, random = Math.random }) {
   const names = namesOf(options.name)
   /** @type {Presence} */
   let state = { isConnected: false, since: iso(), server: null, problem: 'not connected yet' }
@@ -63,6 +67,8 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   /** @type {import('@nats-io/transport-node').NatsConnection | null} */
   let connection = null
   const closing = new AbortController()
+  /** Also those of its cluster that a server has told of. */
+  const servers = new Set(options.servers)
   /** @type {Promise<void>} */
   let beginning = Promise.resolve()
   let renew = () => {}
@@ -125,18 +131,22 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     }
   }
 
+  /** Each connection is a new one: the client would go on with a server that hangs. */
   async function keepConnected () {
     const client = await load()
-    for (let delayMs = RETRY_MS; !closing.signal.aborted; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
+    for (let delayMs = FIRST_RETRY_MS; !closing.signal.aborted; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       try {
-        connection = await client.connect({ ...connectOptions(client, options), name: `clusterdeck ${member}`, maxReconnectAttempts: -1, reconnectTimeWait: RETRY_MS, pingInterval: PING_MS, maxPingOut: 2, timeout: CONNECT_WITHIN_MS })
+        const server = await firstToGreet([...servers], { withinMs: CONNECT_WITHIN_MS, signal: closing.signal })
+        connection = await client.connect({ ...connectOptions(client, options), servers: [server], name: `clusterdeck ${member}`, reconnect: false, pingInterval: PING_MS, maxPingOut: 2, timeout: CONNECT_WITHIN_MS })
         if (closing.signal.aborted) return await connection.close()
-        delayMs = RETRY_MS
+        delayMs = FIRST_RETRY_MS
+        for (const address of connection.info?.connect_urls ?? []) servers.add(address)
         await follow(client, connection)
       } catch (error) {
-        change({ isConnected: false, problem: reasonOf(error) })
+        if (!closing.signal.aborted) change({ isConnected: false, problem: reasonOf(error) })
       }
-      if (!closing.signal.aborted) await wait(delayMs)
+      // Not all members at the same moment.
+      if (!closing.signal.aborted) await wait(delayMs * (0.5 + random()))
     }
   }
 
@@ -144,13 +154,12 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   async function follow (client, made) {
     // From the start on: what is told before somebody listens is told to nobody.
     const statuses = made.status()
+    beginning = Promise.resolve()
     begin(client, made)
     for await (const status of statuses) {
       if (closing.signal.aborted) return
       if (status.type === 'disconnect' || status.type === 'staleConnection') {
         lose('the connection is lost')
-      } else if (status.type === 'reconnect') {
-        begin(client, made)
       } else if (status.type === 'error') {
         change({ problem: reasonOf(/** @type {any} */ (status).error) })
       }
@@ -190,12 +199,14 @@ export function createEngine ({ options, member, onState = () => {}, load = load
       try {
         const opening = openAll(client, made, names)
         const opened = await Promise.race([opening, timeout(patienceMs)])
+        if (made.isClosed()) return
         open = opened
         callMs = callTime(opened.roundTripMs)
         change({ isConnected: true, server: made.getServer(), problem: null })
         for (const use of users.keys()) if (open === opened) await run(use, opened)
         return
       } catch (error) {
+        if (made.isClosed()) return
         open = null
         change({ isConnected: false, problem: reasonOf(error) })
         await wait(RETRY_MS)
@@ -259,8 +270,8 @@ export function createEngine ({ options, member, onState = () => {}, load = load
 
   /** @param {Use} use @param {Open} opened */
   async function run (use, opened) {
-    users.get(use)?.()
     try {
+      users.get(use)?.()
       const stop = await use(opened)
       users.set(use, stop ?? (() => {}))
     } catch (error) {
@@ -295,7 +306,6 @@ async function loadClient () {
 function connectOptions (client, { servers, token, credentials, tls }) {
   const files = Object.fromEntries([['caFile', tls.ca], ['certFile', tls.cert], ['keyFile', tls.key]].filter(([, file]) => file))
   return {
-    servers: [...servers],
     ...(token && { token }),
     ...(credentials && { authenticator: client.credsAuthenticator(() => readFileSync(credentials)) }),
     // The client itself takes tls: for a wish, and would tell a server that has none its token in plain text.

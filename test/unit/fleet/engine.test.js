@@ -17,7 +17,7 @@ test('what waits for an answer is told as soon as the connection is lost, and no
     return connection.request('quiet', '', { timeout: 60_000 })
   })
   await nats.kill()
-  assert.deepEqual(await asked, { is: 'away', reason: 'the connection is lost' })
+  assert.deepEqual(await asked, { is: 'away', reason: 'connection closed' })
   assert.ok(performance.now() - startedAt < 30_000)
   await nats.start()
   await until(() => engine.state.isConnected, 'the engine to be back')
