@@ -26,7 +26,9 @@ const CONNECT_WITHIN_MS = 20_000
 const RETRY_MS = 1000
 /** After a loss: another server may be there. */
 const FIRST_RETRY_MS = 250
+const STEADY_MS = 5000
 const RENEW_MS = 5000
+const MAX_SERVERS = 32
 const PING_MS = 10_000
 const MAX_RETRY_MS = 2000
 const OPEN_WITHIN_MS = 3000
@@ -69,6 +71,8 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   const closing = new AbortController()
   /** Also those of its cluster that a server has told of. */
   const servers = new Set(options.servers)
+  /** Which greet, and then do not let it in: the others have their turn first. @type {Set<string>} */
+  const refusing = new Set()
   /** @type {Promise<void>} */
   let beginning = Promise.resolve()
   let renew = () => {}
@@ -136,17 +140,33 @@ export function createEngine ({ options, member, onState = () => {}, load = load
     const client = await load()
     for (let delayMs = FIRST_RETRY_MS; !closing.signal.aborted; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       try {
-        const server = await firstToGreet([...servers], { withinMs: CONNECT_WITHIN_MS, signal: closing.signal })
+        const server = await nextServer()
+        refusing.add(server)
         connection = await client.connect({ ...connectOptions(client, options), servers: [server], name: `clusterdeck ${member}`, reconnect: false, pingInterval: PING_MS, maxPingOut: 2, timeout: CONNECT_WITHIN_MS })
+        refusing.clear()
         if (closing.signal.aborted) return await connection.close()
-        delayMs = FIRST_RETRY_MS
-        for (const address of connection.info?.connect_urls ?? []) servers.add(address)
+        const connectedAt = performance.now()
+        for (const address of connection.info?.connect_urls ?? []) if (servers.size < MAX_SERVERS) servers.add(address)
         await follow(client, connection)
+        // Whoever is thrown out as soon as it is in does not come back at once.
+        if (performance.now() - connectedAt >= STEADY_MS) delayMs = FIRST_RETRY_MS
       } catch (error) {
         if (!closing.signal.aborted) change({ isConnected: false, problem: reasonOf(error) })
       }
       // Not all members at the same moment.
       if (!closing.signal.aborted) await wait(delayMs * (0.5 + random()))
+    }
+  }
+
+  /** @returns {Promise<string>} @throws {Error} none is there */
+  async function nextServer () {
+    const others = [...servers].filter((each) => !refusing.has(each))
+    if (others.length === 0) refusing.clear()
+    try {
+      return await firstToGreet(others.length === 0 ? [...servers] : others, { withinMs: CONNECT_WITHIN_MS, signal: closing.signal })
+    } catch (error) {
+      refusing.clear()
+      throw error
     }
   }
 

@@ -113,6 +113,16 @@ test('one that is closed while it connects leaves no connection behind', { skip 
   assert.equal(engine.state.isConnected, false)
 })
 
+test('where one server refuses it, another one is asked', { skip }, async (t) => {
+  const [closed, open] = await Promise.all([startNats(t, { config: () => 'authorization { token: other }' }), startNats(t)])
+  // Whoever greets first.
+  const slow = await createLink(t, { to: open.port, delayMs: 100 })
+  const engine = createEngine({ options: { servers: [closed.url, slow.url], name: 'test', tls: {} }, member: 'one' })
+  t.after(engine.close)
+  engine.start()
+  await until(() => engine.state.isConnected, 'the other one')
+})
+
 test('where TLS is asked for, a server without it hears nothing, least of all the token', { skip }, async (t) => {
   const nats = await startNats(t, { config: () => 'authorization { token: secret }' })
   for (const { scheme, isIn } of [{ scheme: 'nats', isIn: true }, { scheme: 'tls', isIn: false }]) {
