@@ -153,6 +153,15 @@ function createHost (engine, { history = openHistory({ file: ':memory:' }), memb
   }
 }
 
+/** @param {ReturnType<typeof openHistory>} history */
+function copyOf (history) {
+  const copy = openHistory({ file: ':memory:' })
+  // A page is shorter where the machine is busy.
+  for (let page = history.outbox.after(0, 100); page.length > 0; page = history.outbox.after(copy.lastEventId(), 100)) page.forEach(copy.record)
+  copy.outbox.write(/** @type {any} */ (history.outbox.read()))
+  return copy
+}
+
 /** @param {FakeEngine} engine @returns {number[]} */
 function idsIn (engine) {
   return engine.stored.map(({ value }) => value.event.id)
@@ -265,9 +274,7 @@ test('a history that was restored from a backup tells what happens from then on 
   await host.settled()
   await host.outbox.close()
   host.die()
-  const backup = openHistory({ file: ':memory:' })
-  for (const event of host.history.outbox.after(0, 100)) backup.record(event)
-  backup.outbox.write(/** @type {any} */ (host.history.outbox.read()))
+  const backup = copyOf(host.history)
 
   const lost = createHost(engine, { history: host.history })
   lost.happen(5, 'worker.ready')
@@ -292,9 +299,7 @@ test('two decks with a copy of one history tell all that happens on each', async
   engine.connect()
   host.happen(10)
   await host.settled()
-  const history = openHistory({ file: ':memory:' })
-  for (const event of host.history.outbox.after(0, 100)) history.record(event)
-  history.outbox.write(/** @type {any} */ (host.history.outbox.read()))
+  const history = copyOf(host.history)
   const copy = createHost(engine, { history, member: 'two' })
   copy.happen(0)
   await copy.settled()
