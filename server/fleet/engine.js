@@ -292,8 +292,10 @@ export function createEngine ({ options, member, onState = () => {}, load = load
   async function run (use, opened) {
     try {
       users.get(use)?.()
-      const stop = await use(opened)
-      users.set(use, stop ?? (() => {}))
+      const stop = await use(opened) ?? (() => {})
+      // Meanwhile there may be another connection, whose end is not to be forgotten for this one's.
+      if (open === opened) users.set(use, stop)
+      else stop()
     } catch (error) {
       change({ problem: reasonOf(error) })
     }
