@@ -30,6 +30,8 @@ startCopying()
 startShortcuts()
 showTrouble(false)
 showKeptNotice()
+// htmx begins in a turn of its own.
+setTimeout(searchForEarlyWords)
 
 const socket = io({ path: `${BASE}/socket.io/`, transports: ['websocket', 'polling'], tryAllTransports: true, reconnectionDelay: 300, reconnectionDelayMax: 2000 })
 /** When the master was heard last, by its own clock. */
@@ -152,6 +154,13 @@ function flash (/** @type {Element[]} */ elements) {
   if (hasCalmMotion.matches || elements.length > MAX_FLASHES) return
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--flash')
   for (const element of elements) element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600, easing: 'ease-out' })
+}
+
+/** Those that were typed before anything here listened. */
+function searchForEarlyWords () {
+  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('form[role=search] input[type=search]'))) {
+    if (field.value !== field.defaultValue) field.dispatchEvent(new Event('input', { bubbles: true }))
+  }
 }
 
 /** A refused WebSocket does not say why, so ask. */

@@ -130,6 +130,23 @@ test('filters are links and a form, and stay in the address', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
+test('what is typed before the page listens is searched for', async (t) => {
+  const { dashboard } = await startFleetPage(t)
+  const page = await dashboard.visit('/fleet')
+  let goOn = () => {}
+  const held = new Promise((resolve) => { goOn = () => resolve(undefined) })
+  await page.route('**/libraries.js*', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.goto(`${dashboard.url}/fleet?q=a`, { waitUntil: 'commit' })
+  await page.locator('#fleet-q').fill('b-')
+  goOn()
+  await page.waitForURL(/\/fleet\?q=b-$/)
+  assert.deepEqual(await page.locator('#fleet-members .row-link').allInnerTexts(), ['b-2'])
+  assert.deepEqual(page.problems, [])
+})
+
 test('a viewer sees the fleet, and has nothing to order it about with; a deck that is alone has no entry for it', async (t) => {
   const { dashboard, fleet } = await startFleetPage(t, { members: MEMBERS, rollout: aRollout(NAMES) })
   const { body: { token } } = await dashboard.api('post', '/api/v1/tokens').send({ name: 'eve', role: 'viewer' })

@@ -8,7 +8,7 @@ import { createFeed } from '../../server/fleet/feed.js'
 import { createOutbox } from '../../server/fleet/outbox.js'
 import { runCliHere } from '../support/cli-here.js'
 import { startMember } from '../support/fleet.js'
-import { openStream } from '../support/fleet-events.js'
+import { openStream, recordedIn } from '../support/fleet-events.js'
 import { tempFolder } from '../support/folder.js'
 import { createLink, startNats, withoutNats } from '../support/nats.js'
 
@@ -47,7 +47,7 @@ test('what happens while the engine is away is in the stream afterwards, once an
   const stored = await stream.until((all) => all.some(({ member, type }) => member === 'one' && type === 'master.stopped'), 'the last words')
   const history = openHistory({ file: path.join(one.dataDir, 'history.db') })
   t.after(() => history.close())
-  assert.deepEqual(idsOf(stored, 'one'), history.outbox.after(0, 1000).map(({ id }) => id))
+  assert.deepEqual(idsOf(stored, 'one'), recordedIn(history).map(({ id }) => id))
   assert.equal(stored.filter(({ member, type }) => member === 'one' && type === 'message.sent').length, 20)
   await two.untilFleet(({ engine }) => engine.isConnected, 'the engine')
   const { body: told } = await two.api('/fleet/events?member=one&limit=1')

@@ -8,6 +8,7 @@ import { connect } from '@nats-io/transport-node'
 
 const PATIENCE_MS = 30_000
 const LOOK_AGAIN_MS = 20
+const PAGE = 100
 
 /** @param {Pick<import('node:test').TestContext, 'after'>} t @param {{ url: string, fleet?: string }} where */
 export async function openStream (t, { url, fleet = 'test' }) {
@@ -62,4 +63,14 @@ export async function openStream (t, { url, fleet = 'test' }) {
     }
     return stored
   }
+}
+
+/** All that a history tells, oldest first: one page of it is shorter where the machine is busy. @param {Pick<import('../../db/history.js').History, 'outbox'>} history */
+export function recordedIn (history) {
+  const recorded = history.outbox.after(0, PAGE)
+  for (let page = recorded; page.length > 0;) {
+    page = history.outbox.after(recorded[recorded.length - 1].id, PAGE)
+    recorded.push(...page)
+  }
+  return recorded
 }

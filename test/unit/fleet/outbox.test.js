@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { openHistory } from '../../../db/history.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { createOutbox } from '../../../server/fleet/outbox.js'
+import { recordedIn } from '../../support/fleet-events.js'
 
 const NAMES = { events: 'events', subject: 'clusterdeck.test' }
 /** Whatever comes of a publish: all is well, it never arrives, its acknowledgement does not, it arrives after the next question. */
@@ -156,8 +157,7 @@ function createHost (engine, { history = openHistory({ file: ':memory:' }), memb
 /** @param {ReturnType<typeof openHistory>} history */
 function copyOf (history) {
   const copy = openHistory({ file: ':memory:' })
-  // A page is shorter where the machine is busy.
-  for (let page = history.outbox.after(0, 100); page.length > 0; page = history.outbox.after(copy.lastEventId(), 100)) page.forEach(copy.record)
+  recordedIn(history).forEach(copy.record)
   copy.outbox.write(/** @type {any} */ (history.outbox.read()))
   return copy
 }
