@@ -12,17 +12,16 @@ import { until } from '../support/until.js'
 // A host fails in the middle of a rollout, or its clock, or the way to it.
 
 const skip = withoutNats
-/** Time for a failure within a turn. */
-const SLOW = ['--rollout-min-ready-ms', '1500']
 /** Each way. With 5000 it takes two minutes. */
 const DELAY_MS = Number(process.env.FLEET_DELAY_MS ?? 1000)
 
 test('who has stopped for good in its turn is given up by the abort of what was halted, and keeps nobody from the next one', { skip }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port })
-  const options = { servers: nats.url, flags: ['--releases-mode', 'snapshot', '--rollout-min-ready-ms', '1000'] }
+  const options = { servers: nats.url, flags: ['--releases-mode', 'snapshot'] }
   const [[first, second], gone] = await Promise.all([startFleet(t, ['web-1', 'web-2'], options), startMember(t, { ...options, name: 'web-3', servers: link.url })])
   await first.untilFleet(({ members }) => members.length === 3, 'three members')
+  gone.hold()
   await begin(first, { deadlineMs: 4000 })
   await untilTurn(first, 'web-3', 'running')
   link.cut()
@@ -45,9 +44,10 @@ test('who has stopped for good in its turn is given up by the abort of what was 
 test('a member is killed in its turn, its keeper too: its turn is never taken over, and it says itself what became of it', { skip }, async (t) => {
   const nats = await startNats(t)
   const root = tempFolder()
-  const [others, killed] = await Promise.all([startFleet(t, ['web-2', 'web-3'], { servers: nats.url, flags: SLOW }), startMember(t, { name: 'web-1', servers: nats.url, flags: SLOW, isApart: true, root })])
+  const [others, killed] = await Promise.all([startFleet(t, ['web-2', 'web-3'], { servers: nats.url }), startMember(t, { name: 'web-1', servers: nats.url, isApart: true, root })])
   const served = await askAll(t, others)
   await others[0].untilFleet(({ members: seen }) => seen.length === 3, 'three members')
+  killed.hold()
   await begin(others[0], { deadlineMs: 4000 })
   await untilTurn(others[0], 'web-1', 'running')
   const { pid } = /** @type {any} */ (killed).child
@@ -58,7 +58,8 @@ test('a member is killed in its turn, its keeper too: its turn is never taken ov
   assert.match(halted.reason, /web-1 has been in its turn for more than 4\.0 s: nobody takes it over/)
   assert.deepEqual(statesOf(halted), ['web-1 running', 'web-2 pending', 'web-3 pending'])
 
-  const back = await startMember(t, { name: 'web-1', servers: nats.url, flags: SLOW, isApart: true, root })
+  killed.letGo()
+  const back = await startMember(t, { name: 'web-1', servers: nats.url, isApart: true, root })
   const told = await untilTurn(others[1], 'web-1', 'failed')
   assert.equal(told.turns['web-1'].reason, 'its master ended')
   assert.equal(told.state, 'halted', 'a person decides')
@@ -72,8 +73,9 @@ test('a member is killed in its turn, its keeper too: its turn is never taken ov
 
 test('a member is stopped for longer than its deadline and then goes on: its late result is told, and nothing else begins by it', { skip }, async (t) => {
   const nats = await startNats(t)
-  const [others, stopped] = await Promise.all([startFleet(t, ['web-2', 'web-3'], { servers: nats.url, flags: SLOW }), startMember(t, { name: 'web-1', servers: nats.url, flags: SLOW, isApart: true })])
+  const [others, stopped] = await Promise.all([startFleet(t, ['web-2', 'web-3'], { servers: nats.url }), startMember(t, { name: 'web-1', servers: nats.url, isApart: true })])
   await others[0].untilFleet(({ members: seen }) => seen.length === 3, 'three members')
+  stopped.hold()
   await begin(others[0], { deadlineMs: 3000 })
   await untilTurn(others[0], 'web-1', 'running')
   const { pid } = /** @type {any} */ (stopped).child
@@ -81,6 +83,7 @@ test('a member is stopped for longer than its deadline and then goes on: its lat
   t.after(() => { for (const each of [pid, stopped.masterPid]) try { process.kill(each, 'SIGCONT') } catch {} })
   const halted = await untilOver(others[1])
   assert.deepEqual([halted.state, statesOf(halted)], ['halted', ['web-1 running', 'web-2 pending', 'web-3 pending']])
+  stopped.letGo()
   for (const each of [pid, stopped.masterPid]) process.kill(each, 'SIGCONT')
   const told = await untilTurn(others[1], 'web-1', 'succeeded')
   assert.deepEqual([told.state, told.turns['web-1'].isLate], ['halted', true])

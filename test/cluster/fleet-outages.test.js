@@ -11,17 +11,17 @@ import { until } from '../support/until.js'
 // The engine fails in the middle of a rollout, or a server of it.
 
 const skip = withoutNats
-/** Time for a failure within a turn. */
-const SLOW = ['--rollout-min-ready-ms', '1500']
 const NAMES = ['web-1', 'web-2', 'web-3']
 
 test('the engine is killed in a turn: the turn goes on, no other begins until it is back, and then all do', { skip }, async (t) => {
   const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url, flags: SLOW })
+  const members = await startFleet(t, NAMES, { servers: nats.url })
   const served = await askAll(t, members)
+  members[0].hold()
   await begin(members[0])
   await untilTurn(members[0], 'web-1', 'running')
   await nats.kill()
+  members[0].letGo()
   await members[0].untilStatus(({ rollout }) => rollout === null || rollout.done, 'its own rollout to end')
   const alone = await members[1].fleet()
   assert.equal(alone.engine.isConnected, false)
@@ -40,11 +40,13 @@ test('the engine is killed in a turn: the turn goes on, no other begins until it
 
 test('the disk of the engine is wiped in a turn: nobody goes on with what it forgot, and a person can begin anew', { skip }, async (t) => {
   const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url, flags: SLOW })
+  const members = await startFleet(t, NAMES, { servers: nats.url })
   const served = await askAll(t, members)
+  members[1].hold()
   const waiting = runCliHere(['fleet', 'deploy', '--wait', '--data-dir', members[0].dataDir])
   const { id } = await untilTurn(members[1], 'web-2', 'running')
   await nats.wipe()
+  members[1].letGo()
   await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of its own rollout')
   await members[2].untilFleet(({ engine, members: seen }) => engine.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
   const { code, stderr } = await waiting
@@ -62,7 +64,7 @@ test('the disk of the engine is wiped in a turn: nobody goes on with what it for
 
 test('an engine that is back from a backup of before a rollout: nobody is sent on or back beside who is in its turn there', { skip }, async (t) => {
   const nats = await startNats(t)
-  const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: ['--releases-mode', 'snapshot', ...SLOW] })
+  const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: ['--releases-mode', 'snapshot'] })
   const connection = await connect({ servers: nats.url })
   t.after(() => connection.close())
   const state = await new Kvm(connection).open('clusterdeck_test_state')
@@ -72,6 +74,7 @@ test('an engine that is back from a backup of before a rollout: nobody is sent o
   const backup = /** @type {import('@nats-io/kv').KvEntry} */ (await state.get('rollout')).value
   await one.api('/fleet/rollout/abort', { method: 'POST' })
   assert.equal((await untilOver(two)).state, 'rolled-back')
+  one.hold()
   await begin(one)
   await two.untilFleet(({ rollout, members }) => rollout.turns['web-1'].state === 'running' && members[0].turnOf === rollout.uid, 'the first turn')
   await state.put('rollout', backup)
@@ -80,16 +83,19 @@ test('an engine that is back from a backup of before a rollout: nobody is sent o
     assert.deepEqual([status, body.detail], [409, 'In a turn of a rollout that the engine has forgotten: web-1'])
   }
   assert.equal((await two.api('/rollouts')).body.items.length, 0)
+  one.letGo()
 })
 
 test('one of three servers is cut off with the member that knows no other: the others go on up to its turn, and it takes that when it is back', { skip }, async (t) => {
   const nats = await startNatsCluster(t)
-  const members = await Promise.all(NAMES.map((name, index) => startMember(t, { name, servers: nats.urls[index], flags: SLOW })))
+  const members = await Promise.all(NAMES.map((name, index) => startMember(t, { name, servers: nats.urls[index] })))
   for (const member of members) await member.untilFleet(({ members: seen }) => seen.length === 3, 'three members')
   const served = await askAll(t, members)
+  members[0].hold()
   await begin(members[0])
   await untilTurn(members[0], 'web-1', 'running')
   nats.cut(2)
+  members[0].letGo()
   await untilTurn(members[1], 'web-2', 'succeeded')
   const { body, status } = await members[2].api('/fleet/rollout/abort', { method: 'POST' })
   assert.equal(status, 503, JSON.stringify(body))
@@ -103,17 +109,21 @@ test('one of three servers is cut off with the member that knows no other: the o
 
 test('of three servers the one that leads the rollout, and then the one that leads the history, are killed in turns: the others go on, and nothing is lost', { skip }, async (t) => {
   const nats = await startNatsCluster(t)
-  const members = await startFleet(t, NAMES, { servers: nats.urls.join(','), flags: SLOW })
+  const members = await startFleet(t, NAMES, { servers: nats.urls.join(',') })
   const served = await askAll(t, members)
-  // Time for the one that was killed to be back.
-  await begin(members[0], { pauseMs: 4000 })
-  for (const [index, stream] of ['KV_clusterdeck_test_state', 'clusterdeck_test_events'].entries()) {
+  const streams = ['KV_clusterdeck_test_state', 'clusterdeck_test_events']
+  for (const member of members) member.hold()
+  await begin(members[0])
+  for (const [index, stream] of streams.entries()) {
     await untilTurn(members[2], NAMES[index], 'running')
     const leader = await nats.leaderOf(stream)
     await leader.kill()
+    members[index].letGo()
     await untilTurn(members[2], NAMES[index], 'succeeded')
     await leader.start()
+    for (const each of streams) await nats.untilWhole(each)
   }
+  members[2].letGo()
   const rollout = await untilOver(members[1])
   assert.deepEqual([rollout.state, rollout.reason, statesOf(rollout)], ['succeeded', null, ['web-1 succeeded', 'web-2 succeeded', 'web-3 succeeded']])
   await checkHistories(members)

@@ -11,8 +11,6 @@ import { createLink, startNats, withoutNats } from '../support/nats.js'
 /** @typedef {import('../support/fleet.js').Member} Member */
 
 const skip = withoutNats
-/** Time for a person to act within a turn. */
-const SLOW = ['--rollout-min-ready-ms', '2000']
 /** So that there is something to go back to, though the files are the same ones. */
 const PINNED = ['--releases-mode', 'snapshot']
 const NAMES = ['web-1', 'web-2', 'web-3']
@@ -91,9 +89,10 @@ test('where a host fails those that are done go back, the last one first', { ski
 
 test('operators: a pause lets the turn end and begins no other, a second rollout is a conflict that names the first, an abort in a turn takes it back', { skip }, async (t) => {
   const nats = await startNats(t)
-  const members = await startFleet(t, NAMES, { servers: nats.url, flags: [...SLOW, ...PINNED] })
+  const members = await startFleet(t, NAMES, { servers: nats.url, flags: PINNED })
   for (const member of members) member.put('v2')
 
+  members[0].hold()
   assert.equal((await cli(members[0], 'deploy --note first')).code, 0)
   await members[1].untilFleet(({ rollout }) => rollout?.turns['web-1'].state === 'running', 'the first turn')
   const second = await cli(members[2], 'restart')
@@ -101,12 +100,17 @@ test('operators: a pause lets the turn end and begins no other, a second rollout
   assert.match(second.stderr, /Rollout 1 of the fleet \(deploy by .+\) is running/)
 
   assert.equal((await cli(members[1], 'pause')).code, 0)
+  members[0].letGo()
   const paused = await members[2].untilFleet(({ rollout }) => rollout.turns['web-1'].state === 'succeeded', 'the end of the first turn')
   assert.deepEqual([paused.rollout.state, statesOf(paused.rollout)], ['paused', { 'web-1': 'succeeded', 'web-2': 'pending', 'web-3': 'pending' }])
 
+  members[1].hold()
   assert.equal((await cli(members[2], 'resume')).code, 0)
   await members[0].untilFleet(({ rollout }) => rollout.turns['web-2'].state === 'running', 'the second turn')
-  const aborted = await cli(members[0], 'abort --wait')
+  const aborting = cli(members[0], 'abort --wait')
+  await members[2].untilFleet(({ rollout }) => rollout.state === 'going-back', 'the abort')
+  members[1].letGo()
+  const aborted = await aborting
   assert.equal(aborted.code, 0, aborted.stderr)
   const { rollout } = await members[1].fleet()
   assert.deepEqual([rollout.state, statesOf(rollout)], ['rolled-back', { 'web-1': 'reverted', 'web-2': 'reverted', 'web-3': 'skipped' }])
@@ -121,8 +125,7 @@ test('operators: a pause lets the turn end and begins no other, a second rollout
 test('what operators may do before the first turn, in a turn, between turns, in the pause between batches, on the way back and after the end', { skip }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port })
-  const options = { flags: ['--rollout-min-ready-ms', '1000', ...PINNED] }
-  const [[first], [other]] = await Promise.all([startFleet(t, ['web-1'], { ...options, servers: link.url }), startFleet(t, ['web-2'], { ...options, servers: nats.url })])
+  const [[first], [other]] = await Promise.all([startFleet(t, ['web-1'], { flags: PINNED, servers: link.url }), startFleet(t, ['web-2'], { flags: PINNED, servers: nats.url })])
   for (const member of [first, other]) {
     await member.untilFleet(({ members }) => members.length === 2, 'two members')
     member.put('v2')
@@ -146,13 +149,17 @@ test('what operators may do before the first turn, in a turn, between turns, in 
   await check('before the first turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
   link.mend()
   await first.untilFleet(({ engine, rollout }) => engine.isConnected && rollout?.state === 'paused', 'it to hear of the pause')
+  first.hold()
   await check('before the first turn', { resume: 'running' })
   await seen('running', 'running', 'the first turn')
   await check('in a turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
+  first.letGo()
   await seen('paused', 'succeeded', 'the end of the turn')
+  first.hold()
   await check('between turns', { begin: 'rollout-running', pause: 'rollout-state', abort: 'going-back' })
   await seen('going-back', 'reverting', 'the way back')
   await check('on the way back', { begin: 'rollout-running', pause: 'rollout-state', resume: 'rollout-state', abort: 'rollout-state' })
+  first.letGo()
   const { rollout } = await seen('rolled-back', 'reverted', 'the end')
   assert.deepEqual(statesOf(rollout), { 'web-1': 'reverted', 'web-2': 'skipped' })
   await check('after the end', { pause: 'rollout-ended', resume: 'rollout-ended', abort: 'rollout-ended' })

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { startDeck } from './deck.js'
 import { startDeckHere } from './deck-here.js'
@@ -26,8 +26,9 @@ import { tempFolder } from './folder.js'
  */
 export async function startMember (t, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, env = {}, root = tempFolder() }) {
   const folder = path.join(root, 'app')
+  const heldBy = path.join(root, 'held')
   mkdirSync(folder, { recursive: true })
-  if (!existsSync(path.join(folder, 'app.js'))) writeRelease(folder, 'v1')
+  if (!existsSync(path.join(folder, 'app.js'))) writeRelease(folder, 'v1', { heldBy })
   const config = path.join(root, 'clusterdeck.json')
   writeFileSync(config, JSON.stringify({ name: app, fleet: { labels } }))
   const start = isApart ? startDeck : startDeckHere
@@ -41,7 +42,12 @@ export async function startMember (t, { name, servers, fleet = 'test', app = 'sh
     dataDir,
 
     /** What a deploy finds from now on. @param {string} version @param {{ isBad?: boolean }} [options] */
-    put: (version, options) => writeRelease(folder, version, options),
+    put: (version, options) => writeRelease(folder, version, { ...options, heldBy }),
+
+    /** No worker gets ready from now on, so that its turn lasts. */
+    hold () { writeFileSync(heldBy, '') },
+
+    letGo () { rmSync(heldBy) },
 
     /** @returns {Promise<any>} */
     async fleet () { return (await deck.api('/fleet')).body },
@@ -79,12 +85,17 @@ export async function startFleet (t, names, options) {
   return members
 }
 
-/** @param {string} folder @param {string} version @param {{ isBad?: boolean }} [options] `isBad`: it does not start */
-export function writeRelease (folder, version, { isBad = false } = {}) {
+/**
+ * @param {string} folder @param {string} version
+ * @param {{ isBad?: boolean, heldBy?: string }} [options] `isBad`: it does not start; `heldBy`: it does not listen while there is this file
+ */
+export function writeRelease (folder, version, { isBad = false, heldBy = '' } = {}) {
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: 'app', version: '1.0.0', type: 'module' }))
   writeFileSync(path.join(folder, 'app.js'), isBad
     ? 'throw new Error("this release is broken")\n'
-    : `import http from 'node:http'
+    : `import { existsSync } from 'node:fs'
+import http from 'node:http'
+while (existsSync(${JSON.stringify(heldBy)})) await new Promise((resolve) => setTimeout(resolve, 20))
 console.log(${JSON.stringify(`this is ${version}`)})
 http.createServer(function answer (request, response) {
   if (request.url === '/crash') throw new Error('the cart is empty')

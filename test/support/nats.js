@@ -113,6 +113,14 @@ export async function startNatsCluster (t) {
     }))
   }
   const all = await Promise.all(servers)
+  const clusterOf = async (/** @type {string} */ stream) => {
+    const connection = await connect({ servers: all[0].url })
+    try {
+      return (await (await jetstreamManager(connection)).streams.info(stream)).cluster ?? {}
+    } finally {
+      await connection.close()
+    }
+  }
   const linksOf = (/** @type {number} */ index) => links.filter((_, at) => Math.floor(at / count) === index || at % count === index)
   return {
     servers: all,
@@ -120,14 +128,15 @@ export async function startNatsCluster (t) {
 
     /** @param {string} stream @returns {Promise<Nats>} who leads it, while all are there */
     async leaderOf (stream) {
-      const connection = await connect({ servers: all[0].url })
-      try {
-        const { cluster } = await (await jetstreamManager(connection)).streams.info(stream)
-        return /** @type {Nats} */ (all.find(({ port }) => cluster?.leader === `nats-${port}`))
-      } finally {
-        await connection.close()
-      }
+      const { leader } = await clusterOf(stream)
+      return /** @type {Nats} */ (all.find(({ port }) => leader === `nats-${port}`))
     },
+
+    /** Once all servers have all of a stream. @param {string} stream */
+    untilWhole: (stream) => until(async () => {
+      const { leader, replicas = [] } = await clusterOf(stream)
+      return leader !== undefined && replicas.length === count - 1 && replicas.every(({ current }) => current)
+    }, `all of ${stream} on all servers`),
 
     /** @param {number} index  one of them is alone from now on */
     cut: (index) => linksOf(index).forEach((link) => link.cut()),
