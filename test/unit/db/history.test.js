@@ -296,6 +296,18 @@ test('a short list comes in one page, however slow the machine is', (t) => {
   assert.equal(history.page({ type: 'worker.exited' }).items.length, 40)
 })
 
+test('a short list of rollouts comes in one page, however slow the machine is, and one of large ones where its time is spent', (t) => {
+  let nowMs = 0
+  const { history } = setUp(t, { clock: () => (nowMs += 1000) })
+  const tell = (/** @type {number} */ id, /** @type {number} */ chars) => publish(history, [{ type: 'rollout.succeeded', rollout: id, detail: { id, kind: 'deploy', state: 'succeeded', note: 'n'.repeat(chars) } }])
+  for (let id = 1; id <= 50; id++) tell(id, 1000)
+  assert.equal(history.rollouts().items.length, 50)
+  for (let id = 51; id <= 60; id++) tell(id, 100_000)
+  const first = history.rollouts()
+  assert.deepEqual(first.items.map(({ id }) => id), [60, 59])
+  assert.deepEqual(history.rollouts({ cursor: first.next }).items.map(({ id }) => id), [58, 57])
+})
+
 test('the last page has no cursor, even when it is exactly full', (t) => {
   const { history } = setUp(t)
   publish(history, Array.from({ length: 20 }, () => ({ type: 'worker.ready' })))
