@@ -56,6 +56,9 @@ function tellNotLoaded (error) {
   return told.exitCode
 }
 
+/** Those that run until they are ended. */
+const LASTING = ['start', 'up']
+
 if (isMain()) {
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
   const args = process.argv.slice(2)
@@ -74,5 +77,7 @@ if (isMain()) {
     process.removeAllListeners('SIGHUP')
     process.kill(process.pid, 'SIGHUP')
   }
+  // Output of a command that is still on its way into a pipe would be cut off. Whoever ends a master waits for no reader.
+  if (!LASTING.includes(String(commandOf(args)))) await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   process.exit(exitCode)
 }

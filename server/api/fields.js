@@ -1,15 +1,13 @@
 import { z } from 'zod'
+import { PERSON, TAKEN } from '../config/actor-names.js'
 import { MAX_ID } from '../config/id.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { ROLES } from './roles.js'
 
 /** What bodies and answers are made of. */
 
-/** As the history names what nobody did by name. */
-const TAKEN = ['api', 'cli', 'dashboard', 'guard', 'keeper', 'program', 'signal', 'system', 'watch']
-
 export const ROLE = z.enum(ROLES).describe(`one of ${ROLES.join(', ')}`)
-export const PERSON_NAME = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/).refine((name) => !TAKEN.includes(name.toLowerCase()))
+export const PERSON_NAME = z.string().regex(PERSON).refine((name) => !TAKEN.includes(name.toLowerCase()))
   .meta({ description: `a name of 1 to 64 letters, digits, "." "_" "@" and "-", and none of ${TAKEN.join(', ')}`, examples: ['ada'] })
 
 export const TIME = z.string().meta({ format: 'date-time', description: 'ISO 8601, UTC' })

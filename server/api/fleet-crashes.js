@@ -35,7 +35,7 @@ const GROUP = z.strictObject({
   members: z.array(z.strictObject({ member: MEMBER, id: NUMBER.describe('of the group there'), count: COUNT, state: STATE, lastSeenAt: TIME, lastRelease: RELEASE_NAME.nullable() }))
 }).meta({ id: 'FleetCrashGroup' })
 
-const LIST = z.strictObject({ ...ASKED, cut: z.array(MEMBER).describe('those that have more groups than the 100 that each is asked for'), items: z.array(GROUP) }).meta({ id: 'FleetCrashes' })
+const LIST = z.strictObject({ ...ASKED, cut: z.array(MEMBER).describe('those that have more groups than the 100 that each is asked for, or groups that are not among the 1000 that have crashed last'), items: z.array(GROUP) }).meta({ id: 'FleetCrashes' })
 const SETTLED = z.strictObject({ fingerprint: NAME, ...ASKED, members: z.array(z.strictObject({ member: MEMBER, id: NUMBER })).describe('those that had the group') }).meta({ id: 'FleetCrashSettled' })
 
 const SUMMARIES = /** @type {const} */ ({ resolve: 'Marks a group as mended on all members', mute: 'Tells nobody of a group any more, on all members', reopen: 'Opens a group again on all members' })

@@ -7,7 +7,7 @@ import * as commands from './commands.js'
 import { config } from './config.js'
 import { crashes } from './crashes.js'
 import { fleet } from './fleet.js'
-import { addMemberOption, memberOf } from './member.js'
+import { addMemberOption, memberOf, understood } from './member.js'
 import { diagnose, kill } from './diagnose.js'
 import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
@@ -45,7 +45,8 @@ export function addClientCommands (program, terminal) {
       const command = /** @type {Command} */ (given.pop())
       given.pop()
       const options = await first(command.opts(), ...given)
-      if (options) await work(await createContext({ ...options, member: memberOf(command) }, terminal), ...given)
+      const member = memberOf(command)
+      if (options) await understood(member, async () => work(await createContext({ ...options, member }, terminal), ...given))
     })
 
   client('status', 'print the state of the cluster and its workers, or of each of several apps', commands.status, { first: (options) => statusOfAll(options, terminal) })

@@ -92,7 +92,7 @@ export async function scale ({ api, options, print, tell, timeoutMs }, count) {
   }
   const counted = desiredWorkers === 1 ? '1 worker' : `${desiredWorkers} workers`
   const outcome = options.wait ? `${desiredWorkers === 1 ? 'is' : 'are'} ready` : 'wanted'
-  print(options.json ? json({ desiredWorkers }) : `${counted} ${outcome}`)
+  print(options.json ? json({ desiredWorkers }) : oneLine(`${counted} ${outcome}`))
 }
 
 /** @param {Context} context */

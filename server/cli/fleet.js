@@ -30,6 +30,12 @@ const ACTIONS = Object.freeze({
   reopen: settleFleetCrash('reopen')
 })
 
+const BEGIN = ['batch', 'canary', 'deadline', 'note', 'onFailure', 'only', 'order', 'pause', 'wait']
+const STEER = ['wait']
+/** Beside what all of them have. @type {Readonly<Record<string, string[]>>} */
+const OPTIONS = Object.freeze({ status: [], deploy: [...BEGIN, 'path', 'push'], restart: BEGIN, rollback: BEGIN, pause: STEER, resume: STEER, abort: STEER, history: ['limit', 'type'], crashes: [], resolve: [], mute: [], reopen: [] })
+const ALL_OPTIONS = new Set(Object.values(OPTIONS).flat())
+
 /** All others are about the whole fleet. */
 const WITH_SUBJECT = new Set(['rollback', 'history', 'resolve', 'mute', 'reopen'])
 
@@ -38,6 +44,8 @@ export async function fleet (context, action = 'status', subject) {
   const act = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : null
   if (!act) throw new DeckError('usage', `fleet: expected one of ${Object.keys(ACTIONS).join(', ')}, received ${JSON.stringify(action)}`)
   if (subject !== undefined && !WITH_SUBJECT.has(action)) throw new DeckError('usage', `fleet ${action}: expected nothing more, received ${JSON.stringify(subject)}${action === 'restart' || action === 'deploy' ? ', which is about all members: --member of the command without "fleet" names one' : ''}`)
+  const other = Object.keys(context.options).find((name) => ALL_OPTIONS.has(name) && !OPTIONS[action].includes(name))
+  if (other) throw new DeckError('usage', `fleet ${action}: expected without --${other.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}, which is for ${Object.keys(OPTIONS).filter((name) => OPTIONS[name].includes(other)).join(', ')}`)
   await act(context, subject)
 }
 
@@ -50,7 +58,7 @@ async function status ({ api, options, print }) {
 /** @param {'restart' | 'deploy' | 'rollback'} kind @param {Context} context @param {string} [release] */
 async function start (kind, context, release) {
   const { path, push: folder, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
-  if (folder !== undefined && (kind !== 'deploy' || path !== undefined)) throw new DeckError('usage', `fleet: --push is for deploy${path === undefined ? '' : ', and not beside --path'}`)
+  if (folder !== undefined && path !== undefined) throw new DeckError('usage', 'fleet deploy: expected either --push or --path, received both')
   const duration = (/** @type {string} */ flag, /** @type {string | undefined} */ text) => text === undefined ? undefined : checkedDuration(flag, text)
   const wanted = {
     kind,
@@ -73,21 +81,26 @@ async function start (kind, context, release) {
 
 /** @param {'pause' | 'resume' | 'abort'} order @param {Context} context */
 async function steer (order, context) {
-  await reportOn(await context.api.post(`/fleet/rollout/${order}`), context, order === 'abort' ? ['rolled-back'] : ['succeeded'])
+  await reportOn(await context.api.post(`/fleet/rollout/${order}`), context, GOOD[order])
 }
+
+const GOOD = Object.freeze({ pause: ['paused', 'succeeded'], resume: ['succeeded'], abort: ['rolled-back'] })
 
 /** @param {any} rollout @param {Context} context @param {string[]} [good] */
 async function reportOn (rollout, context, good = ['succeeded']) {
   const { options, print } = context
   if (!options.wait) return print(options.json ? json(rollout) : rolloutText(rollout))
-  const ended = await follow(rollout, context)
+  const ended = await follow(rollout, context, new Set([...ENDED, ...good]))
   if (options.json) print(json(ended))
   if (!good.includes(ended.state)) throw new DeckError('rollout-failed', `rollout ${ended.id} of the fleet (${ended.kind}) is ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   if (!options.json) print(rolloutText(ended))
 }
 
-/** @param {any} rollout @param {Context} context @returns {Promise<any>} once it is done, or held until a person comes */
-async function follow (rollout, { api, tell, timeoutMs }) {
+/**
+ * @param {any} rollout @param {Context} context @param {Set<string>} ends  states
+ * @returns {Promise<any>} once it is in one of them and nobody in a turn: it is done, or held until a person comes
+ */
+async function follow (rollout, { api, tell, timeoutMs }, ends) {
   /** @type {Map<string, string>} */
   const told = new Map()
   const until = performance.now() + timeoutMs
@@ -102,7 +115,7 @@ async function follow (rollout, { api, tell, timeoutMs }) {
     }
     // Who is silent in its turn may never be back: a halted rollout waits for a person, not for that.
     const isAtRest = !Object.entries(now.turns).some(([member, { state }]) => (state === 'running' || state === 'reverting') && !(now.state === 'halted' && silent.has(member)))
-    if (ENDED.has(now.state) && isAtRest) return now
+    if (ends.has(now.state) && isAtRest) return now
     if (performance.now() > until) throw new DeckError('timed-out', `rollout ${now.id} of the fleet is still ${now.state}`)
     await wait(LOOK_EVERY_MS)
   }
@@ -119,7 +132,8 @@ async function follow (rollout, { api, tell, timeoutMs }) {
 
 /** @param {string} member @param {any} turn */
 function turnText (member, { state, startedAt, finishedAt, from, to, reason, isLate }) {
-  const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
+  // On the way back it began when the others were done.
+  const took = startedAt && finishedAt && state !== 'reverted' ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
   const where = state === 'succeeded' && to ? ` (${from} to ${to})` : ''
   return oneLine(`${member}: ${state}${where}${took}${isLate ? ', late' : ''}${reason ? `: ${reason}` : ''}`)
 }
@@ -137,20 +151,20 @@ function statusText ({ name, member, engine, problem, outbox, members, rollout }
     `fleet     ${oneLine(name)}, this is ${member}`,
     `engine    ${engine.isConnected ? `connected to ${engine.server}` : `out of reach since ${engine.since}: ${oneLine(String(engine.problem))}`}`,
     ...(problem ? [`problem   ${oneLine(problem)}`] : []),
-    ...(outbox.waiting > 0 || (engine.isConnected && outbox.problem) ? [`outbox    ${outbox.waiting ?? 'unknown how many'} events wait${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
+    ...(outbox.waiting > 0 || (engine.isConnected && outbox.problem) ? [`outbox    ${outbox.waiting ?? 'unknown how many'} ${outbox.waiting === 1 ? 'event waits' : 'events wait'}${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
     ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
   ]
-  const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.mark ? `${one.release} (${one.mark.label.toLowerCase()})` : one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, formatAgo(one.ageMs), one.version])
+  const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent && !one.isOwn ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.mark ? `${one.release} (${one.mark.label.toLowerCase()})` : one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, formatAgo(one.ageMs), one.version])
   return `${facts.join('\n')}\n\n${table(['MEMBER', 'HEALTH', 'READY', 'RELEASE', 'REQ/S', 'P99', 'CRASHES', 'HEARD', 'VERSION'], rows, { right: [2, 4, 5, 6, 7] })}`
 }
 
 /** @param {string} text `zone=a,disk=ssd` @returns {Record<string, string>} @throws {DeckError} usage */
 function labelsOf (text) {
-  return Object.fromEntries(text.split(',').map((pair) => {
-    const [, label, value] = /^([\w.-]{1,60})=(.*)$/.exec(pair) ?? []
-    if (label === undefined) throw new DeckError('usage', `--only: expected labels such as zone=a, received ${JSON.stringify(text)}`)
-    return [label, value]
-  }))
+  const pairs = text.split(',').map((pair) => /^([\w.-]{1,60})=(.*)$/.exec(pair)?.slice(1) ?? [])
+  if (pairs.some(([label]) => label === undefined)) throw new DeckError('usage', `--only: expected labels such as zone=a, received ${JSON.stringify(text)}`)
+  const labels = Object.fromEntries(pairs)
+  if (Object.keys(labels).length < pairs.length) throw new DeckError('usage', `--only: expected one value of each label, received ${JSON.stringify(text)}`)
+  return labels
 }
 
 /** @param {unknown} value */

@@ -28,3 +28,16 @@ export function memberOf (command) {
   if (!MEMBER_NAME.test(member)) throw new DeckError('usage', `--member: expected the name of a member of the fleet, received ${JSON.stringify(member)}`)
   return member
 }
+
+/**
+ * What another member answers is its own business, and may be anything.
+ * @template T @param {string | undefined} member @param {() => Promise<T>} work @returns {Promise<T>} @throws {DeckError} also not-possible
+ */
+export async function understood (member, work) {
+  try {
+    return await work()
+  } catch (cause) {
+    if (member === undefined || !(cause instanceof TypeError || cause instanceof RangeError || cause instanceof SyntaxError)) throw cause
+    throw new DeckError('not-possible', `${member} answers in a way that is not understood here (${cause.message})`, { cause })
+  }
+}

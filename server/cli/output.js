@@ -135,9 +135,9 @@ function percentOf (share) {
 
 /** @param {any} rollout */
 export function rolloutText ({ id, kind, state, progress, hook, startedAt, finishedAt }) {
-  if (isHookRunning({ state, hook })) return `rollout ${id} (${kind}) running ${hook.name}`
+  if (isHookRunning({ state, hook })) return oneLine(`rollout ${id} (${kind}) running ${hook.name}`)
   const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
-  return `rollout ${id} (${kind}) ${state}${took}: ${progress.replaced} of ${progress.total} workers replaced`
+  return oneLine(`rollout ${id} (${kind}) ${state}${took}: ${progress.replaced} of ${progress.total} workers replaced`)
 }
 
 /** @param {any} rollout @returns {boolean} whether it waits for the end of what it runs first */
@@ -152,10 +152,10 @@ export function eventsText (events) {
   ]), { right: [0, 3, 4] })
 }
 
-/** @param {any[]} items newest first, of the whole fleet: when each came, and the event of its member */
+/** @param {any[]} items the last to come first, of the whole fleet: when each happened, by the clock of its host */
 export function fleetEventsText (items) {
-  return table(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], items.map(({ at, member, event }) => [
-    at, member, event.type, event.slot, event.worker, event.release, whatHappened(event)
+  return table(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], items.map(({ member, event }) => [
+    event.at, member, event.type, event.slot, event.worker, event.release, whatHappened(event)
   ]), { right: [3, 4] })
 }
 

@@ -19,7 +19,7 @@ export function rollout (kind) {
     const { path, note } = options
     const release = kind === 'rollback' ? argument : undefined
     const started = await api.post('/rollouts', { kind, release, path, note, strategy: strategyFrom(options) })
-    if (options.wait) tell(`rollout ${started.id} (${kind}) started`)
+    if (options.wait) tell(oneLine(`rollout ${started.id} (${kind}) started`))
     await reportOn(started, context)
   }
 }

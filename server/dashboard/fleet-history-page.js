@@ -69,11 +69,11 @@ export function followFleetHistory (asked) {
 }
 
 /** @param {Item} item @param {Pick<import('../fleet/presence.js').Member, 'isOwn' | 'url'>} [member] as it is now */
-function toRow ({ seq, at, member: name, app, host, event }, member) {
+function toRow ({ seq, member: name, app, host, event }, member) {
   const { kind, sentence } = toShown(/** @type {any} */ (event))
   const place = `/history/${event.id}`
   const elsewhere = member?.url ? member.url.replace(/\/$/, '') + place : null
-  return { seq, at, member: name, app, host, kind, sentence, type: event.type, cause: event.cause, slot: event.slot, worker: event.worker, actor: event.actor, url: member?.isOwn ? place : elsewhere }
+  return { seq, at: event.at, member: name, app, host, kind, sentence, type: event.type, cause: event.cause, slot: event.slot, worker: event.worker, actor: event.actor, url: member?.isOwn ? place : elsewhere }
 }
 
 /** Its details are another one's, and may be anything. @param {import('../events/stream.js').DeckEvent} event */

@@ -199,7 +199,7 @@ function notable (rows, most) {
 /** @param {FleetRollout} rollout @returns what happened, oldest first; each by the clock of the host that it happened on */
 export function momentsOf ({ timeline }) {
   return timeline.map(({ at, type, member, actor, message }, index) => {
-    const turn = TURN_MOMENTS[type]
+    const turn = Object.hasOwn(TURN_MOMENTS, type) ? TURN_MOMENTS[type] : null
     const { icon, tone, label } = turn ?? kindOf({ type: `fleet.rollout-${type}`, cause: null })
     return { key: `${Date.parse(at)}-${type}-${index}`, at, icon, tone, label, member: turn ? member : null, actor, message }
   })

@@ -73,7 +73,7 @@ function manner (/** @type {DeckEvent} */ { signal, code }) {
 
 function rolloutName (/** @type {DeckEvent} */ { rollout, detail }) {
   if (detail?.kind === 'deploy') return detail.to ? `Deploy of ${detail.to}` : 'Deploy'
-  if (detail?.kind === 'rollback') return `Rollback to ${detail.to}`
+  if (detail?.kind === 'rollback') return detail.to ? `Rollback to ${detail.to}` : 'Rollback'
   if (detail?.kind !== 'restart') return `Rollout ${rollout}`
   return detail.steps?.length === 1 ? `Restart of slot ${detail.steps[0].slot}` : 'Restart of all workers'
 }

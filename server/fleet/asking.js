@@ -14,7 +14,7 @@ const ANSWER_WITHIN_MS = 10_000
 /**
  * @param {object} parts
  * @param {import('./engine.js').Engine} parts.engine
- * @param {Pick<import('./presence.js').Presence, 'all' | 'list'>} parts.presence
+ * @param {Pick<import('./presence.js').Presence, 'all' | 'find' | 'list'>} parts.presence
  * @param {string} parts.member  this one
  * @param {import('./answering.js').Serve} parts.serve
  */
@@ -55,7 +55,7 @@ export function createAsking ({ engine, presence, member: own, serve }) {
   /** @param {string} member */
   async function find (member) {
     const isNamed = (/** @type {{ member: string }} */ each) => each.member === member
-    const found = presence.list().find(isNamed) ?? (await presence.all()).members.find(isNamed)
+    const found = (member === own ? presence.list().find(isNamed) : presence.find(member)) ?? (await presence.all()).members.find(isNamed)
     if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(member.slice(0, 100))}`)
     return found
   }

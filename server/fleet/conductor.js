@@ -1,3 +1,4 @@
+import { createAllowance } from './allowance.js'
 import { createMember, reduce } from './member.js'
 import { STATES } from './states.js'
 
@@ -15,6 +16,8 @@ const AGAIN_MS = 2000
 const READ_EVERY_MS = 60_000
 /** How long each change is read, once somebody has wanted to know. */
 const ATTENTIVE_MS = 60_000
+/** A flood of announcements is not read one by one: each may cost 10 ms. */
+const READS = Object.freeze({ burst: 20, everyMs: 100 })
 /** Of a timer. */
 const LONGEST_MS = 2 ** 31 - 1
 
@@ -27,7 +30,7 @@ const LONGEST_MS = 2 ** 31 - 1
  * @param {(memory: import('./member.js').Memory) => void} parts.remember
  * @param {Hands} parts.hands
  * @param {(event: string, message: string) => void} parts.tell
- * @param {(document: FleetRollout) => void} [parts.onWritten]  by this member
+ * @param {(document: FleetRollout, before: FleetRollout) => void} [parts.onWritten]  by this member
  * @param {(document: FleetRollout | null) => void} [parts.onDocument]
  * @param {() => number} [parts.now]  monotonic, ms
  * @param {() => number} [parts.time]  wall, ms
@@ -54,12 +57,15 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
   let alarm = null
   /** @type {any} */
   let again = null
+  /** @type {any} */
+  let soon = null
+  const allowance = createAllowance({ ...READS, now })
   let isClosed = false
   const every = timers.setInterval(look, LOOK_EVERY_MS)
   every?.unref?.()
   ledger.follow((announcement) => {
     heard = announcement.revision
-    if (concerns(announcement)) read()
+    if (concerns(announcement)) readSoon()
   }, read)
 
   /** @type {Record<import('./member.js').Command['type'], (command: any) => unknown>} */
@@ -123,6 +129,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
       timers.clearInterval(every)
       timers.clearTimeout(alarm)
       timers.clearTimeout(again)
+      timers.clearTimeout(soon)
     }
   }
 
@@ -137,6 +144,17 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     if (known === null || known.document.id !== id || known.document.state !== as) return true
     if (revision <= known.revision) return false
     return due.includes(member) || (task !== null && task.fleet === known.document.uid && task.result === null) || now() < attentiveUntil
+  }
+
+  function readSoon () {
+    if (soon) return
+    const ms = allowance()
+    if (ms === 0) return read()
+    soon = timers.setTimeout(() => {
+      soon = null
+      read()
+    }, ms)
+    soon?.unref?.()
   }
 
   /** What was announced has been read by whom it concerns; what was not, and now and then all of it, is read by all. */
@@ -203,12 +221,12 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
 
   /** @param {{ document: FleetRollout, revision: number, news?: import('./member.js').News }} command */
   async function write ({ document, revision, news }) {
-    const isMoment = document.timeline !== state.known?.document.timeline
+    const before = /** @type {FleetRollout} */ (state.known?.document)
     const told = await ledger.write(document, revision)
     if (told.is === 'away') return lose()
     if (told.is === 'refused') return give({ type: 'refused' })
     written = told.revision
-    if (isMoment) onWritten(document)
+    onWritten(document, before)
     if (news) tell(news.event, news.message)
     give({ type: 'written', document, revision: told.revision })
     show(document)

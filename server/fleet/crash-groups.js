@@ -3,15 +3,18 @@ import { z } from 'zod'
 /**
  * The crash groups of several decks as one list: what has the same fingerprint is the same fault.
  * @typedef {z.infer<typeof GROUP>} Group  as a member tells of it
- * @typedef {ReturnType<typeof fold>[number]} FleetGroup
+ * @typedef {ReturnType<typeof createFold>['items'][number]} FleetGroup
+ * @typedef {{ member: string } & Pick<Group, 'id' | 'count' | 'state' | 'lastSeenAt' | 'lastRelease'>} Has  a member, what it has of a group
  */
 
 /** Asked for at most, of each member. */
 export const MAX_GROUPS = 100
+/** Of all members together, those that have crashed last. */
+export const MAX_FOLDED = 1000
 const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
 /** Cut, not refused: how long it is on another version is no reason to hear nothing of it. */
-const text = (/** @type {number} */ chars) => z.string().transform((all) => all.slice(0, chars))
+const text = (/** @type {number} */ chars) => z.string().transform((all) => all.length > chars ? copyOf(all.slice(0, chars)) : all)
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
 const id = z.int().min(1)
 
@@ -34,45 +37,77 @@ const GROUP = z.object({
 
 const PAGE = z.object({ items: z.array(GROUP).max(MAX_GROUPS), next: z.string().nullable() })
 
+/** A part of a text keeps all of it in memory. @param {string} text */
+function copyOf (text) {
+  return Buffer.from(text).toString()
+}
+
 /** @param {unknown} answer @returns {z.infer<typeof PAGE> | null} null: it is no list of groups */
 export function pageOf (answer) {
   return PAGE.safeParse(answer).data ?? null
 }
 
 /**
- * @param {{ member: string, groups: Group[] }[]} answers
- * @returns the last to crash first, by the clocks of the hosts; what is said of a group is what the last one to crash says
+ * Answers, as they come: of many only what is said of each group last is kept, and of too many groups the last ones to crash.
+ * Ages are by the clocks of the hosts.
  */
-export function fold (answers) {
-  /** @type {Map<string, { member: string, group: Group }[]>} */
+export function createFold () {
+  /** @type {Map<string, { newest: Group, isNewInRelease: boolean, hasReturned: boolean, firstSeenAt: string, members: Has[] }>} */
   const byFingerprint = new Map()
-  for (const { member, groups } of answers) {
-    for (const group of groups) {
-      const known = byFingerprint.get(group.fingerprint)
-      if (known) known.push({ member, group })
-      else byFingerprint.set(group.fingerprint, [{ member, group }])
+  /** @type {Set<string>} */
+  const cut = new Set()
+
+  return {
+    /** Those of which not all groups are there. @returns {string[]} */
+    get cut () { return Array.from(cut) },
+
+    /** @param {string} member @param {Group[]} groups */
+    add (member, groups) {
+      for (const group of groups) {
+        const { id, fingerprint, count, state, lastSeenAt, lastRelease, firstSeenAt } = group
+        const known = byFingerprint.get(fingerprint)
+        byFingerprint.set(fingerprint, {
+          newest: known && known.newest.lastSeenAt >= lastSeenAt ? known.newest : group,
+          firstSeenAt: known && known.firstSeenAt < firstSeenAt ? known.firstSeenAt : firstSeenAt,
+          isNewInRelease: group.isNewInRelease || known?.isNewInRelease === true,
+          hasReturned: group.hasReturned || known?.hasReturned === true,
+          members: known?.members ?? []
+        })
+        byFingerprint.get(fingerprint)?.members.push({ member, id, count, state, lastSeenAt, lastRelease })
+      }
+      if (byFingerprint.size > 2 * MAX_FOLDED) shrink()
+    },
+
+    /** @returns the last to crash first; what is said of a group is what the last one to crash says */
+    get items () {
+      shrink()
+      return sorted().map(([fingerprint, { newest: { kind, cause, errorName, message, culprit, lastSeenAt }, firstSeenAt, isNewInRelease, hasReturned, members }]) => ({
+        fingerprint,
+        state: members.every(({ state }) => state === members[0].state) ? members[0].state : /** @type {const} */ ('mixed'),
+        kind,
+        cause,
+        errorName,
+        message,
+        culprit,
+        count: members.reduce((total, { count }) => total + count, 0),
+        firstSeenAt,
+        lastSeenAt,
+        isNewInRelease,
+        hasReturned,
+        members: members.toSorted((one, other) => one.member < other.member ? -1 : 1)
+      }))
     }
   }
-  return Array.from(byFingerprint.values(), toOne).sort((one, other) => one.lastSeenAt > other.lastSeenAt ? -1 : one.lastSeenAt < other.lastSeenAt ? 1 : 0)
-}
 
-/** @param {{ member: string, group: Group }[]} found at least one */
-function toOne (found) {
-  const groups = found.map(({ group }) => group)
-  const { fingerprint, kind, cause, errorName, message, culprit, lastSeenAt } = groups.reduce((newest, each) => each.lastSeenAt > newest.lastSeenAt ? each : newest)
-  return {
-    fingerprint,
-    state: groups.every(({ state }) => state === groups[0].state) ? groups[0].state : /** @type {const} */ ('mixed'),
-    kind,
-    cause,
-    errorName,
-    message,
-    culprit,
-    count: groups.reduce((total, { count }) => total + count, 0),
-    firstSeenAt: groups.reduce((first, each) => each.firstSeenAt < first ? each.firstSeenAt : first, groups[0].firstSeenAt),
-    lastSeenAt,
-    isNewInRelease: groups.some(({ isNewInRelease }) => isNewInRelease),
-    hasReturned: groups.some(({ hasReturned }) => hasReturned),
-    members: found.map(({ member, group: { id, count, state, lastSeenAt, lastRelease } }) => ({ member, id, count, state, lastSeenAt, lastRelease })).sort((one, other) => one.member < other.member ? -1 : 1)
+  function sorted () {
+    return Array.from(byFingerprint).sort(([, { newest: one }], [, { newest: other }]) => one.lastSeenAt > other.lastSeenAt ? -1 : one.lastSeenAt < other.lastSeenAt ? 1 : 0)
+  }
+
+  function shrink () {
+    if (byFingerprint.size <= MAX_FOLDED) return
+    for (const [fingerprint, { members }] of sorted().slice(MAX_FOLDED)) {
+      byFingerprint.delete(fingerprint)
+      for (const { member } of members) cut.add(member)
+    }
   }
 }

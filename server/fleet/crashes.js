@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { fold, MAX_GROUPS, pageOf } from './crash-groups.js'
+import { createFold, MAX_GROUPS, pageOf } from './crash-groups.js'
 
 /**
  * The crashes of all members, asked of all at once: an answer says how many have answered. This deck knows its own
@@ -13,6 +13,8 @@ import { fold, MAX_GROUPS, pageOf } from './crash-groups.js'
  */
 
 const WITHIN = Object.freeze({ withinMs: 3000 })
+/** So that the answers of many are not all there at the same time. */
+const ASKED_AT_ONCE = 50
 /** Which mean that nobody has answered. */
 const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
 
@@ -25,11 +27,16 @@ export function createFleetCrashes ({ obtain, members }) {
   return {
     /** @param {Filter} filter @param {Person} person @returns {Promise<FleetCrashes>} */
     async list ({ state, q, since }, person) {
-      const { values, ...asked } = await askAll((member) => groupsOf(member, { q, since: since === undefined ? undefined : new Date(since).toISOString() }, person))
-      const items = fold(values.map(({ member, value }) => ({ member, groups: value.items })))
+      const folded = createFold()
+      const { values, ...asked } = await askAll(async (member) => {
+        const { items, next } = await groupsOf(member, { q, since: since === undefined ? undefined : new Date(since).toISOString() }, person)
+        folded.add(member, items)
+        return next !== null
+      })
+      const { items } = folded
       return {
         ...asked,
-        cut: values.filter(({ value }) => value.next !== null).map(({ member }) => member),
+        cut: Array.from(new Set([...values.filter(({ value }) => value).map(({ member }) => member), ...folded.cut])).sort(),
         items: state === undefined ? items : items.filter((item) => item.members.some((each) => each.state === state))
       }
     },
@@ -55,13 +62,12 @@ export function createFleetCrashes ({ obtain, members }) {
   /** @template T @param {(member: string) => Promise<T>} work @returns {Promise<Asked & { values: { member: string, value: T }[] }>} */
   async function askAll (work) {
     const all = await members()
-    const outcomes = await Promise.all(all.map(async ({ member }) => {
-      try {
-        return { member, value: await work(member) }
-      } catch (error) {
-        if (!(error instanceof DeckError)) throw error
-        return { member, error }
-      }
+    /** @type {{ member: string, value?: T, error?: DeckError }[]} */
+    const outcomes = []
+    // Each takes the next one.
+    const rest = all.entries()
+    await Promise.all(Array.from({ length: ASKED_AT_ONCE }, async () => {
+      for (const [index, { member }] of rest) outcomes[index] = await outcomeOf(member)
     }))
     const values = outcomes.flatMap((each) => 'value' in each ? { member: each.member, value: /** @type {T} */ (each.value) } : [])
     const failures = outcomes.flatMap(({ member, error }) => error ? [{ member, error }] : [])
@@ -71,6 +77,16 @@ export function createFleetCrashes ({ obtain, members }) {
       silent: failures.filter(({ error }) => SILENCE.has(error.code)).map(({ member }) => member),
       refused: failures.filter(({ error }) => !SILENCE.has(error.code)).map(({ member, error }) => ({ member, problem: error.message })),
       values
+    }
+
+    /** @param {string} member @returns {Promise<{ member: string, value?: T, error?: DeckError }>} */
+    async function outcomeOf (member) {
+      try {
+        return { member, value: await work(member) }
+      } catch (error) {
+        if (!(error instanceof DeckError)) throw error
+        return { member, error }
+      }
     }
   }
 

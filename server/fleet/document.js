@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isSomebody } from '../config/actor-names.js'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { incoming } from './incoming.js'
 import { MAX_ID } from './rollout.js'
@@ -39,13 +40,16 @@ const DOCUMENT = z.object({
   state: z.enum(['running', 'paused', 'halted', 'going-back', 'succeeded', 'failed', 'rolled-back']),
   turns: z.record(member, TURN),
   absent: z.array(member),
-  actor: text(200),
+  actor: text(200).refine(isSomebody),
   note: text(1000).nullable(),
   reason: text(500).nullable(),
   startedAt: time,
   finishedAt: time.nullable(),
   timeline: z.array(z.object({ at: time, type: z.string().regex(/^[a-z-]{1,50}$/), member: member.nullable(), actor: text(200).nullable(), message: text(500).nullable() })).min(1).max(200)
-}).refine(({ batches, turns }) => batches.flat().length === Object.keys(turns).length && batches.flat().every((each) => Object.hasOwn(turns, each)))
+}).refine(({ batches, turns }) => {
+  const members = batches.flat()
+  return members.length <= MAX_MEMBERS && members.length === Object.keys(turns).length && members.every((each) => Object.hasOwn(turns, each))
+})
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {import('./rollout.js').FleetRollout | null} null: it is none */
 export function documentOf (entry) {

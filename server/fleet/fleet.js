@@ -5,6 +5,7 @@ import { DeckError } from '../errors.js'
 import { countOpen } from '../health.js'
 import { readJson, writeJson } from '../system/json-file.js'
 import { within } from '../system/within.js'
+import { createAllowance } from './allowance.js'
 import { createAnswering } from './answering.js'
 import { createAsking } from './asking.js'
 import { createConductor } from './conductor.js'
@@ -49,6 +50,8 @@ import { createStore } from './store.js'
 const DEADLINE_MS = 60 * 60_000
 /** For somebody who wants to see what there is. */
 const LOOK_WITHIN_MS = 1000
+/** What happens by itself, told: a rollout tells of a few. */
+const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
 const COMMIT_CHARS = 10
 const MAX_VERSION_CHARS = 100
 const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
@@ -78,13 +81,14 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   let wasConnected = null
   /** @type {Set<() => void>} */
   const listeners = new Set()
+  const allowance = createAllowance({ ...TOLD, now: () => performance.now() })
 
   const engine = connect({ options, member, onState: onEngine })
   const ledger = createLedger({ engine })
   const store = createStore({ engine, fleet: options.name })
   const packages = createPackages({ root, member, store, releases: () => allReleases(deck.releases), onError: (error) => log.warn({ err: error }, 'what was pushed to the fleet could not be removed') })
   const presence = createPresence({ engine, describe, onName })
-  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept, packages), tell, onWritten: tellMoment, onDocument })
+  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept, packages), tell, onWritten: tellMoments, onDocument })
   const outbox = createOutbox({ engine, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
   const feed = createFeed({ engine })
   const asking = createAsking({ engine, presence, member, serve })
@@ -177,8 +181,13 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
   /** @param {(document: FleetRollout | null) => FleetRollout} to */
   async function change (to) {
-    const { document, revision } = await ledger.change(to)
-    tellMoment(document)
+    /** @type {FleetRollout | null} */
+    let before = null
+    const { document, revision } = await ledger.change((found) => {
+      before = found
+      return to(found)
+    })
+    tellMoments(document, before)
     conductor.see(document, revision)
     return document
   }
@@ -198,6 +207,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     const snapshot = deck.snapshot()
     const { app, release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
     const health = deck.health(snapshot)
+    const notices = deck.notices.list().length
     return {
       member,
       home: kept.home,
@@ -209,7 +219,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       release: release?.id ?? null,
       code: codeOf(release),
       workers: { ready: readyWorkers, desired: desiredWorkers },
-      health: { tone: health.tone, text: health.text },
+      health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${notices} ${notices === 1 ? 'notice' : 'notices'}` },
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
       openCrashes: countOpen(deck.crashes),
       rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
@@ -241,11 +251,13 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     if (problem) tell('fleet.name-taken', problem)
   }
 
-  /** What this member has made of the rollout, where that is not about one turn alone. @param {FleetRollout} document */
-  function tellMoment ({ id, kind, timeline }) {
-    const { type, actor, message } = /** @type {import('./rollout.js').Moment} */ (timeline.at(-1))
-    if (type.startsWith('turn-')) return
-    deck.events.publish({ type: `fleet.rollout-${type}`, actor: actor ?? 'system', message: `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}` })
+  /** What this member has made of the rollout, where that is not about one turn alone. @param {FleetRollout} document @param {FleetRollout | null} before */
+  function tellMoments ({ id, kind, timeline }, before) {
+    for (const moment of timeline) {
+      const { type, actor, message } = moment
+      if (before?.timeline.includes(moment) || type.startsWith('turn-')) continue
+      tell(`fleet.rollout-${type}`, `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}`, actor ?? 'system')
+    }
   }
 
   /** @param {import('../events/stream.js').DeckEvent} event */
@@ -266,9 +278,9 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     }
   }
 
-  /** @param {string} type @param {string} message */
-  function tell (type, message) {
-    deck.events.publish({ type, actor: 'system', message })
+  /** What others can bring about is no way to fill the history of this deck. @param {string} type @param {string} message @param {string} [actor] */
+  function tell (type, message, actor = 'system') {
+    if (actor !== 'system' || allowance() === 0) deck.events.publish({ type, actor, message })
   }
 }
 

@@ -7,7 +7,7 @@ import { DeckError } from '../errors.js'
 
 /** @param {Record<string, string>} labels @param {Record<string, string>} [wanted] */
 export function matches (labels, wanted = {}) {
-  return Object.entries(wanted).every(([label, value]) => labels[label] === value)
+  return Object.entries(wanted).every(([label, value]) => Object.hasOwn(labels, label) && labels[label] === value)
 }
 
 /**
@@ -37,7 +37,7 @@ function sizeOf (batch, count) {
 /** @param {Candidate[]} members @param {string} [label] */
 function sorted (members, label) {
   const collator = new Intl.Collator('en', { numeric: true })
-  const valueOf = (/** @type {Candidate} */ { labels }) => label === undefined ? '' : labels[label]
+  const valueOf = (/** @type {Candidate} */ { labels }) => label === undefined ? '' : Object.hasOwn(labels, label) ? labels[label] : undefined
   return [...members].sort((one, other) => {
     const [a, b] = [valueOf(one), valueOf(other)]
     if (a !== b) return a === undefined ? 1 : b === undefined ? -1 : collator.compare(a, b)

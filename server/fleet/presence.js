@@ -68,6 +68,13 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
       return members()
     },
 
+    /** One of the others, as it is known at the moment. @param {string} name @returns {Member | null} */
+    find (name) {
+      listen()
+      const found = known.get(name)
+      return found ? otherOf(found) : null
+    },
+
     /** The same, of all. @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false where it has not heard of all, as without the engine */
     async all () {
       await within(listen(), HEAR_WITHIN_MS)
@@ -100,9 +107,14 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
     const others = Array.from(known.values()).filter(({ word }) => word.member !== own.member)
     const all = [
       { ...own, isOwn: true, isSilent: !engine.state.isConnected || taken !== null, ageMs: 0 },
-      ...others.map(({ word, at }) => ({ ...word, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }))
+      ...others.map(otherOf)
     ]
     return all.sort((one, other) => one.member < other.member ? -1 : 1)
+  }
+
+  /** @param {{ word: Word, at: number }} heard @returns {Member} */
+  function otherOf ({ word, at }) {
+    return { ...word, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }
   }
 
   async function begin () {

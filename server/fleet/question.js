@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { PERSON } from '../config/actor-names.js'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
-import { incoming } from './incoming.js'
+import { incoming, isShallow } from './incoming.js'
 
 /**
  * What one member asks of another: one call of its API, and the answer to that. Both come from elsewhere, so both are
@@ -21,7 +22,6 @@ const CLOSED = new Set(['fleet', 'sign-in-links', 'tokens'])
 // No segment of dots, and nothing that is escaped: what is compared here is what a router sees.
 const PATH = /^(?:\/[A-Za-z\d][\w.-]*)+$/
 const QUERY = /^[\w.~!$&'()*+,;=:@/?%-]*$/
-const PERSON = /^[A-Za-z\d][\w.@-]{0,63}$/
 /** One line of what can be seen. */
 const header = z.string().max(300).regex(/^[ -~]*$/).optional()
 
@@ -30,7 +30,7 @@ const QUESTION = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
   path: z.string().max(4096).refine(isPath).describe('below /api/v1, with its query'),
   headers: z.strictObject({ accept: header, 'idempotency-key': header, 'if-match': header }),
-  body: z.record(z.string(), z.unknown()).optional(),
+  body: z.record(z.string(), z.unknown()).refine(isShallow).optional(),
   actor: z.string().regex(PERSON).describe('as the deck that asks knows who does'),
   role: z.enum(['viewer', 'operator', 'admin']).describe('there'),
   client: z.enum(['dashboard', 'cli', 'api']),

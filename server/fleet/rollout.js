@@ -105,8 +105,7 @@ export function halt (rollout, { at, reason, member = null }) {
  */
 export function giveUp (rollout, members, { at, actor }) {
   const given = members.filter((member) => isUnderWay(rollout.turns[member]))
-  const ended = given.reduce((document, member) => endTurn(document, member, { at, state: 'failed', rollout: null, reason: `given up by ${actor}: it was silent` }), rollout)
-  return given.length === 0 ? rollout : settle(ended, at)
+  return given.length === 0 ? rollout : settle(endTurns(rollout, given, { at, state: 'failed', rollout: null, reason: `given up by ${actor}: it was silent` }), at)
 }
 
 /**
@@ -117,7 +116,7 @@ export function giveUp (rollout, members, { at, actor }) {
 export function take (rollout, member, { at, boot, from = null }) {
   const turn = rollout.turns[member]
   const changes = turn.state === 'pending' ? { state: /** @type {const} */ ('running'), from, startedAt: at, finishedAt: null } : { state: /** @type {const} */ ('reverting'), finishedAt: null }
-  return tell(withTurn(rollout, member, { ...changes, boot }), { at, type: changes.state === 'running' ? 'turn-started' : 'turn-reverting', member })
+  return tell(withTurns(rollout, [member], { ...changes, boot }), { at, type: changes.state === 'running' ? 'turn-started' : 'turn-reverting', member })
 }
 
 /**
@@ -126,7 +125,7 @@ export function take (rollout, member, { at, boot, from = null }) {
  * @returns {FleetRollout}
  */
 export function remind (rollout, member, turn) {
-  return withTurn(rollout, member, { ...turn, finishedAt: null })
+  return withTurns(rollout, [member], { ...turn, finishedAt: null })
 }
 
 /**
@@ -138,7 +137,7 @@ export function remind (rollout, member, turn) {
 export function finish (rollout, member, { at, ...result }) {
   const { state: before } = rollout.turns[member]
   const isOver = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
-  const ended = endTurn(rollout, member, { at, ...result, isLate: isOver && !isHaltedByAnother(rollout, member) })
+  const ended = endTurns(rollout, [member], { at, ...result, isLate: isOver && !isHaltedByAnother(rollout, member) })
   // Who fails on the way there, while all go back, is where they go to.
   const isOnItsWay = rollout.state === 'going-back' && before === 'running'
   return result.state !== 'failed' || isOver || isOnItsWay ? settle(ended, at) : stopFor(ended, member, { at, reason: result.reason })
@@ -155,7 +154,7 @@ function isHaltedByAnother ({ state, turns, timeline }, member) {
  * @returns {FleetRollout}
  */
 export function undo (rollout, member, { at, reason }) {
-  const undone = endTurn(rollout, member, { at, state: 'failed', reason })
+  const undone = endTurns(rollout, [member], { at, state: 'failed', reason })
   return STATES[rollout.state].done || rollout.state === 'going-back' ? settle(undone, at) : stopFor(undone, member, { at, reason })
 }
 
@@ -203,20 +202,22 @@ export function isUnderWay ({ state }) {
   return state === 'running' || state === 'reverting'
 }
 
-/** @param {FleetRollout} rollout @param {string} member @param {{ at: string } & Partial<Turn>} result @returns {FleetRollout} */
-function endTurn (rollout, member, { at, ...result }) {
+/** @param {FleetRollout} rollout @param {string[]} members @param {{ at: string } & Partial<Turn>} result @returns {FleetRollout} */
+function endTurns (rollout, members, { at, ...result }) {
   const reason = result.reason ? cut(result.reason) : null
-  return tell(withTurn(rollout, member, { ...result, reason, finishedAt: at }), { at, type: `turn-${result.state}`, member, message: result.isLate ? `${reason ?? ''} (late)`.trim() : reason })
+  const message = result.isLate ? `${reason ?? ''} (late)`.trim() : reason
+  return tell(withTurns(rollout, members, { ...result, reason, finishedAt: at }), ...members.map((member) => ({ at, type: `turn-${result.state}`, member, message })))
 }
 
-/** @param {FleetRollout} rollout @param {string} member @param {Partial<Turn>} changes @returns {FleetRollout} */
-function withTurn (rollout, member, changes) {
-  return { ...rollout, turns: { ...rollout.turns, [member]: { ...rollout.turns[member], ...changes } } }
+/** @param {FleetRollout} rollout @param {string[]} members @param {Partial<Turn>} changes @returns {FleetRollout} */
+function withTurns (rollout, members, changes) {
+  return { ...rollout, turns: { ...rollout.turns, ...Object.fromEntries(members.map((member) => [member, { ...rollout.turns[member], ...changes }])) } }
 }
 
-/** @param {FleetRollout} rollout @param {Partial<Moment> & { at: string, type: string }} moment @returns {FleetRollout} */
-function tell (rollout, { at, type, member = null, actor = null, message = null }) {
-  return { ...rollout, timeline: [...rollout.timeline, { at, type, member, actor, message: message && cut(message) }].slice(-MAX_MOMENTS) }
+/** @param {FleetRollout} rollout @param {(Partial<Moment> & { at: string, type: string })[]} moments @returns {FleetRollout} */
+function tell (rollout, ...moments) {
+  const told = moments.map(({ at, type, member = null, actor = null, message = null }) => ({ at, type, member, actor, message: message && cut(message) }))
+  return { ...rollout, timeline: [...rollout.timeline, ...told].slice(-MAX_MOMENTS) }
 }
 
 /** @param {string} text */

@@ -92,6 +92,8 @@ export function createJudge (limits) {
     for (let above = path.dirname(name); above !== '.' && !folders.has(above); above = path.dirname(above)) {
       if (others.has(above)) return `what it would be in, ${shown(above)}, is no folder`
       folders.add(above)
+      const reason = count()
+      if (reason) return reason
     }
     const kind = isFolder ? folders : others
     kind.add(name)

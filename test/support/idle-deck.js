@@ -13,6 +13,7 @@ export function createIdleDeck ({ turnMs = 0 } = {}) {
     health: () => ({ tone: 'ok', text: 'All 4 workers are ready' }),
     crashes: { counts: () => ({ open: 0 }) },
     history: { rollout: () => null },
+    notices: { list: () => [] },
     releases: { list: () => ({ items: [] }) },
     dispatch () {
       const rollout = ++rollouts

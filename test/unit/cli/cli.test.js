@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { EventEmitter } from 'node:events'
+import { spawn, spawnSync } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
 import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import test from 'node:test'
 import { checkedDuration } from '../../../server/cli/duration.js'
 import { table } from '../../../server/cli/output.js'
 import { run } from '../../../server/cli.js'
 import { fallbackFolders } from '../../../server/system/fallback-folder.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
+import { CLI } from '../../support/deck.js'
 import { tempFolder } from '../../support/folder.js'
 
 const NO_PID = 2 ** 30
@@ -549,6 +551,34 @@ test('a duration that is none, or too long for a timer, is a wrong usage', () =>
 
 test('tables line up', () => {
   assert.equal(table(['A', 'N', 'B'], [['long one', 5, null], ['x', 12345, 'y']], { right: [1] }), 'A             N  B\nlong one      5  -\nx         12345  y')
+})
+
+test('all of a long output comes through a pipe, however slowly it is read', async (t) => {
+  const url = await serve(t, (_req, res) => json(res, 200, { items: Array.from({ length: 1000 }, (_, id) => ({ id, message: 'm'.repeat(1000) })), next: null }))
+  const child = spawn(process.execPath, [CLI, 'history', '--json', '--url', url, '--token', TOKEN], { stdio: ['ignore', 'pipe', 'inherit'] })
+  // The pipe is full long before.
+  await once(child.stdout, 'readable')
+  assert.equal(JSON.parse(await text(child.stdout)).items.length, 1000)
+})
+
+test('what another member answers is told in a line, whatever it is, and reaches no terminal as it is', async (t) => {
+  for (const body of [{}, null, { items: null }, { items: [null] }]) {
+    const cli = dataFolder(t, { adminUrl: await serve(t, (_req, res) => json(res, 200, body)) })
+    for (const command of ['status', 'history', 'crashes', 'releases', 'logs', 'scale 2 --wait', 'restart', 'restart --wait']) {
+      const { code, stdout, stderr } = await cli(`${command} --member web-2`)
+      assert.doesNotMatch(stderr, /internal error|\n +at /, command)
+      if (code !== 0) assert.match(stderr, /^(?:rollout .*\n)?clusterdeck: web-2 answers in a way that is not understood here \(.+\)\n$/, command)
+      assert.doesNotMatch(stdout, /internal error/)
+    }
+  }
+  const EVIL = '\u001b]0;x\u0007\u009b2J'
+  const evil = { id: 1, kind: EVIL, state: EVIL, progress: { replaced: EVIL, total: 1 }, desiredWorkers: EVIL, steps: [], done: true }
+  const cli = dataFolder(t, { adminUrl: await serve(t, (_req, res) => json(res, 200, evil)) })
+  for (const command of ['restart', 'deploy', 'rollback', 'restart --wait', 'scale 2']) {
+    const { stdout, stderr } = await cli(`${command} --member web-2`)
+    // eslint-disable-next-line no-control-regex
+    assert.doesNotMatch(stdout + stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/, command)
+  }
 })
 
 /** @param {import('node:test').TestContext} t @param {http.RequestListener} handler @returns {Promise<string>} its address */

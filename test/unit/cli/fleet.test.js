@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fleet } from '../../../server/cli/fleet.js'
 import { halt } from '../../../server/fleet/rollout.js'
-import { aMember, aRollout, inTurnOf } from '../../support/fake-fleet.js'
+import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fleet.js'
 
 test('a wait ends, with the reason, where a rollout was halted for a host that says nothing any more', async () => {
   const begun = inTurnOf(aRollout(['web-1', 'web-2']), 'web-1')
@@ -16,4 +16,28 @@ test('a wait ends, with the reason, where a rollout was halted for a host that s
   const context = /** @type {any} */ ({ api, options: { wait: true }, print () {}, tell () {}, timeoutMs: 60_000 })
   await assert.rejects(fleet(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is halted: web-1 has been in its turn for more than 3.0 s: nobody takes it over' })
   assert.deepEqual(looks, [])
+})
+
+for (const [action, options, message] of /** @type {[string, object, RegExp][]} */ ([
+  ['deploy', { type: 'x' }, /^fleet deploy: expected without --type, which is for history$/],
+  ['restart', { push: '.' }, /^fleet restart: expected without --push, which is for deploy$/],
+  ['abort', { only: 'zone=a' }, /^fleet abort: expected without --only, which is for deploy, restart, rollback$/],
+  ['status', { onFailure: 'halt' }, /^fleet status: expected without --on-failure, /],
+  ['deploy', { push: '.', path: '.' }, /^fleet deploy: expected either --push or --path, received both$/],
+  ['deploy', { only: 'zone=a,zone=b' }, /^--only: expected one value of each label, received "zone=a,zone=b"$/]
+])) {
+  test(`${action} with ${JSON.stringify(options)} is refused, and asks for nothing`, async () => {
+    const api = new Proxy({}, { get: () => assert.fail('expected no call') })
+    await assert.rejects(fleet(/** @type {any} */ ({ api, options }), action), { code: 'usage', message })
+  })
+}
+
+test('a pause has come to its end once nobody is in a turn', async () => {
+  const begun = { ...inTurnOf(aRollout(['web-1', 'web-2']), 'web-1'), state: 'paused' }
+  const paused = { ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1'), state: 'paused' }
+  /** @type {string[]} */
+  const lines = []
+  const api = { post: async () => begun, get: async () => ({ rollout: paused, engine: { isConnected: true }, members: [] }) }
+  await fleet(/** @type {any} */ ({ api, options: { wait: true }, print: (/** @type {string} */ line) => lines.push(line), tell () {}, timeoutMs: 60_000 }), 'pause')
+  assert.deepEqual(lines, ['rollout 7 of the fleet (deploy) paused: 1 of 2'])
 })

@@ -13,7 +13,7 @@ function setUp ({ request = async () => ({ data: Buffer.from(JSON.stringify(ANSW
     state: { isConnected, problem: isConnected ? null : 'the connection is lost' },
     attempt: async (/** @type {any} */ work) => ({ is: 'done', value: await work({ connection: { request }, names: { subject: 'clusterdeck.test' } }) })
   }
-  return createAsking({ engine: /** @type {any} */ (engine), presence: /** @type {any} */ ({ list: () => members, all: async () => ({ members, isComplete: true }) }), member: 'web-1', serve })
+  return createAsking({ engine: /** @type {any} */ (engine), presence: /** @type {any} */ ({ list: () => members, find: (/** @type {string} */ name) => members.find((each) => each.member === name) ?? null, all: async () => ({ members, isComplete: true }) }), member: 'web-1', serve })
 }
 
 test('a question says who asks, from where, with their role, and which data folder is meant', async () => {

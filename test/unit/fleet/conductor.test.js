@@ -9,8 +9,13 @@ const TIMERS = { setTimeout () {}, clearTimeout () {}, setInterval () {}, clearI
 
 const rollout = (/** @type {number} */ id) => begin(null, { id, uid: `uid-${id}`, kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
-/** The engine answers what it is told to, when it is told to. @param {Partial<import('../../../server/fleet/member.js').Memory>} [memory] */
-function open (memory = {}) {
+/**
+ * The engine answers what it is told to, when it is told to.
+ * @param {Partial<import('../../../server/fleet/member.js').Memory>} [memory] @param {object} [parts]
+ */
+function open (memory = {}, parts = {}) {
+  /** @type {(announcement: object) => void} */
+  let announce = () => {}
   /** @type {((found: { document: object, revision: number }) => void)[]} */
   const reads = []
   /** @type {((told: Told) => void)[]} */
@@ -18,7 +23,7 @@ function open (memory = {}) {
   /** @type {string[]} */
   const told = []
   const ledger = /** @type {any} */ ({
-    follow () {},
+    follow (/** @type {typeof announce} */ onChange) { announce = onChange },
     read: () => new Promise((resolve) => reads.push((value) => resolve({ is: 'done', value }))),
     write: () => new Promise((resolve) => writes.push(resolve))
   })
@@ -30,9 +35,10 @@ function open (memory = {}) {
     remember () {},
     hands: /** @type {any} */ ({ release: () => 'r1' }),
     tell: (event) => told.push(event),
-    timers: /** @type {any} */ (TIMERS)
+    timers: /** @type {any} */ (TIMERS),
+    ...parts
   })
-  return { conductor, reads, writes, told }
+  return { conductor, reads, writes, told, announce: (/** @type {object} */ announcement) => announce(announcement) }
 }
 
 const settle = () => new Promise(setImmediate)
@@ -66,4 +72,27 @@ test('that the engine has forgotten is told once it has taken what is written to
     await settle()
     assert.deepEqual([conductor.document?.id, told], [2, []])
   }
+})
+
+test('a flood of announcements is not read one by one, and what was announced last is read', async () => {
+  let nowMs = 0
+  /** @type {(() => void)[]} of what waits for a while, and not for its turn in a rollout */
+  const later = []
+  const timers = { ...TIMERS, setTimeout: (/** @type {() => void} */ work, /** @type {number} */ ms) => ms <= 100 && later.push(work) }
+  const { reads, announce } = open({}, { now: () => nowMs, timers })
+  let answered = 0
+  const flood = async () => {
+    for (let n = 0; n < 500; n++) {
+      announce({ id: 5, revision: 100 + n, state: 'running', due: [] })
+      for (; answered < reads.length; answered++) reads[answered]({ document: rollout(4), revision: 3 })
+      await settle()
+    }
+  }
+  await flood()
+  assert.deepEqual([reads.length, later.length], [20, 1])
+  nowMs += 100
+  later[0]()
+  assert.equal(reads.length, 21)
+  await flood()
+  assert.deepEqual([reads.length, later.length], [21, 2])
 })

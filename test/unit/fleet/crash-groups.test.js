@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fold, pageOf } from '../../../server/fleet/crash-groups.js'
+import { createFold, MAX_FOLDED, MAX_GROUPS, pageOf } from '../../../server/fleet/crash-groups.js'
 
 const A = `v1:${'a'.repeat(32)}`
 const B = `v1:${'b'.repeat(32)}`
@@ -8,6 +8,13 @@ const B = `v1:${'b'.repeat(32)}`
 /** @param {Partial<import('../../../server/fleet/crash-groups.js').Group>} [changes] @returns {import('../../../server/fleet/crash-groups.js').Group} */
 function group (changes) {
   return { id: 1, fingerprint: A, state: 'open', kind: 'exception', cause: 'crash', errorName: 'Error', message: 'm', culprit: null, firstSeenAt: '2026-01-02T00:00:00.000Z', lastSeenAt: '2026-01-03T00:00:00.000Z', count: 1, lastRelease: 'r1', hasReturned: false, isNewInRelease: false, ...changes }
+}
+
+/** @param {{ member: string, groups: ReturnType<typeof group>[] }[]} answers */
+function fold (answers) {
+  const folded = createFold()
+  for (const { member, groups } of answers) folded.add(member, groups)
+  return folded.items
 }
 
 test('one fault of several members is one group, and the newest crash says what it is', () => {
@@ -23,6 +30,14 @@ test('one fault of several members is one group, and the newest crash says what 
 test('where members differ in what was done with it, a group is mixed', () => {
   const of = (/** @type {('open' | 'resolved' | 'muted')[]} */ ...states) => fold(states.map((state, n) => ({ member: `m${n}`, groups: [group({ state })] })))[0].state
   assert.deepEqual([of('open'), of('muted', 'muted'), of('resolved', 'open')], ['open', 'muted', 'mixed'])
+})
+
+test('of too many groups the last ones to crash stay, and whose are left out is told', () => {
+  const folded = createFold()
+  const time = (/** @type {number} */ n) => new Date(Date.UTC(2026, 0, 1) + n).toISOString()
+  for (let n = 0; n < 3 * MAX_FOLDED; n++) folded.add(`m${Math.floor(n / MAX_GROUPS)}`, [group({ fingerprint: `v1:${String(n).padStart(32, '0')}`, lastSeenAt: time(n) })])
+  assert.deepEqual([folded.items.length, folded.items[0].lastSeenAt, folded.items[MAX_FOLDED - 1].lastSeenAt], [MAX_FOLDED, time(3 * MAX_FOLDED - 1), time(2 * MAX_FOLDED)])
+  assert.deepEqual(new Set(folded.cut), new Set(Array.from({ length: 2 * MAX_FOLDED / MAX_GROUPS }, (_, n) => `m${n}`)))
 })
 
 test('a list of groups that is none is none, and what is too long is cut', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { documentOf } from '../../../server/fleet/document.js'
+import { documentOf, MAX_MEMBERS } from '../../../server/fleet/document.js'
 import { begin, MAX_ID } from '../../../server/fleet/rollout.js'
 
 const GOOD = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a'], ['b']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
@@ -14,12 +14,18 @@ function read (value, operation = 'PUT') {
 test('a document is what a member has written, and nothing else', () => {
   assert.deepEqual(read(GOOD), GOOD)
   assert.equal(read(GOOD, 'DEL'), null)
+  for (const actor of ['api', 'cli', 'dashboard', 'ada@example.com']) assert.equal(read({ ...GOOD, actor })?.actor, actor)
   const [moment] = GOOD.timeline
+  const names = Array.from({ length: MAX_MEMBERS + 1 }, (_, n) => `m${n}`)
   const hostile = {
     'a number that nobody could count on from': { id: MAX_ID + 1 },
     'a state that does not exist': { state: 'done' },
     'no moment, of which whoever writes next would tell': { timeline: [] },
     'a moment that is no word': { timeline: [{ ...moment, type: '\u001b[2J' }] },
+    'what nobody has asked for': { actor: 'guard' },
+    'what nobody has asked for, in another way': { actor: 'Signal' },
+    'a person who is no line of text': { actor: '\u001b]0;ada\u0007' },
+    'more members than there may be': { batches: [names], turns: Object.fromEntries(names.map((name) => [name, GOOD.turns.a])) },
     'a turn of nobody': { turns: { ...GOOD.turns, c: GOOD.turns.a } },
     'nobody for a turn': { batches: [['a'], ['b'], ['c']] }
   }

@@ -23,6 +23,7 @@ test('a canary goes first, alone', () => {
 
 test('a label puts them in order, those without it last', () => {
   assert.deepEqual(batchesOf({ order: 'zone' }, MEMBERS), [['web-10'], ['web-1'], ['web-2'], ['db']])
+  assert.deepEqual(batchesOf({ order: 'constructor' }, [{ member: 'a', labels: {} }, { member: 'b', labels: { constructor: 'z' } }]), [['b'], ['a']])
   assert.throws(() => batchesOf({ order: 'zoen' }, MEMBERS), { code: 'invalid-body', message: 'order: expected a label that a member has, received "zoen"' })
 })
 

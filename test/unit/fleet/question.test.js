@@ -34,7 +34,9 @@ test('a path is below the API, and says nothing that could be read in two ways',
 
 test('a question has the fields of a question and no others, and is no larger than one may be', () => {
   assert.deepEqual(readQuestion(bytes(writeQuestion(QUESTION))), QUESTION)
-  for (const changes of [{ method: 'HEAD' }, { method: 'get' }, { body: {} }, { role: 'root' }, { actor: '' }, { actor: 'a b' }, { actor: 'x'.repeat(65) }, { from: 'a.b' }, { client: 'fleet' }, { headers: { cookie: 'x' } }, { headers: { accept: 'a\nb' } }, { headers: null }, { via: 'token' }, { home: 7 }]) {
+  const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
+  assert.throws(() => writeQuestion({ ...QUESTION, method: 'POST', body: deep }), { code: 'bad-request', message: /: body$/ })
+  for (const changes of [{ method: 'HEAD' }, { method: 'get' }, { body: {} }, { method: 'POST', body: deep }, { role: 'root' }, { actor: '' }, { actor: 'a b' }, { actor: 'x'.repeat(65) }, { from: 'a.b' }, { client: 'fleet' }, { headers: { cookie: 'x' } }, { headers: { accept: 'a\nb' } }, { headers: null }, { via: 'token' }, { home: 7 }]) {
     assert.throws(() => readQuestion(bytes({ ...QUESTION, ...changes })), { code: 'bad-request' }, JSON.stringify(changes))
   }
   const body = { text: 'x'.repeat(MAX_QUESTION_BYTES) }

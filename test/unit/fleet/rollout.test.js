@@ -25,6 +25,17 @@ test('whoever is given up as the last one ends the rollout', () => {
   assert.equal(told(giveUp(steer(halted, 'resume', by), ['b'], by)), 'failed: succeeded, failed; 1 of 2 failed: b')
 })
 
+test('thousands that are given up are told in no time, the last of them in the timeline', () => {
+  const names = Array.from({ length: 2000 }, (_, n) => `m${n}`)
+  const all = take(open([names]), 'm0', { at, boot: 'boot' })
+  const halted = halt({ ...all, turns: Object.fromEntries(names.map((name) => [name, all.turns.m0])) }, { at, reason: 'm0 is late', member: 'm0' })
+  const begun = performance.now()
+  const given = giveUp(steer(halted, 'resume', by), names, by)
+  assert.ok(performance.now() - begun < 500)
+  assert.ok(Object.values(given.turns).every(({ state, reason }) => state === 'failed' && reason === 'given up by ada: it was silent'))
+  assert.deepEqual(given.timeline.slice(-2).map(({ type, member }) => [type, member]), [['turn-failed', 'm1999'], ['failed', null]])
+})
+
 test('a rollout that was taken back in part, and then went on, has not succeeded', () => {
   const back = take(steer(turn(turn(open([['a'], ['b'], ['c']]), 'a', 'succeeded'), 'b', 'succeeded'), 'abort', by), 'b', { at, boot: 'boot' })
   const halted = halt(finish(back, 'b', { at, state: 'reverted' }), { at, reason: 'a has not begun its turn', member: 'a' })

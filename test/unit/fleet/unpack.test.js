@@ -79,6 +79,7 @@ const REFUSED = [
   ['a header with a huge size in pax', gzipSync(tarOf(paxOf({ size: '9007199254740991' }), FILE)), /more than 1048576 bytes/],
   ['a name with a line end', archiveOf({ name: 'two\nlines', body: 'x' }), /its name has characters that cannot be shown/],
   ['many files', gzipSync(tarOf(...Array.from({ length: 1001 }, (_, index) => entryOf({ name: `f${index}` })))), /more than 1000 files and folders/],
+  ['many folders that are only on the way', gzipSync(tarOf(...Array.from({ length: 101 }, (_, index) => entryOf({ name: `${index}/a/b/c/d/e/f/g/h/f` })))), /more than 1000 files and folders/],
   ['much that only describes', gzipSync(tarOf(...Array.from({ length: 1001 }, () => paxOf({ comment: 'x' })), FILE)), /more than 1000 files and folders/],
   ['a bomb', gzipSync(tarOf(FILE, Buffer.alloc(2 * 1024 ** 2))), /more than 1048576 bytes/],
   ['a bomb that is packed twice', gzipSync(gzipSync(tarOf(FILE))), /packed twice/],
