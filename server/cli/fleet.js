@@ -140,9 +140,12 @@ function turnText (member, { state, startedAt, finishedAt, from, to, reason, isL
 
 /** @param {any} rollout */
 function rolloutText ({ id, kind, state, turns, reason }) {
-  const all = Object.values(turns)
-  const done = all.filter((turn) => turn.state === 'succeeded').length
-  return oneLine(`rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${all.length}${reason ? `; ${reason}` : ''}`)
+  const all = Object.entries(turns)
+  const done = all.filter(([, turn]) => turn.state === 'succeeded').length
+  // Whose guard has gone back after the end is in no reason of the rollout.
+  const [member, failed] = all.find(([, turn]) => turn.state === 'failed') ?? []
+  const why = reason ?? (failed && `${member}: ${failed.reason}`)
+  return oneLine(`rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${all.length}${why ? `; ${why}` : ''}`)
 }
 
 /** @param {any} fleet */

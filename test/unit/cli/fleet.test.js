@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fleet } from '../../../server/cli/fleet.js'
-import { halt } from '../../../server/fleet/rollout.js'
+import { halt, undo } from '../../../server/fleet/rollout.js'
 import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fleet.js'
 
 test('a wait ends, with the reason, where a rollout was halted for a host that says nothing any more', async () => {
@@ -40,4 +40,14 @@ test('a pause has come to its end once nobody is in a turn', async () => {
   const api = { post: async () => begun, get: async () => ({ rollout: paused, engine: { isConnected: true }, members: [] }) }
   await fleet(/** @type {any} */ ({ api, options: { wait: true }, print: (/** @type {string} */ line) => lines.push(line), tell () {}, timeoutMs: 60_000 }), 'pause')
   assert.deepEqual(lines, ['rollout 7 of the fleet (deploy) paused: 1 of 2'])
+})
+
+test('whose turn did not last is told of a rollout that has succeeded', async () => {
+  const rollout = { ...undo({ ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1', 'web-2'), state: 'succeeded' }, 'web-2', { at: '2026-01-01T00:00:00.000Z', reason: 'r2 crashes again and again' }) }
+  /** @type {string[]} */
+  const lines = []
+  const api = { get: async () => ({ name: 'prod', member: 'web-1', engine: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null }, members: [], rollout }) }
+  await fleet(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => lines.push(...text.split('\n')) }))
+  assert.ok(lines.includes('outbox    1 event waits'))
+  assert.ok(lines.includes('rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2; web-2: r2 crashes again and again'), lines.join('\n'))
 })
