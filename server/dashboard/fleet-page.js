@@ -4,7 +4,7 @@ import { fleetOf } from '../api/fleet.js'
 import { marksOf } from '../api/fleet-builds.js'
 import { chosen, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.js'
 import { memoryOf } from './fleet-memory.js'
-import { summaryView, toFleetRollout, versionOf } from './fleet-rollout.js'
+import { supersededView, toFleetRollout, versionOf } from './fleet-rollout.js'
 import { toShownProblem } from './history-filters.js'
 
 /**
@@ -125,7 +125,7 @@ function shownOf ({ name, member, engine, problem: nameProblem, members: known, 
     isNarrowed: filters.label !== undefined || filters.q !== undefined,
     rows: found.slice((at - 1) * PAGE_SIZE, at * PAGE_SIZE).map(toRow),
     found: { total: found.length, from: (at - 1) * PAGE_SIZE + 1, to: Math.min(found.length, at * PAGE_SIZE), pages },
-    past: memory.past(rollout?.id ?? null, now).map(summaryView),
+    past: memory.past(rollout?.id ?? null, now).map(supersededView),
     links: {
       clear: linkTo({ health: filters.health }),
       previous: at > 1 ? linkTo(filters, { page: at > 2 ? String(at - 1) : undefined }) : null,

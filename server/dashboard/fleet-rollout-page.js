@@ -1,7 +1,7 @@
 import { fleetOf, rolloutOf } from '../api/fleet.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
-import { momentsOf, toFleetRollout, versionOf } from './fleet-rollout.js'
+import { momentsOf, supersededView, toFleetRollout, versionOf } from './fleet-rollout.js'
 
 /**
  * What the page of one rollout of the fleet shows: each host, step by step, and what happened when.
@@ -45,5 +45,6 @@ function shownOf (rollout, { fleet, now }) {
   const { engine, members, rollout: current } = fleet.status()
   const isCurrent = rollout.id === current?.id
   const view = toFleetRollout(rollout, { members: isCurrent ? members : [], isAway: !engine.isConnected })
-  return { now: now(), rollout: isCurrent ? view : { ...view, controls: [] }, moments: momentsOf(rollout), isOnItsOwn: true }
+  const { label, isOver } = supersededView(rollout)
+  return { now: now(), rollout: isCurrent ? view : { ...view, stateView: { ...view.stateView, label, isOver }, controls: [] }, moments: momentsOf(rollout), isOnItsOwn: true }
 }

@@ -80,9 +80,15 @@ export function toFleetRollout (rollout, { members = [], mostRows = Infinity, is
 }
 
 /** @param {Pick<FleetRollout, 'id' | 'kind' | 'state' | 'actor' | 'note' | 'startedAt' | 'finishedAt' | 'reason'>} rollout */
-export function summaryView ({ id, kind, state, actor, note, startedAt, finishedAt, reason }) {
+function summaryView ({ id, kind, state, actor, note, startedAt, finishedAt, reason }) {
   const { isOver, label, tone, icon } = ROLLOUT_STATES[state]
   return { id, kind, name: KINDS[kind], state, label, tone, icon, isOver, actor, note, reason, startedAt, finishedAt, tookMs: finishedAt === null ? null : Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt)) }
+}
+
+/** Of one that was followed by another: no operator is waited for. @param {Parameters<typeof summaryView>[0]} rollout */
+export function supersededView (rollout) {
+  const view = summaryView(rollout)
+  return rollout.state === 'halted' ? { ...view, label: 'halted', isOver: true } : view
 }
 
 /** @param {FleetRollout} rollout @returns {Control[]} */

@@ -126,6 +126,15 @@ test('whatever members and operators have written is text on the pages', async (
   }
 })
 
+test('one that was halted and followed by another awaits nobody', async () => {
+  const halted = failedTurnOf(aRollout(['a-1']), 'a-1', 'it crashed')
+  assert.equal(halted.state, 'halted')
+  const fleet = createFakeFleet({ members: MEMBERS, rollout: aRollout(['a-1'], { id: 8 }), past: [halted] })
+  const asked = { deck: { fleet }, now: () => NOW, can: OPERATOR, render: () => '' }
+  const { rollout } = await fleetRolloutModel({ ...asked, id: '7' })
+  assert.deepEqual([rollout.stateView.label, rollout.stateView.isOver, rollout.controls], ['halted', true, []])
+})
+
 test('one rollout stands still once it is over, and whoever names none that is known is told so', async () => {
   const over = afterTurnsOf(aRollout(['a-1']), 'a-1')
   const fleet = createFakeFleet({ members: MEMBERS, rollout: aRollout(['a-1'], { id: 8 }), past: [over] })
