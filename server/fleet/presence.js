@@ -39,8 +39,10 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
   /** @type {Map<string, { word: Word, at: number }>} `at`: when it was said, by this machine's clock */
   let known = new Map()
   let revision = 0
-  let isTelling = false
+  /** What is being said. @type {Promise<void> | null} */
+  let telling = null
   let isBehind = false
+  let isClosing = false
   let heardAt = -Infinity
   let listenUntil = -Infinity
   /** @type {{ words: { stop: () => void }, caughtUp: Promise<boolean> } | null} */
@@ -97,9 +99,16 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
     async close () {
       timers.clearInterval(every)
       timers.clearTimeout(soon)
+      isClosing = true
       deafen()
-      if (revision > 0) await within(engine.call(({ members }) => members.delete(describe().member, { previousSeq: revision })), LAST_WORD_MS)
+      await within(leave(), LAST_WORD_MS)
     }
+  }
+
+  async function leave () {
+    // A word that is on its way would come in after it.
+    await telling
+    if (revision > 0) await engine.call(({ members }) => members.delete(describe().member, { previousSeq: revision }))
   }
 
   function members () {
@@ -186,23 +195,23 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
   }
 
   async function tell () {
-    isBehind = isTelling
-    if (isTelling) return
-    isTelling = true
-    try {
-      const word = describe()
-      const told = await engine.write('members', word.member, word, revision)
-      untold = told.is === 'away' ? told.reason : null
-      if (told.is === 'written') {
-        revision = told.revision
-        name(null)
-      } else if (told.is === 'refused') {
-        await whoseName(word)
-      }
-    } finally {
-      isTelling = false
-    }
+    isBehind = telling !== null
+    if (telling || isClosing) return
+    telling = say().finally(() => { telling = null })
+    await telling
     if (isBehind) await tell()
+  }
+
+  async function say () {
+    const word = describe()
+    const told = await engine.write('members', word.member, word, revision)
+    untold = told.is === 'away' ? told.reason : null
+    if (told.is === 'written') {
+      revision = told.revision
+      name(null)
+    } else if (told.is === 'refused') {
+      await whoseName(word)
+    }
   }
 
   /** It is that of a master of this data folder before this one, has gone, or is somebody else's. @param {Word} word */

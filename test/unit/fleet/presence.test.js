@@ -76,6 +76,33 @@ test('a master that follows another one on its data folder has its name at once'
   }
 })
 
+test('whoever leaves while a word of it is on its way leaves all the same, and says nothing after it', async () => {
+  /** @type {string[]} */
+  const done = []
+  let arrive = () => {}
+  const engine = /** @type {any} */ ({
+    state: { isConnected: true },
+    use () {},
+    attempt: async () => ({ is: 'away' }),
+    call: async (/** @type {any} */ work) => ({ is: 'done', value: await work({ members: { delete: async (/** @type {string} */ name, /** @type {{ previousSeq: number }} */ { previousSeq }) => { done.push(`delete ${name} at ${previousSeq}`) } } }) }),
+    write: () => new Promise((resolve) => {
+      done.push('write')
+      arrive = () => resolve({ is: 'written', revision: 7 })
+    })
+  })
+  /** @type {() => void} */
+  let beat = () => {}
+  const timers = /** @type {any} */ ({ setInterval (/** @type {() => void} */ fn) { beat = fn }, clearInterval () {}, setTimeout () {}, clearTimeout () {} })
+  const presence = createPresence({ engine, describe: () => /** @type {any} */ (WORD), timers })
+  beat()
+  beat()
+  const leaving = presence.close()
+  arrive()
+  await leaving
+  beat()
+  assert.deepEqual(done, ['write', 'delete web-1 at 7'])
+})
+
 test('members that nobody could have are not kept', async () => {
   const words = (async function * () {
     for (let index = 0; index < 3000; index++) yield { key: `evil-${index}`, operation: 'PUT', length: 1, json: () => ({ ...WORD, member: `evil-${index}`, boot: 'b' }), created: new Date(0), isUpdate: index > 100, delta: 1 }
