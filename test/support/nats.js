@@ -113,10 +113,13 @@ export async function startNatsCluster (t) {
     }))
   }
   const all = await Promise.all(servers)
-  const clusterOf = async (/** @type {string} */ stream) => {
+  /** Nothing, while its servers agree on a leader. @param {string} stream @returns {Promise<Partial<import('@nats-io/jetstream').ClusterInfo>>} */
+  const clusterOf = async (stream) => {
     const connection = await connect({ servers: all[0].url })
     try {
       return (await (await jetstreamManager(connection)).streams.info(stream)).cluster ?? {}
+    } catch {
+      return {}
     } finally {
       await connection.close()
     }
@@ -128,8 +131,14 @@ export async function startNatsCluster (t) {
 
     /** @param {string} stream @returns {Promise<Nats>} who leads it, while all are there */
     async leaderOf (stream) {
-      const { leader } = await clusterOf(stream)
-      return /** @type {Nats} */ (all.find(({ port }) => leader === `nats-${port}`))
+      /** @type {Nats | undefined} */
+      let found
+      await until(async () => {
+        const { leader } = await clusterOf(stream)
+        found = all.find(({ port }) => leader === `nats-${port}`)
+        return found !== undefined
+      }, `a leader of ${stream}`)
+      return /** @type {Nats} */ (/** @type {unknown} */ (found))
     },
 
     /** Once all servers have all of a stream. @param {string} stream */
