@@ -152,7 +152,7 @@ export function createConductor ({ ledger, member, boot, memory, remember, hands
     if (ms === 0) return read()
     soon = timers.setTimeout(() => {
       soon = null
-      read()
+      readSoon()
     }, ms)
     soon?.unref?.()
   }
