@@ -60,13 +60,15 @@ function tellNotLoaded (error) {
 const LASTING = ['start', 'up']
 
 if (isMain()) {
-  // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
   const args = process.argv.slice(2)
-  if (commandOf(args) === 'up') {
+  const command = String(commandOf(args))
+  // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
+  if (command === 'up') {
     // Whoever reads it has ended, perhaps by the same Ctrl-C: what it has started is still to be stopped.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  } else if (!process.argv.includes('start')) {
+  } else if (!LASTING.includes(command)) {
     process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
+    process.stderr.on('error', () => {})
   }
   const hadTerminal = hasControllingTerminal()
   const exitCode = wantsKeeper(args, process.env)
@@ -78,6 +80,6 @@ if (isMain()) {
     process.kill(process.pid, 'SIGHUP')
   }
   // Output of a command that is still on its way into a pipe would be cut off. Whoever ends a master waits for no reader.
-  if (!LASTING.includes(String(commandOf(args)))) await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
+  if (!LASTING.includes(command)) await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   process.exit(exitCode)
 }

@@ -45,8 +45,9 @@ export function addClientCommands (program, terminal) {
       const command = /** @type {Command} */ (given.pop())
       given.pop()
       const options = await first(command.opts(), ...given)
+      if (!options) return
       const member = memberOf(command)
-      if (options) await understood(member, async () => work(await createContext({ ...options, member }, terminal), ...given))
+      await understood(member, async () => work(await createContext({ ...options, member }, terminal), ...given))
     })
 
   client('status', 'print the state of the cluster and its workers, or of each of several apps', commands.status, { first: (options) => statusOfAll(options, terminal) })

@@ -561,6 +561,16 @@ test('all of a long output comes through a pipe, however slowly it is read', asy
   assert.equal(JSON.parse(await text(child.stdout)).items.length, 1000)
 })
 
+test('whoever does not read the output of a command is no failure, and is told nothing', async () => {
+  for (const [words, closed, expected] of /** @type {[string[], 'stdout' | 'stderr', number][]} */ ([[['help', 'start'], 'stdout', 0], [['nonsense'], 'stderr', 2]])) {
+    const child = spawn(process.execPath, [CLI, ...words], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const other = text(closed === 'stdout' ? child.stderr : child.stdout)
+    child[closed].destroy()
+    const [code] = await once(child, 'exit')
+    assert.deepEqual([code, await other], [expected, ''], words.join(' '))
+  }
+})
+
 test('what another member answers is told in a line, whatever it is, and reaches no terminal as it is', async (t) => {
   for (const body of [{}, null, { items: null }, { items: [null] }]) {
     const cli = dataFolder(t, { adminUrl: await serve(t, (_req, res) => json(res, 200, body)) })
