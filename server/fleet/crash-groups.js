@@ -66,14 +66,15 @@ export function createFold () {
       for (const group of groups) {
         const { id, fingerprint, count, state, lastSeenAt, lastRelease, firstSeenAt } = group
         const known = byFingerprint.get(fingerprint)
+        const members = known?.members ?? []
+        members.push({ member, id, count, state, lastSeenAt, lastRelease })
         byFingerprint.set(fingerprint, {
           newest: known && known.newest.lastSeenAt >= lastSeenAt ? known.newest : group,
           firstSeenAt: known && known.firstSeenAt < firstSeenAt ? known.firstSeenAt : firstSeenAt,
           isNewInRelease: group.isNewInRelease || known?.isNewInRelease === true,
           hasReturned: group.hasReturned || known?.hasReturned === true,
-          members: known?.members ?? []
+          members
         })
-        byFingerprint.get(fingerprint)?.members.push({ member, id, count, state, lastSeenAt, lastRelease })
       }
       if (byFingerprint.size > 2 * MAX_FOLDED) shrink()
     },

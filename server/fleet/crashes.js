@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { createFold, MAX_GROUPS, pageOf } from './crash-groups.js'
 
 /**
- * The crashes of all members, asked of all at once: an answer says how many have answered. This deck knows its own
+ * The crashes of all members, asked of many at once: an answer says how many have answered. This deck knows its own
  * without the engine.
  * @typedef {import('../crashes/crashes.js').CrashAction} CrashAction
  * @typedef {import('./asking.js').Person} Person

@@ -40,7 +40,7 @@ const DOCUMENT = z.object({
   state: z.enum(['running', 'paused', 'halted', 'going-back', 'succeeded', 'failed', 'rolled-back']),
   turns: z.record(member, TURN),
   absent: z.array(member),
-  actor: text(200).refine(isSomebody),
+  actor: z.string().refine(isSomebody),
   note: text(1000).nullable(),
   reason: text(500).nullable(),
   startedAt: time,

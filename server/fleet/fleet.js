@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
-import { countOpen } from '../health.js'
+import { count, countOpen } from '../health.js'
 import { readJson, writeJson } from '../system/json-file.js'
 import { within } from '../system/within.js'
 import { createAllowance } from './allowance.js'
@@ -181,12 +181,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
   /** @param {(document: FleetRollout | null) => FleetRollout} to */
   async function change (to) {
-    /** @type {FleetRollout | null} */
-    let before = null
-    const { document, revision } = await ledger.change((found) => {
-      before = found
-      return to(found)
-    })
+    const { before, document, revision } = await ledger.change(to)
     tellMoments(document, before)
     conductor.see(document, revision)
     return document
@@ -219,7 +214,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       release: release?.id ?? null,
       code: codeOf(release),
       workers: { ready: readyWorkers, desired: desiredWorkers },
-      health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${notices} ${notices === 1 ? 'notice' : 'notices'}` },
+      health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${count(notices, 'notice')}` },
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
       openCrashes: countOpen(deck.crashes),
       rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },

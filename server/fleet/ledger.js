@@ -63,7 +63,7 @@ export function createLedger ({ engine }) {
     /**
      * Where another one was faster, what that has made of it is looked at anew.
      * @param {(document: FleetRollout | null) => FleetRollout} to  may throw, and then nothing is written
-     * @returns {Promise<Entry & { document: FleetRollout }>}
+     * @returns {Promise<Entry & { before: FleetRollout | null, document: FleetRollout }>}
      * @throws {DeckError} fleet-away, rollout-state
      */
     async change (to) {
@@ -74,7 +74,7 @@ export function createLedger ({ engine }) {
         if (told.is === 'away') throw outOfReach(told.reason)
         if (told.is === 'refused') continue
         if (found.document && found.document.id !== document.id) await keep(found.document)
-        return { document, revision: told.revision }
+        return { before: found.document, document, revision: told.revision }
       }
       throw new DeckError('rollout-state', 'The rollout of the fleet changes faster than it can be changed here: try again')
     },

@@ -139,10 +139,10 @@ test('refuses a body that is not what its digest says, a digest that was never p
 
   const begin = async (/** @type {object} */ wanted) => (await host.api('/fleet/rollout', { method: 'POST', body: JSON.stringify(wanted) })).status
   assert.deepEqual([await begin({ kind: 'deploy', digest }), await begin({ kind: 'restart', digest }), await begin({ kind: 'deploy', digest, path: 'v1' }), await begin({ kind: 'deploy', digest: 'sha256:X' })], [404, 422, 422, 422])
-  for (const words of [['restart', '--push', '.'], ['deploy', '--push', '.', '--path', 'v1']]) {
+  for (const [words, problem] of /** @type {[string[], string][]} */ ([[['restart', '--push', '.'], 'fleet restart: expected without --push, which is for deploy'], [['deploy', '--push', '.', '--path', 'v1'], 'fleet deploy: expected either --push or --path, received both']])) {
     const { code, stderr } = await runCliHere(['fleet', ...words, '--data-dir', host.dataDir])
     assert.equal(code, 2)
-    assert.match(stderr, /fleet (?:restart: expected without --push, which is for deploy|deploy: expected either --push or --path, received both)/)
+    assert.equal(stderr, `clusterdeck: ${problem}\n`)
   }
 })
 
