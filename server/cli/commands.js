@@ -3,6 +3,7 @@ import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
 import { timedOut } from './api-client.js'
 import { request } from '../system/http.js'
 import { checkedId } from './id.js'
@@ -138,7 +139,7 @@ async function until (isDone, signal, timeoutMs) {
 function openBrowser (url) {
   const [command, ...args] = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }[/** @type {string} */ (process.platform)] ?? ['xdg-open']
   // Without a browser the link that was printed is enough.
-  spawn(command, [...args, url], { stdio: 'ignore', detached: true }).on('error', () => {}).unref()
+  spawn(command, [...args, url], { stdio: 'ignore', detached: true, env: withoutOwnVariables(process.env) }).on('error', () => {}).unref()
 }
 
 /** @param {string} count */

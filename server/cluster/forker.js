@@ -5,7 +5,7 @@ import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
-import { NOT_FOR_APPS } from './not-for-apps.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -63,10 +63,10 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {
-      ...environment(release.id),
+      // node:cluster puts it over the environment of this process.
+      ...withoutOwnVariables({ ...process.env, ...environment(release.id) }),
       CLUSTERDECK_SLOT: slot ?? undefined,
       CLUSTERDECK_RELEASE: release.id,
-      ...NOT_FOR_APPS,
       NODE_APP_INSTANCE: slot === null ? undefined : slot - 1,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })

@@ -1,8 +1,8 @@
 import { delimiter, dirname } from 'node:path'
 import { CRASH_CAUSES } from '../crashes/record.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
 import { isAlive } from '../system/process-identity.js'
 import { runHook, signalProcessGroup } from './hook-run.js'
-import { NOT_FOR_APPS } from './not-for-apps.js'
 import { createPace } from './pace.js'
 
 /** @typedef {ReturnType<typeof createHooks>} Hooks */
@@ -140,10 +140,8 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       timeoutMs,
       cwd: release.cwd ?? cwd,
       env: {
-        ...process.env,
-        ...own,
+        ...withoutOwnVariables({ ...process.env, ...own }),
         ...withNode(own.PATH ?? process.env.PATH),
-        ...NOT_FOR_APPS,
         CLUSTERDECK_HOOK: name,
         CLUSTERDECK_RELEASE: release.id,
         CLUSTERDECK_FROM_RELEASE: from ?? undefined,

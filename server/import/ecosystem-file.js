@@ -5,6 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
 import { toPlain } from './plain.js'
 
 const LOADER = fileURLToPath(new URL('./ecosystem-process.js', import.meta.url))
@@ -85,7 +86,7 @@ async function run (file, { env, patienceMs = PATIENCE_MS }) {
  * @returns {Promise<{ answer: Ecosystem | { reason: string } | null, stderr: string, isLate: boolean }>}
  */
 async function ofProcess (file, env, patienceMs) {
-  const child = fork(LOADER, [file], { cwd: path.dirname(file), env, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const child = fork(LOADER, [file], { cwd: path.dirname(file), env: withoutOwnVariables(env), execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const state = { answer: /** @type {any} */ (null), stderr: '', isLate: false }
   const timer = setTimeout(() => {
     state.isLate = true

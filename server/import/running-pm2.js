@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
 
 const PATIENCE_MS = 15_000
 /** Of each process it holds the whole environment. */
@@ -41,7 +42,7 @@ function isAlive (file) {
 /** @param {Record<string, string | undefined>} env @param {string} cwd @returns {Promise<string>} */
 function list (env, cwd) {
   return new Promise((resolve, reject) => {
-    execFile('pm2', ['jlist'], { env, cwd, timeout: PATIENCE_MS, killSignal: 'SIGKILL', maxBuffer: MAX_LIST_BYTES }, (error, stdout) => {
+    execFile('pm2', ['jlist'], { env: withoutOwnVariables(env), cwd, timeout: PATIENCE_MS, killSignal: 'SIGKILL', maxBuffer: MAX_LIST_BYTES }, (error, stdout) => {
       if (error === null) return resolve(stdout)
       const reason = error.code === 'ENOENT' ? 'no such command in PATH' : error.killed ? `nothing within ${PATIENCE_MS} ms` : `exit code ${error.code}`
       reject(new DeckError('not-possible', `--pm2: expected pm2 jlist to answer, received ${reason}`, { cause: error }))

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
 
 /** @typedef {ReturnType<typeof createSystemctl>} Systemctl */
 
@@ -50,7 +51,7 @@ export function createSystemctl ({ scope, env = process.env }) {
   /** @param {string} program @param {string[]} words @returns {Promise<{ code: number | string | null, stdout: string, reason: string }>} never rejects */
   function run (program, words) {
     return new Promise((resolve) => {
-      execFile(program, words, { env: { ...env, LC_ALL: 'C', SYSTEMD_COLORS: '0' }, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
+      execFile(program, words, { env: { ...withoutOwnVariables(env), LC_ALL: 'C', SYSTEMD_COLORS: '0' }, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
         if (!error) return resolve({ code: 0, stdout, reason: '' })
         const reason = error.code === 'ENOENT' ? `${program} was not found` : oneLine(stderr.trim()) || `exit code ${error.code ?? error.signal}`
         resolve({ code: error.code ?? null, stdout, reason })

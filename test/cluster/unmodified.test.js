@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { lookup } from 'node:dns/promises'
-import { stat, symlink } from 'node:fs/promises'
+import { stat, symlink, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
@@ -10,6 +10,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import WebSocket from 'ws'
+import { OPTIONS } from '../../server/config/options.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
@@ -161,16 +162,28 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await deck.untilEvent(({ type }) => type === 'worker.ready', 'the worker that was asked to be ready')
   })
 
-  test('an app sees nothing of how it was started, and neither do its children; an entry that is a link has its own name', async (t) => {
+  test('an app sees nothing of how it was started, no secret either, and neither do its children and hooks; an entry that is a link has its own name', async (t) => {
     const link = path.join(tempFolder(), 'serve')
     await symlink(fileURLToPath(new URL('../fixtures/tells-what-it-sees.js', import.meta.url)), link)
-    const deck = await startDeck(t, link, { flags: ['--exec-argv', '--no-deprecation'], args: ['--colour'], workers: 1 })
+    // In the file too: `env: { ...process.env }` is what people write.
+    const valid = { CLUSTERDECK_EXEC_ARGV: '--no-deprecation', CLUSTERDECK_ARGS: '--colour', CLUSTERDECK_FLEET: '127.0.0.1:9' }
+    const secret = [...OPTIONS.filter(({ isSecret }) => isSecret).map(({ env }) => env), 'CLUSTERDECK_TOKEN', 'CLUSTERDECK_ADDED_LATER']
+    const env = { ...Object.fromEntries(secret.map((name) => [name, 'a-secret'])), ...valid }
+    const config = path.join(tempFolder(), 'clusterdeck.config.mjs')
+    await writeFile(config, "export default { env: { ...process.env }, hooks: { beforeDeploy: { command: ['env'] } } }")
+    const deck = await startDeck(t, link, { flags: ['--config', config], workers: 1, env })
     await deck.until({ ready: 1 })
-    const { own, child } = JSON.parse(await get(await deck.appUrl()))
+    const url = await deck.appUrl()
+    const { own, child } = JSON.parse(await get(url))
     assert.deepEqual(own.argv.slice(1), [link, '--colour'])
     assert.deepEqual([own.execArgv, child.execArgv], [['--no-deprecation'], ['--no-deprecation']])
     const added = own.env.filter((/** @type {string} */ name) => process.env[name] === undefined)
     assert.deepEqual(added.sort(), ['CLUSTERDECK_RELEASE', 'CLUSTERDECK_SLOT'])
+
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    const { detail: { output } } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
+    const given = [...output.matchAll(/^(CLUSTERDECK_\w+)=/gm)].map(([, name]) => name)
+    assert.deepEqual(given.sort(), ['CLUSTERDECK_FROM_RELEASE', 'CLUSTERDECK_HOOK', 'CLUSTERDECK_RELEASE', 'CLUSTERDECK_ROLLOUT'])
   })
 
   test('an app that is no server is ready when it is online', async (t) => {
