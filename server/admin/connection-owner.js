@@ -2,6 +2,10 @@ import { readFileSync } from 'node:fs'
 import { endianness } from 'node:os'
 
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
+const ROW = /^ *\d+: /m
+
+/** Whoever had the other end of a connection has closed it before anybody asked: no user id, and not to be taken for anyone. */
+export const NOBODY = -1
 
 /** @type {WeakMap<import('node:net').Socket, number | null>} */
 const known = new WeakMap()
@@ -9,12 +13,12 @@ const known = new WeakMap()
 /**
  * Which user of this machine has the other end of a connection. Read from the kernel's tables once, see proc_net_tcp(5).
  * @param {import('node:net').Socket} socket
- * @returns {number | null} a user id; null: it comes from another machine, or the system does not tell
+ * @returns {number | null} a user id, or NOBODY; null: it comes from another machine, or the system does not tell
  */
 export function ownerOf (socket) {
   const owner = known.get(socket)
   if (owner !== undefined) return owner
-  const found = isOfThisMachine(socket) ? findOwner(socket) : null
+  const found = findOwner(socket)
   known.set(socket, found)
   return found
 }
@@ -25,14 +29,18 @@ function isOfThisMachine ({ remoteAddress = '', localAddress }) {
 }
 
 /** @param {import('node:net').Socket} socket @returns {number | null} */
-function findOwner ({ remoteAddress, remotePort, localAddress, localPort }) {
-  // What is remote to us is local to them. State 06, TIME_WAIT, has no owner any more.
-  const row = new RegExp(`^ *\\d+: ${place(remoteAddress, remotePort)} ${place(localAddress, localPort)} (?!06)\\S+ \\S+ \\S+ \\S+ +(\\d+) `, 'm')
-  for (const table of TABLES) {
-    const uid = row.exec(readTable(table))?.[1]
-    if (uid !== undefined) return Number(uid)
-  }
-  return null
+function findOwner (socket) {
+  const { remoteAddress, remotePort, localAddress, localPort } = socket
+  // It was reset before it was accepted: where it came from is not known any more.
+  if (remoteAddress === undefined) return NOBODY
+  if (!isOfThisMachine(socket)) return null
+  // What is remote to us is local to them. One that no process has any more is shown as root's, with the inode 0.
+  const row = new RegExp(`^ *\\d+: ${place(remoteAddress, remotePort)} ${place(localAddress, localPort)} \\S+ \\S+ \\S+ \\S+ +(\\d+) +\\d+ (?!0 )`, 'm')
+  const tables = TABLES.map(readTable)
+  const uid = tables.map((table) => row.exec(table)?.[1]).find((uid) => uid !== undefined)
+  if (uid !== undefined) return Number(uid)
+  // At least the port that we listen on is in them, where they tell anything.
+  return tables.some((table) => ROW.test(table)) ? NOBODY : null
 }
 
 /** @param {string} [address] @param {number} [port] @returns {string} a pattern: an IPv4 address is in both tables, in the second one as mapped into IPv6 */

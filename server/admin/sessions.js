@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
 import { stringifySetCookie } from 'cookie'
-import { ownerOf as ownerOfConnection } from './connection-owner.js'
+import { NOBODY, ownerOf as ownerOfConnection } from './connection-owner.js'
 
 /**
  * Who asks: the token's holder, or a browser with a session. The secret of a session lives in its cookie alone;
@@ -115,7 +115,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
   function findSession (req) {
     for (const secret of cookieValues(req.headers.cookie, cookieName)) {
       const session = lookUp(hashOf(secret))
-      if (!session || session.owner !== ownerOf(req.socket)) continue
+      if (!session || !isOpenTo(session.owner, ownerOf(req.socket))) continue
       if (session.expiresAt > now() && (session.token === null || tokens.isValid(session.token))) return session
       end(session.hash)
     }
@@ -165,6 +165,11 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
   function setCookie (/** @type {IncomingMessage} */ req, /** @type {string} */ value, /** @type {number} */ maxAge) {
     return stringifySetCookie({ name: cookieName, value, maxAge, path: cookiePath, httpOnly: true, sameSite: 'lax', secure: schemeOf(req) === 'https' })
   }
+}
+
+/** @param {number | null} owner @param {number | null} asker */
+function isOpenTo (owner, asker) {
+  return asker === owner && asker !== NOBODY
 }
 
 function sha256 (/** @type {string} */ text) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
 import { test } from 'node:test'
-import { ownerOf } from '../../server/admin/connection-owner.js'
+import { NOBODY, ownerOf } from '../../server/admin/connection-owner.js'
 import { openHistory } from '../../db/history.js'
 import { createSessions } from '../../server/admin/sessions.js'
 
@@ -31,7 +31,30 @@ test('tells two users apart who ask from the same port of two addresses', { skip
 
 test('does not know who asks from another machine', () => {
   assert.equal(ownerOf(/** @type {any} */ ({ remoteAddress: '192.0.2.7', remotePort: 4000, localAddress: '192.0.2.1', localPort: 9777 })), null)
-  assert.equal(ownerOf(/** @type {any} */ ({})), null)
+})
+
+for (const [end, how] of [['end', 'closed'], ['resetAndDestroy', 'reset']]) {
+  test(`takes nobody for the owner of a connection that was ${how} before anybody asked`, { skip: !isLinux }, async (t) => {
+    const server = /** @type {net.Server} */ (await listen(t, '127.0.0.1'))
+    const [socket, client] = await connect(t, server, '127.0.0.1')
+    assert.equal(socket.remoteAddress, '127.0.0.1')
+    socket.on('error', () => {})
+    client[/** @type {'end' | 'resetAndDestroy'} */ (end)]()
+    client.destroy()
+    await Promise.race(['end', 'close'].map((name) => once(socket.resume(), name)))
+    assert.equal(ownerOf(socket), NOBODY)
+  })
+}
+
+test('takes nobody for the owner of a connection that was reset before it was accepted', { skip: !isLinux }, async (t) => {
+  const server = /** @type {net.Server} */ (await listen(t, '127.0.0.1'))
+  const accepted = once(server, 'connection')
+  const { port } = /** @type {net.AddressInfo} */ (server.address())
+  // It connects and is gone while this process waits for it.
+  spawnSync(process.execPath, ['-e', `const s = require('net').connect(${port}, '127.0.0.1', () => s.write('x', () => s.resetAndDestroy()))`])
+  const [socket] = await accepted
+  t.after(() => socket.destroy())
+  assert.deepEqual([socket.remoteAddress, ownerOf(socket)], [undefined, NOBODY])
 })
 
 test('takes no session from another user of this machine: their server on another port gets the cookie too', () => {
@@ -40,8 +63,16 @@ test('takes no session from another user of this machine: their server on anothe
   const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck', ownerOf: () => owner })
   const cookie = String(sessions.open(/** @type {any} */ ({ headers: {} }))).split(';')[0]
   const authenticate = () => sessions.authenticate(/** @type {any} */ ({ headers: { cookie } }))?.via ?? null
-  const seen = [1000, OTHER_UID, null, 1000].map((who) => { owner = who; return authenticate() })
-  assert.deepEqual(seen, ['session', null, null, 'session'])
+  const seen = [1000, OTHER_UID, null, NOBODY, 1000].map((who) => { owner = who; return authenticate() })
+  assert.deepEqual(seen, ['session', null, null, null, 'session'])
+  history.close()
+})
+
+test('a session that was opened by nobody is nobody\'s, whoever closes its connection next', () => {
+  const history = openHistory({ file: ':memory:' })
+  const sessions = createSessions({ store: history.sessions, token: 'secret', ttlMs: 60_000, cookieName: 'deck', ownerOf: () => NOBODY })
+  const cookie = String(sessions.open(/** @type {any} */ ({ headers: {} }))).split(';')[0]
+  assert.equal(sessions.authenticate(/** @type {any} */ ({ headers: { cookie } })), null)
   history.close()
 })
 

@@ -137,7 +137,7 @@ function setUp () {
 
 /** @param {Record<string, string>} headers @returns {any} */
 function request (headers) {
-  return { headers, socket: {} }
+  return { headers, socket: { remoteAddress: '192.0.2.7', localAddress: '192.0.2.1' } }
 }
 
 function cookieOf (/** @type {string} */ setCookie) {

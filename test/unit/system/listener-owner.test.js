@@ -16,9 +16,9 @@ function table (...rows) {
   return file
 }
 
-/** @param {string} local @param {string} remote @param {string} state @param {number} uid */
-function row (local, remote, state, uid) {
-  return `   0: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000 ${String(uid).padStart(5)}        0 3092952 1 0000000000000000 100 0 0 10 0`
+/** @param {string} local @param {string} remote @param {string} state @param {number} uid @param {number} [inode] */
+function row (local, remote, state, uid, inode = 3092952) {
+  return `   0: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000 ${String(uid).padStart(5)}        0 ${inode} 1 0000000000000000 100 0 0 10 0`
 }
 
 test('knows who listens on a port of this machine, and that nobody does', { skip: !existsSync('/proc/net/tcp') && 'this system does not tell' }, async (t) => {
@@ -38,6 +38,11 @@ test('on any address, of both families, and no connection counts', async () => {
   assert.deepEqual(await ownersOfListeners(0x2631, [v4, v6]), [1000, 1001])
   assert.deepEqual(await ownersOfListeners(0x50, [v4, v6]), [0])
   assert.deepEqual(await ownersOfListeners(0x51, [v4, v6]), [])
+})
+
+test('a listener that no process has is not taken for one of root', async () => {
+  const file = table(row('0100007F:2631', '00000000:0000', '0A', 0, 0))
+  assert.deepEqual(await ownersOfListeners(0x2631, [file]), [-1])
 })
 
 test('tells that a system tells nothing', async () => {
