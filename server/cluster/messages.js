@@ -30,7 +30,7 @@ const MAX_RESOURCES = 50
  * @param {(worker: number, reply: any) => void} parts.onDiagnosed
  * @param {Pick<ReturnType<typeof import('./open-requests.js').createOpenRequests>, 'answered'>} parts.openRequests
  * @param {Pick<import('./spread.js').Spread, 'heard' | 'passOn'>} parts.spread
- * @param {Pick<ReturnType<typeof import('./nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
+ * @param {Pick<ReturnType<typeof import('../system/nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
  */
 export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
   const messages = {

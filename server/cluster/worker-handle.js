@@ -2,8 +2,8 @@ import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { identify } from '../system/process-identity.js'
 import { within } from '../system/within.js'
-import { guardChannel } from './channel-guard.js'
 import { refuseUntilReady } from './refuse-until-ready.js'
+import { guardWorkerChannel } from './worker-channel.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
 
@@ -27,7 +27,7 @@ const MAX_UNSENT = 100
  */
 export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onNonsense, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
   const { process: child } = worker
-  guardChannel(child, { dispatch, onNonsense })
+  guardWorkerChannel(child, { dispatch, onNonsense })
   const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false

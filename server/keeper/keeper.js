@@ -1,11 +1,15 @@
 import { fork } from 'node:child_process'
+import { guardChannel } from '../system/channel-guard.js'
 import { createMilestone } from '../system/milestone.js'
+import { createNonsense } from '../system/nonsense.js'
+import { oneLine } from '../system/one-line.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
 import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 import { KEPT_VARIABLE, MAX_UNSAVED, noteExit, tell } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
 import { createMasterWatch } from './master-watch.js'
+import { whyMisshapen } from './message-shape.js'
 import { childrenOf, createReaper } from './reaper.js'
 
 /**
@@ -22,6 +26,9 @@ const LEAN = Object.freeze(['--max-semi-space-size=2', '--v8-pool-size=1'])
 const END_PATIENCE_MS = 2500
 /** One that has not said for so long that it is there gets no time. It does once a second. */
 const SILENT_MS = 1500
+/** Of listening sockets, as Node names what it is handed. */
+const HANDLE_TYPES = ['net.Native', 'dgram.Native']
+const MAX_REASON_CHARS = 200
 
 /** @typedef {import('./master-watch.js').Watched & { startedAt: number, hasStarted: boolean, hearsSignals?: boolean, isEnding: boolean, hang?: import('./master-watch.js').Hang }} Master */
 
@@ -59,13 +66,13 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     },
     hold (from, { key, data }, handle) {
       drop(key)
-      if (handle) held.set(key, { handle, data, from })
+      held.set(key, { handle, data, from })
     },
     drop (master, { key }) { if (master === current) drop(key) },
     started (master, options) {
       master.hasStarted = hasEverStarted = true
       execPath = master.child.spawnfile
-      giveUpAfter = options.giveUpAfter
+      giveUpAfter = options.giveUpAfter ?? 0
       master.hearsSignals = options.hearsSignals
       watch.configure(options.hang)
       if (stopSignal) pass(master, stopSignal)
@@ -91,6 +98,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     onAnswered: (master) => tell(master, { type: 'close-inspector' }),
     onHung
   })
+  const nonsense = createNonsense({ tell: (_, line) => say(line), nameOf: (pid) => `the master (pid ${pid})` })
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = start(execPath)
@@ -104,8 +112,12 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     const child = fork(script, args, { execPath: binary, execArgv: [...LEAN, ...process.execArgv], detached: true, env: { ...process.env, [KEPT_VARIABLE]: String(process.pid) } })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
+    const onNonsense = (/** @type {string} */ reason) => nonsense.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
+    guardChannel(child, { isExpected: () => false, isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(type) && whyMisshapen(msg, type) === null, onNonsense })
     child.on('message', (/** @type {any} */ message, handle) => {
-      if (Object.hasOwn(MESSAGES, message.type)) MESSAGES[message.type](master, message, handle)
+      const reason = whyMisshapen(message, handle)
+      if (reason) onNonsense(reason)
+      else MESSAGES[message.type](master, message, handle)
     })
     child.on('exit', (code, signal) => leave(master, { code, signal }))
     child.on('error', (error) => { if (child.pid === undefined) leave(master, { code: null, signal: null, reason: error.message }) })
@@ -166,7 +178,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
 
   /** Not as a signal, which it could not tell from one that somebody else has sent to both. @param {Master} master @param {NodeJS.Signals} signal */
   function pass (master, signal) {
-    if (master.hearsSignals) tell(master, { type: 'signal', signal })
+    if (master.hearsSignals && master.child.connected) tell(master, { type: 'signal', signal })
     else master.child.kill(signal)
   }
 
@@ -183,6 +195,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   function leave (master, { code, signal, reason = signal ?? `exit code ${code}` }) {
     ownPids.delete(master.child.pid)
     watch.forget(master.child.pid)
+    nonsense.left(Number(master.child.pid))
     if (master === next) {
       next = null
       for (const [key, { from }] of held) if (from === master) drop(key)

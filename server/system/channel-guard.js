@@ -1,24 +1,18 @@
-import { COMMAND } from '../../workers/protocol.js'
-
-/** What the worker's side of node:cluster says to its primary, by how connections are dispatched. */
-const CLUSTER_ACTS = Object.freeze({
-  shared: new Set(['online', 'exitedAfterDisconnect']),
-  sticky: new Set(['online', 'exitedAfterDisconnect']),
-  // `undefined`: the answer to what the primary has said.
-  'round-robin': new Set(['online', 'exitedAfterDisconnect', 'queryServer', 'listening', 'close', undefined])
-})
 /** The longest line that is kept in memory until it is whole: above all a list of files that a worker has loaded. */
 const MAX_LINE_CHARS = 4 * 1024 * 1024
 
 /**
- * Stands between a worker's IPC channel and everything that listens to it, Node itself included: Node trusts the other
- * end, and throws in this process at one message that makes no sense to it. The code of the app can send anything there.
- * @param {any} child a worker's process
- * @param {{ dispatch: 'shared' | 'sticky' | 'round-robin', onNonsense: (reason: string) => void }} options `onNonsense`: of each message that was dropped
+ * Stands between the IPC channel of a child and everything that listens to it, Node itself included: Node trusts the other
+ * end, and throws in this process at one message that makes no sense to it. Whatever code runs in the child can send
+ * anything there.
+ * @param {any} child
+ * @param {object} options
+ * @param {(message: any) => boolean} options.isExpected whether somebody here listens to this message of Node's own
+ * @param {(message: any) => boolean} [options.isHandleExpected] whether anybody wants what comes along with this one
+ * @param {(reason: string) => void} options.onNonsense of each message that was dropped
  */
-export function guardChannel (child, { dispatch, onNonsense }) {
+export function guardChannel (child, { isExpected, isHandleExpected = () => false, onNonsense }) {
   const emit = child.emit
-  const acts = CLUSTER_ACTS[dispatch]
   guardReading(child, onNonsense)
 
   child.emit = function (/** @type {string} */ name, /** @type {any} */ message, /** @type {any} */ handle) {
@@ -34,14 +28,13 @@ export function guardChannel (child, { dispatch, onNonsense }) {
   /** @param {any} message @param {any} handle @returns {boolean} */
   function take (message, handle) {
     const { cmd } = message
-    if (cmd === COMMAND) return emit.call(child, 'internalMessage', message)
-    if (cmd === 'NODE_HANDLE') return refuseHandle(message, handle)
-    if (isAnswer(cmd) ? Array.isArray(child._handleQueue) : cmd === 'NODE_CLUSTER' && acts.has(message.act)) return emit.call(child, 'internalMessage', message)
+    if (cmd === 'NODE_HANDLE') return isHandleExpected(message) ? emit.call(child, 'internalMessage', message, handle) : refuseHandle(message, handle)
+    if (isAnswer(cmd) ? Array.isArray(child._handleQueue) : isExpected(message)) return emit.call(child, 'internalMessage', message)
     onNonsense(`a message of Node's own that nobody expects: ${String(cmd).slice(0, 50)} ${String(message.act ?? '').slice(0, 50)}`)
     return true
   }
 
-  /** No worker has anything to hand over: what it sends along is closed, as nobody here would ever do. @param {any} message @param {any} handle @returns {boolean} */
+  /** It is closed, as nobody here would ever do. @param {any} message @param {any} handle @returns {boolean} */
   function refuseHandle (message, handle) {
     handle?.close()
     child.send({ cmd: 'NODE_HANDLE_ACK' }, undefined, undefined, () => {})

@@ -1,0 +1,20 @@
+import { COMMAND } from '../../workers/protocol.js'
+import { guardChannel } from '../system/channel-guard.js'
+
+/** What the worker's side of node:cluster says to its primary, by how connections are dispatched. */
+const CLUSTER_ACTS = Object.freeze({
+  shared: new Set(['online', 'exitedAfterDisconnect']),
+  sticky: new Set(['online', 'exitedAfterDisconnect']),
+  // `undefined`: the answer to what the primary has said.
+  'round-robin': new Set(['online', 'exitedAfterDisconnect', 'queryServer', 'listening', 'close', undefined])
+})
+
+/**
+ * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed.
+ * @param {any} child a worker's process
+ * @param {{ dispatch: 'shared' | 'sticky' | 'round-robin', onNonsense: (reason: string) => void }} options
+ */
+export function guardWorkerChannel (child, { dispatch, onNonsense }) {
+  const acts = CLUSTER_ACTS[dispatch]
+  guardChannel(child, { isExpected: ({ cmd, act }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act)), onNonsense })
+}
