@@ -4,6 +4,7 @@ import net from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers'
 import { acceptAlso } from './accept-also.js'
+import { isDescriptor, openDescriptor } from './descriptor.js'
 import { createStandIn, failListen } from './stand-in.js'
 import { socketKey } from './protocol.js'
 
@@ -116,11 +117,19 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
     // A lame duck takes no new work: the listen stays pending until the process ends.
     if (drain.isDraining()) return
 
+    // The service manager's are the master's, and only TCP and Unix sockets are among them.
+    if (isDescriptor(options) && !(server instanceof net.Server)) return openDescriptor(server, options, callback, drain.watchDatagrams)
     const query = toQuery(options, indexes)
+    const listening = server._listeningId
     if (query.port === -1) query.mode = socketMode(orders.get(server))
     waiting.set(++seq, (reply, handle) => {
       if (reply.errno) return refuse(server, query, reply, callback)
       if (reply.isStandIn) return standIn(server, query, callback)
+      if (reply.isWorkersOwn) {
+        indexes.free(query)
+        if (listening === server._listeningId) openDescriptor(server, options, callback, (own) => deferral?.take(server, own))
+        return
+      }
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
       if (server instanceof net.Server) {
@@ -161,6 +170,18 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
       if (!drain.isDraining()) channel.send({ type: 'release-socket', key })
       return result
     }
+  }
+}
+
+/**
+ * With round-robin the primary of node:cluster listens, and would take a descriptor for one of its own.
+ */
+export function openOwnDescriptors () {
+  const nodeCluster = /** @type {any} */ (cluster)
+  const ask = nodeCluster._getServer
+  nodeCluster._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
+    if (isDescriptor(options)) openDescriptor(server, options, callback)
+    else ask.apply(this, arguments)
   }
 }
 

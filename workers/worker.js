@@ -10,7 +10,7 @@ import { createAcceptDeferral } from './defer-accept.js'
 import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
-import { shareSockets, watchServers, whenServing } from './listen.js'
+import { openOwnDescriptors, shareSockets, watchServers, whenServing } from './listen.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
 import { keepOwnListeners } from './own-listeners.js'
@@ -61,6 +61,7 @@ export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFil
   })
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
   if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept })
+  else openOwnDescriptors()
   channel.on('drain', (message) => {
     readiness?.stop()
     drain.start(message)

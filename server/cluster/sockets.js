@@ -6,6 +6,7 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
+import { handleOf, isDescriptor } from '../../workers/descriptor.js'
 import { placeOfKey, socketKey } from '../../workers/protocol.js'
 import { createInherited } from './activated.js'
 
@@ -58,14 +59,16 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
 
     /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
-     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, isOwn?: boolean }} `isOwn`: of its slot alone
+     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, isOwn?: boolean, isWorkersOwn?: boolean }} `isOwn`: of its slot alone; `isWorkersOwn`: the number of a descriptor means nothing here
      */
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
       let socket = held.get(key)
       if (!socket) {
         if (findRival(worker, query)?.isEstablished) return { key, isStandIn: true }
-        const bound = isClosed ? { errno: ECANCELED } : inherited.match(query) ?? bindGroup(key, query) ?? bind(query)
+        const found = isClosed ? { errno: ECANCELED } : inherited.match(query)
+        if (!found && isDescriptor(query)) return { key, isWorkersOwn: true }
+        const bound = found ?? bindGroup(key, query) ?? bind(query)
         if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describe(query, bound.errno)) }
         const { errno, ...whose } = bound
         socket = { ...whose, query, data, isEstablished: false, users: new Set() }
@@ -306,13 +309,14 @@ export function bindSocket (query) {
 }
 
 /** @param {SocketQuery} query @returns {any} a handle, or an error number below 0 */
-function createHandle ({ address, port, addressType, fd, flags }) {
-  return /** @type {any} */ (net)._createServerHandle(address, port, addressType, fd, flags)
+function createHandle ({ address, port, addressType, flags }) {
+  // Never by a descriptor: it would be one of this process.
+  return /** @type {any} */ (net)._createServerHandle(address, port, addressType, undefined, flags)
 }
 
-/** @param {Pick<SocketQuery, 'port' | 'addressType'> & { fd?: number }} query */
+/** @param {Pick<SocketQuery, 'port' | 'addressType'>} query */
 function isTcpPort (query) {
-  return !isUdp(query) && query.port !== null && query.port >= 0 && !(typeof query.fd === 'number' && query.fd >= 0)
+  return !isUdp(query) && query.port !== null && query.port >= 0
 }
 
 /** @param {Pick<SocketQuery, 'addressType'>} query */
@@ -326,8 +330,7 @@ function isUdp ({ addressType }) {
  */
 function bindUdpSocket ({ address, port, addressType, flags }) {
   const socket = dgram.createSocket(/** @type {dgram.SocketType} */ (addressType))
-  const state = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'state symbol')
-  const { handle } = /** @type {any} */ (socket)[/** @type {any} */ (state)]
+  const handle = handleOf(socket)
   const errno = handle.bind(address, port ?? 0, flags ?? 0)
   if (!errno) return { handle }
   socket.close()

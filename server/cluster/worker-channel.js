@@ -1,3 +1,4 @@
+import { isDescriptor } from '../../workers/descriptor.js'
 import { COMMAND } from '../../workers/protocol.js'
 import { guardChannel } from '../system/channel-guard.js'
 
@@ -16,5 +17,5 @@ const CLUSTER_ACTS = Object.freeze({
  */
 export function guardWorkerChannel (child, { dispatch, onNonsense }) {
   const acts = CLUSTER_ACTS[dispatch]
-  guardChannel(child, { isExpected: ({ cmd, act }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act)), onNonsense })
+  guardChannel(child, { isExpected: ({ cmd, act, fd }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })), onNonsense })
 }

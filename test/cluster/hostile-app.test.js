@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { readdirSync, readlinkSync } from 'node:fs'
+import net from 'node:net'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { get } from '../support/asking.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { startDeck } from '../support/deck.js'
 
@@ -56,4 +60,56 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     for (let n = 0; n < 20; n++) await fetch(`${url}/socket`)
     assert.ok(count() <= before + 2, `${before} descriptors, then ${count()}`)
   })
+
+  for (const dispatch of ['shared', 'round-robin']) {
+    test(`a descriptor is the worker's own, as under plain Node, and the master touches none because a worker names it (${dispatch})`, { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
+      const [plain, own] = [openListener(t), openListener(t)]
+      const alone = spawn(through[0], [...through.slice(1), process.execPath, fileURLToPath(new URL('../fixtures/listens-on-descriptors.js', import.meta.url))], { env: { ...process.env, OWN }, stdio: ['ignore', 'ignore', 'ignore', plain.fd] })
+      t.after(() => alone.kill('SIGKILL'))
+      const deck = await startDeck(t, 'listens-on-descriptors.js', { workers: 1, env: { OWN }, flags: ['--dispatch', dispatch], launch: { through, descriptors: [own.fd] } })
+      const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+      const { masterPid } = deck
+      const ask = (/** @type {{ port: number }} */ { port }, /** @type {string} */ what) => get(`http://127.0.0.1:${port}/${what}`)
+      assert.equal(await ask(own, ''), String(pid))
+
+      const before = descriptorsOf(masterPid)
+      const ofMasterAlone = Object.keys(before).filter((fd) => !(fd in descriptorsOf(pid)))
+      assert.ok(ofMasterAlone.length > 0)
+      for (const kind of ['tcp', 'udp']) {
+        // A connection of the worker may have that number by now.
+        for (const fd of ofMasterAlone) assert.match(await ask(own, `${kind}?fd=${fd}`), /^(Error EINVAL listen|Error EEXIST listen|TypeError ERR_INVALID_FD_TYPE)/, `${kind} ${fd}`)
+        for (const fd of ['9999', 'file', '-1', OWN]) assert.equal(await ask(own, `${kind}?fd=${fd}`), await ask(plain, `${kind}?fd=${fd}`), `${kind} ${fd}`)
+      }
+      assert.equal((await deck.rollout('restart')).state, 'succeeded')
+      assert.notEqual(await ask(own, ''), String(pid))
+      const after = descriptorsOf(masterPid)
+      for (const fd of ofMasterAlone.filter((fd) => before[fd].startsWith('pipe') || before[fd].startsWith('anon_inode'))) assert.equal(after[fd], before[fd], fd)
+      assert.equal(deck.masterPid, masterPid)
+    })
+  }
 })
+
+/** The number that a socket keeps from the shell to the workers: Node closes the lowest ones for its children. */
+const OWN = '90'
+const through = ['/bin/bash', '-c', `exec "$@" ${OWN}<&3 3<&-`, 'bash']
+
+/** @param {import('node:test').TestContext} t @returns {{ fd: number, port: number }} of a socket that is there to be passed on */
+function openListener (t) {
+  const handle = /** @type {any} */ (net)._createServerHandle('127.0.0.1', 0, 4)
+  t.after(() => handle.close())
+  const bound = { port: 0 }
+  handle.getsockname(bound)
+  return { fd: handle.fd, port: bound.port }
+}
+
+/** @param {number} pid @returns {Record<string, string>} what each descriptor of a process is */
+function descriptorsOf (pid) {
+  return Object.fromEntries(readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    try {
+      return [[fd, readlinkSync(`/proc/${pid}/fd/${fd}`)]]
+    } catch {
+      // ENOENT: closed in between.
+      return []
+    }
+  }))
+}

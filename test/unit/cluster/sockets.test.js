@@ -43,8 +43,15 @@ test('every worker that asks for an address gets the same handle, and the data o
 
 test('another address, and a second server of one worker on the same one, are other sockets', () => {
   const { sockets, handles } = setUp()
-  for (const each of [query(), query({ index: 1 }), query({ port: 81 }), query({ address: '::1', addressType: 6 }), query({ fd: 3 })]) sockets.request(1, { query: each })
-  assert.equal(handles.length, 5)
+  for (const each of [query(), query({ index: 1 }), query({ port: 81 }), query({ address: '::1', addressType: 6 })]) sockets.request(1, { query: each })
+  assert.equal(handles.length, 4)
+})
+
+test('no descriptor is opened because a worker names it', () => {
+  const { sockets, handles } = setUp()
+  for (const fields of [{ port: null, fd: 0 }, { port: null, fd: 16 }, { fd: 3 }, { fd: 2 ** 40 }, { port: null, fd: 16, addressType: 'udp4' }]) assert.equal(sockets.request(1, { query: query(fields) }).isWorkersOwn, true)
+  assert.equal(handles.length, 0)
+  for (const fd of [1, 16, 2 ** 31]) assert.notEqual(bindSocket(query({ address: null, port: 0, fd })).handle?.fd, fd)
 })
 
 test('a socket outlives every worker that dies, however many', (t) => {
