@@ -3,8 +3,8 @@ import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
-import { tooFewFiles } from './errors.js'
-import { KEPT_VARIABLE } from './keeper/link.js'
+import { loadFailure } from './errors.js'
+import { KEPT_VARIABLE, tellFailure } from './keeper/link.js'
 import { hasControllingTerminal } from './system/terminal.js'
 
 /**
@@ -50,8 +50,9 @@ function isMain () {
 
 /** Our own code could not be loaded. @param {any} error @returns {number} the exit code */
 function tellNotLoaded (error) {
-  const told = tooFewFiles(error)
+  const told = loadFailure(error)
   if (told === null) throw error
+  if (process.env[KEPT_VARIABLE]) tellFailure(told.message)
   process.stderr.write(`clusterdeck: ${told.message}\n`)
   return told.exitCode
 }

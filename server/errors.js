@@ -79,11 +79,27 @@ export class DeckError extends Error {
   }
 }
 
+/** Where this program's own files are. */
+const OWN_FOLDER = decodeURIComponent(new URL('..', import.meta.url).pathname)
+
 /**
+ * Why our own code could not be loaded.
  * @param {any} error
- * @returns {DeckError | null} null: it did not come of a limit of open files
+ * @returns {DeckError | null} null: it is no such error
  */
-export function tooFewFiles (error) {
+export function loadFailure (error) {
+  return tooFewFiles(error) ?? notInstalled(error)
+}
+
+/** @param {any} error */
+function tooFewFiles (error) {
   const code = [error?.code, error?.cause?.code].find((each) => each === 'EMFILE' || each === 'ENFILE')
   return code === undefined ? null : new DeckError('start-failed', `expected to be allowed to open at least 256 files (ulimit -n), received ${code}`, { cause: error })
+}
+
+/** A clone has no packages before somebody installs them there, but npm makes a command of it all the same. @param {any} error */
+function notInstalled (error) {
+  const [, name, importer] = /^Cannot find (?:package|module) '([^']+)'(?: imported from |\nRequire stack:\n- )([^\n]+)/.exec(error?.message ?? '') ?? []
+  if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(error?.code) || !importer?.startsWith(OWN_FOLDER)) return null
+  return new DeckError('bad-install', `the package ${name} is not installed: run "npm ci --omit=dev" in ${OWN_FOLDER}`, { cause: error })
 }

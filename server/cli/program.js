@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
-import { DeckError } from '../errors.js'
+import { DeckError, loadFailure } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { beforeSeparator, commandOf } from './arguments.js'
 import { addHelpCommand } from './help.js'
@@ -101,8 +101,9 @@ function appArguments (/** @type {string[]} */ argv) {
   return argv.includes('--') ? { args: argv.slice(argv.indexOf('--') + 1) } : {}
 }
 
-/** @param {unknown} error @param {Terminal} terminal @returns {number} the exit code */
-function report (error, { stderr }) {
+/** @param {unknown} cause @param {Terminal} terminal @returns {number} the exit code */
+function report (cause, { stderr }) {
+  const error = cause instanceof DeckError ? cause : loadFailure(cause) ?? cause
   if (error instanceof DeckError) {
     stderr.write(`clusterdeck: ${oneLine(error.message)}\n`)
     return error.exitCode

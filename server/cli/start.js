@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { tooFewFiles } from '../errors.js'
+import { loadFailure } from '../errors.js'
 import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
 
 /** @typedef {import('commander').Command} Command */
@@ -22,7 +22,7 @@ export async function startMaster (flags, { stdout, stderr, env, cwd }) {
     process.off('SIGTERM', endEarly)
     return await stopped
   } catch (/** @type {any} */ cause) {
-    const error = tooFewFiles(cause) ?? cause
+    const error = loadFailure(cause) ?? cause
     if (isKept) tellFailure(error.message)
     throw error
   }

@@ -19,7 +19,7 @@ const NOT_EXECUTED = Object.freeze({
   'ln -sfn releases/42 next && mv -T next current && clusterdeck deploy --wait --note "build 42"': 'a folder of releases and the link to one are those of test/cluster/releases.test.js; the command is an example of its own',
   'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.js starts with a certificate',
   'clusterdeck import --pm2': 'no PM2 runs here; test/unit/cli/import.test.js asks what answers as one does',
-  'npm install --global . && clusterdeck upgrade --wait': 'nothing is installed here; the command is an example of its own'
+  'npm ci --omit=dev && npm install --global . && clusterdeck upgrade --wait': 'test/cluster/install.test.js installs by it; the command is an example of its own'
 })
 
 /**
