@@ -1,5 +1,6 @@
 import { oneLine } from '../system/one-line.js'
 import { excerpt } from './excerpt.js'
+import { createUnanswered } from './unanswered.js'
 
 const MAX_TOLD = 10
 const WINDOW_MS = 1000
@@ -16,7 +17,7 @@ const MAX_TYPE_CHARS = 100
 /**
  * What the app says by `process.send({ type, data })`: an event each, up to some a second and worker. The others are
  * counted, which costs no more than to ignore them, and told in one event when the flood is over. A message of another
- * shape is the app's own business.
+ * shape is for a primary of the app's own.
  * @param {object} parts
  * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
@@ -24,11 +25,12 @@ const MAX_TYPE_CHARS = 100
 export function createAppMessages ({ state, events }) {
   /** @type {Map<number, Flow>} by worker */
   const flows = new Map()
+  const isForPrimary = createUnanswered({ tell: (worker, message, detail) => tell('worker.unanswered', worker, message, detail) })
 
   return {
     /** @param {number} worker @param {any} message whatever it is */
     hear (worker, message) {
-      if (typeof message?.type !== 'string') return
+      if (isForPrimary(worker, message) || typeof message?.type !== 'string') return
       const flow = flows.get(worker) ?? begin(worker)
       if (flow.told === MAX_TOLD) {
         flow.leftOut++
@@ -36,7 +38,7 @@ export function createAppMessages ({ state, events }) {
       }
       flow.told++
       const type = message.type.slice(0, MAX_TYPE_CHARS)
-      tell(worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
+      tell('worker.message', worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
     },
 
     /** @param {number} worker has ended */
@@ -74,12 +76,12 @@ export function createAppMessages ({ state, events }) {
   function end (worker, { leftOut, timer }) {
     clearTimeout(timer)
     flows.delete(worker)
-    if (leftOut > 0) tell(worker, `${leftOut.toLocaleString('en-US')} more ${leftOut === 1 ? 'message was' : 'messages were'} left out`, { leftOut })
+    if (leftOut > 0) tell('worker.message', worker, `${leftOut.toLocaleString('en-US')} more ${leftOut === 1 ? 'message was' : 'messages were'} left out`, { leftOut })
   }
 
-  /** @param {number} worker @param {string} message @param {Record<string, unknown>} detail */
-  function tell (worker, message, detail) {
+  /** @param {'worker.message' | 'worker.unanswered'} type @param {number} worker @param {string} message @param {Record<string, unknown>} detail */
+  function tell (type, worker, message, detail) {
     const { slot = null, pid = null, release = null } = state().workers[worker] ?? {}
-    events.publish({ type: 'worker.message', worker, slot, pid, release, message, detail })
+    events.publish({ type, worker, slot, pid, release, message, detail })
   }
 }

@@ -40,6 +40,7 @@ const KINDS = Object.freeze({
   'worker.recycling': { icon: 'rotate-cw', tone: 'info', label: 'Worker recycled' },
   'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
   'worker.message': { icon: 'message', tone: 'info', label: 'Message of the app', weight: 'routine' },
+  'worker.unanswered': { icon: 'circle-alert', tone: 'warn', label: 'Nobody answers the app', weight: 'problem', inTerminal: true },
   'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },
   'worker.restarted': { icon: 'rotate-cw', tone: 'warn', label: 'Worker restarted', inTerminal: true },
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop', weight: 'alert', inTerminal: true },

@@ -35,8 +35,36 @@ test('a message with a type is an event of its worker, without what would move a
 
 test('a message of any other shape is nobody\'s business', (t) => {
   const { hear, taken } = setUp(t)
-  for (const message of ['type', 7, null, true, [], [{ type: 'x' }], {}, { type: 7 }, { type: null }, { data: 1 }]) hear(1, message)
+  for (const message of ['type', 7, null, true, [], [{ type: 'x' }], {}, { type: 7 }, { type: null }, { data: 1 }, { nextServerReady: true, port: 1 }]) hear(1, message)
   assert.deepEqual(taken(), [])
+})
+
+test('what a library says to a primary of the app\'s own is told once for all workers, with what to set, and is no message of the app', (t) => {
+  const { hear, taken } = setUp(t)
+  for (const [message, library, advice] of /** @type {[object, string, RegExp][]} */ ([
+    [{ topic: 'log4js:message', data: '{}' }, 'log4js', /^the library log4js sends "log4js:message" to a primary of the app's own, which does not run under clusterdeck: .*disableClustering: true/],
+    [{ channel: 'rate_limiter_flexible', keyPrefix: 'x', func: 'consume' }, 'rate-limiter-flexible', /RateLimiterRedis/],
+    [{ command: 'increment', args: ['k'], requestId: 1, prefix: 'x', from: 'cluster-memory-store' }, '@express-rate-limit/cluster-memory-store', /rate-limit-redis/],
+    [{ source: '_sio_adapter', type: 3, nsp: '/' }, '@socket.io/cluster-adapter', /@socket.io\/redis-adapter/],
+    [{ type: 'sticky:connection', data: 'a' }, '@socket.io/sticky', /dispatch: sticky/],
+    [{ type: 'axm:monitor', data: {} }, '@pm2/io', /"axm:monitor".*PM2/]
+  ])) {
+    for (const worker of [2, 1, 2]) hear(worker, message)
+    const [told, ...more] = taken()
+    assert.deepEqual([told.type, told.worker, told.slot, told.detail.library, more], ['worker.unanswered', 2, 12, library, []])
+    assert.match(told.message, advice)
+  }
+  hear(1, { type: 'axm:option:configuration', data: {} })
+  assert.deepEqual(taken(), [])
+})
+
+test('of messages that look like others to a primary each name is told once, and five names at the most', (t) => {
+  const { hear, taken } = setUp(t)
+  for (let n = 0; n < 3; n++) hear(1, { channel: 'mem\u001b[2Jored', cmd: 'read', key: 'x' })
+  const [{ message, type }, ...more] = taken()
+  assert.deepEqual([type, message, more], ['worker.unanswered', 'the app sends "memored" to a primary of its own, which does not run under clusterdeck: nobody answers it or passes it on', []])
+  for (let n = 0; n < 100; n++) hear(1, { topic: `${n}${'x'.repeat(100)}` })
+  assert.deepEqual(taken().map(({ detail }) => detail.name.length), [60, 60, 60, 60])
 })
 
 test('of each worker ten are told in a second, and the others in one event once a second without has passed', (t) => {

@@ -1,0 +1,63 @@
+import { oneLine } from '../system/one-line.js'
+
+/** Of what the app itself names, no more than these are told. */
+const MAX_TOLD = 5
+const MAX_NAME_CHARS = 60
+/** Where libraries and apps say what a message is about. */
+const NAMES = ['topic', 'channel', 'source', 'from', 'cmd', 'command', 'action', 'event']
+
+/**
+ * Libraries of node:cluster of which one half runs in the app's own primary, which does not run here.
+ * @type {readonly { library: string, isFrom: (message: any) => boolean, advice: string }[]} `advice`: what is lost, and what to set
+ */
+const LIBRARIES = Object.freeze([
+  { library: 'log4js', isFrom: ({ topic }) => topic === 'log4js:message', advice: 'the lines of its log are lost; set disableClustering: true in log4js.configure()' },
+  { library: 'rate-limiter-flexible', isFrom: ({ channel }) => channel === 'rate_limiter_flexible', advice: 'each consume() fails after timeoutMs; take RateLimiterRedis for one limit over all workers, or RateLimiterMemory for one of each' },
+  { library: '@express-rate-limit/cluster-memory-store', isFrom: ({ from }) => from === 'cluster-memory-store', advice: 'each request waits for it and fails; take rate-limit-redis for one limit over all workers, or the store that express-rate-limit has by itself for one of each' },
+  { library: '@socket.io/cluster-adapter', isFrom: ({ source }) => source === '_sio_adapter', advice: 'a broadcast reaches the clients of one worker alone; take an adapter over Redis or Postgres, such as @socket.io/redis-adapter' },
+  { library: '@socket.io/sticky', isFrom: ({ type }) => isText(type) && type.startsWith('sticky:'), advice: 'set dispatch: sticky in clusterdeck instead' },
+  { library: '@pm2/io', isFrom: ({ type }) => isText(type) && type.startsWith('axm:'), advice: 'it reports to PM2 alone, and clusterdeck keeps nothing of it; its own metrics are on the admin page and under /metrics' }
+])
+
+/**
+ * What the app says to a primary of its own, which its libraries wait for in vain: told once each, whoever says it.
+ * @param {{ tell: (worker: number, message: string, detail: { library: string | null, name: string }) => void }} parts
+ */
+export function createUnanswered ({ tell }) {
+  /** @type {Set<string>} libraries, and names of other messages */
+  const told = new Set()
+  let others = 0
+
+  /** @param {number} worker @param {any} message @returns {boolean} whether it was for a primary, and is done with */
+  return function hear (worker, message) {
+    if (typeof message !== 'object' || message === null) return false
+    const known = LIBRARIES.find(({ isFrom }) => isFrom(message))
+    const name = nameOf(message)
+    if (known) tellOnce(known.library, () => tell(worker, `the library ${known.library} sends "${name}" to a primary of the app's own, which does not run under clusterdeck: ${known.advice}`, { library: known.library, name }))
+    else if (!isText(message.type) && name !== '' && others < MAX_TOLD) {
+      tellOnce(`"${name}"`, () => {
+        others++
+        tell(worker, `the app sends "${name}" to a primary of its own, which does not run under clusterdeck: nobody answers it or passes it on`, { library: null, name })
+      })
+    }
+    return known !== undefined || !isText(message.type)
+  }
+
+  /** @param {string} key @param {() => void} work */
+  function tellOnce (key, work) {
+    if (told.has(key)) return
+    told.add(key)
+    work()
+  }
+}
+
+/** @param {any} message @returns {string} empty: it has none */
+function nameOf (message) {
+  const name = [message.type, ...NAMES.map((key) => message[key])].find(isText) ?? ''
+  return oneLine(name.slice(0, MAX_NAME_CHARS))
+}
+
+/** @param {unknown} value @returns {value is string} */
+function isText (value) {
+  return typeof value === 'string'
+}
