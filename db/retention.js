@@ -6,6 +6,9 @@ import { vitalsRetention } from './vitals.js'
 
 // Rows that one statement deletes, each with its index entries, before the clock is looked at again.
 const ROWS_PER_STATEMENT = 50
+/** What an app makes as often as it likes. Of each there is a tenth of `maxEvents` more, and none of them takes the place of another event. */
+const OF_APPS = ['worker.message', 'worker.listening']
+const SHARE_OF_APPS = 0.1
 
 /**
  * Forgets what is too old or too much, oldest first, a slice at a time.
@@ -13,13 +16,17 @@ const ROWS_PER_STATEMENT = 50
  * @param {{ retention: Retention, now: () => number, clock: () => number, sweepCrashes: (what: { before: number, rows: number }) => number }} parts `clock`: monotonic ms
  */
 export function createRetention (db, { retention, now, clock, sweepCrashes }) {
-  const newestEvent = db.prepare('SELECT max(id) FROM events').pluck()
+  const totalOfType = db.prepare('SELECT count FROM event_totals WHERE type = ?').pluck()
+  const isOther = `type NOT IN (${OF_APPS.map((type) => `'${type}'`)})`
+  const totalOfOthers = db.prepare(`SELECT sum(count) FROM event_totals WHERE ${isOther}`).pluck()
   const oldestEvent = db.prepare('SELECT min(id) FROM events').pluck()
-  // Ids are dense, so the newest id says how many there are; counting a million rows would hold the loop.
-  const deleteEvents = db.prepare(`
-    DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT @rows) AND (at_ms < @before OR id <= @surplus)`)
+  const deleteOld = db.prepare(`
+    DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT @rows) AND at_ms < @before`)
+  const deleteSurplus = db.prepare(`
+    DELETE FROM events WHERE id IN (SELECT id FROM events ORDER BY id LIMIT @rows) AND id <= coalesce(
+      (SELECT id FROM (SELECT id, type FROM events ORDER BY id LIMIT @rows) WHERE ${isOther} LIMIT 1 OFFSET @surplus - 1), 9e15)`)
+  const deleteOldestOfType = db.prepare('DELETE FROM events WHERE id IN (SELECT id FROM events WHERE type = @type ORDER BY id LIMIT @rows)')
   const deleteSpans = db.prepare('DELETE FROM spans WHERE span < ?')
-  const deleteSpanCounts = db.prepare('DELETE FROM span_counts WHERE span < ?')
   const deleteRollouts = db.prepare(`
     DELETE FROM rollouts WHERE id IN (SELECT id FROM rollouts ORDER BY id LIMIT @rows) AND at_ms < @before`)
   const deleteSessions = db.prepare(`
@@ -40,7 +47,15 @@ export function createRetention (db, { retention, now, clock, sweepCrashes }) {
         (/** @type {number} */ rows) => deleteSessions.run({ now: now(), rows }).changes,
         (/** @type {number} */ rows) => sweepCrashes({ before, rows }),
         (/** @type {number} */ rows) => deleteRollouts.run({ before, rows }).changes,
-        (/** @type {number} */ rows) => deleteEvents.run({ before, rows, surplus: Number(newestEvent.get() ?? 0) - retention.maxEvents }).changes
+        (/** @type {number} */ rows) => deleteOld.run({ before, rows }).changes,
+        ...OF_APPS.map((type) => (/** @type {number} */ rows) => {
+          const surplus = Math.ceil(Number(totalOfType.get(type) ?? 0) - retention.maxEvents * SHARE_OF_APPS)
+          return surplus > 0 ? deleteOldestOfType.run({ type, rows: Math.min(rows, surplus) }).changes : 0
+        }),
+        (/** @type {number} */ rows) => {
+          const surplus = Number(totalOfOthers.get() ?? 0) - retention.maxEvents
+          return surplus > 0 ? deleteSurplus.run({ rows, surplus }).changes : 0
+        }
       ]
       let deleted = 0
       for (const deleteSome of kinds) {
@@ -52,9 +67,7 @@ export function createRetention (db, { retention, now, clock, sweepCrashes }) {
           if (count < rows) break
         }
       }
-      const oldestSpan = Math.floor(Number(oldestEvent.get() ?? 0) / SPAN_SIZE)
-      deleteSpans.run(oldestSpan)
-      deleteSpanCounts.run(oldestSpan)
+      deleteSpans.run(Math.floor(Number(oldestEvent.get() ?? 0) / SPAN_SIZE))
       return { deleted, more: false }
     }
   }

@@ -226,7 +226,7 @@ test('a history of before its counts is counted as it is', (t) => {
   publish(history, Array.from({ length: 3000 }, (_, n) => ({ type: n % 2 ? 'worker.ready' : 'worker.exited', ...(n % 2 ? {} : { cause: 'crash' }) })))
   history.close()
   const db = openSqlite(file)
-  db.exec('DROP TABLE span_counts; ALTER TABLE sessions DROP COLUMN owner; DROP TABLE outbox')
+  db.exec('DROP TRIGGER event_kept; DROP TRIGGER event_forgotten; DROP TABLE event_totals; DROP TABLE span_counts; ALTER TABLE sessions DROP COLUMN owner; DROP TABLE outbox')
   db.pragma('user_version = 7')
   db.close()
   const again = open()
@@ -475,6 +475,33 @@ test('sweeping keeps the newest events up to the count', (t) => {
   const left = ids(all(history, {}))
   assert.deepEqual([left.length, left[0], left.at(-1)], [250, 3000, 2751])
   assert.deepEqual(ids(all(history, { since: START_MS + 2990 * 1000, until: START_MS + 2992 * 1000 })), [2991, 2990])
+})
+
+test('what an app makes as often as it likes is forgotten among itself, whatever else there is, and counts stay right', (t) => {
+  const { history, file, open } = setUp(t, { now: () => START_MS, retention: { maxEvents: 1500 } })
+  publish(history, [{ type: 'master.started' }, ...Array.from({ length: 1199 }, () => ({ type: 'worker.ready' }))])
+  publish(history, Array.from({ length: 6000 }, (_, index) => ({ type: index % 2 ? 'worker.message' : 'worker.listening', cause: index % 3 ? 'chatter' : null, message: 'I am here' })))
+  publish(history, [{ type: 'worker.exited', cause: 'crash' }])
+  assert.equal(sweepAll(history).deleted, 5700)
+  const left = all(history, {})
+  assert.deepEqual(tally(left.map(({ type }) => ({ step: 0, type, cause: null, count: 1 }))), tally([
+    { step: 0, type: 'master.started', cause: null, count: 1 }, { step: 0, type: 'worker.ready', cause: null, count: 1199 },
+    { step: 0, type: 'worker.message', cause: null, count: 150 }, { step: 0, type: 'worker.listening', cause: null, count: 150 },
+    { step: 0, type: 'worker.exited', cause: null, count: 1 }
+  ]))
+  assert.deepEqual(left.map(({ id }) => id).slice(0, 301), Array.from({ length: 301 }, (_, index) => 7201 - index), 'the newest of them')
+  assert.deepEqual(tally(countAll(history, { stepMs: 365 * DAY_MS })), tally(left.map(({ at, type, cause }) => ({ step: Math.floor(Date.parse(at) / (365 * DAY_MS)), type, cause, count: 1 }))))
+
+  // Others go by their own number, and what is older than these goes with them.
+  publish(history, Array.from({ length: 1500 }, () => ({ type: 'worker.ready' })))
+  sweepAll(history)
+  assert.deepEqual(ids(all(history, {})), Array.from({ length: 1500 }, (_, index) => 8701 - index))
+  history.close()
+  const db = openSqlite(file)
+  assert.deepEqual(db.prepare('SELECT type, count FROM event_totals WHERE count <> 0').all(), [{ type: 'worker.ready', count: 1500 }])
+  assert.equal(db.prepare('SELECT sum(count) FROM span_counts').pluck().get(), 1500)
+  db.close()
+  assert.equal(sweepAll(open()).deleted, 0)
 })
 
 test('a cursor behind which nothing is kept any more is refused, instead of looking like the end', (t) => {
