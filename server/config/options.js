@@ -170,7 +170,7 @@ export const SCHEMA = z.strictObject({
   }),
   history: group({
     maxAgeMs: integer(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),
-    maxEvents: integer(1000, 100_000_000, 'how many events are kept').default(1_000_000)
+    maxEvents: integer(1000, 100_000_000, 'how many events are kept; messages of the app have a tenth of it beside them').default(1_000_000)
   })
 })
 

@@ -117,7 +117,7 @@
  * @property {'auto' | 'on' | 'off'} [logs.mirror]  whether the master repeats the output of the workers; auto: if its own goes to a terminal; default: `auto`
  * @property {object} [history]
  * @property {number} [history.maxAgeMs]  how long events are kept; default: `2592000000`
- * @property {number} [history.maxEvents]  how many events are kept; default: `1000000`
+ * @property {number} [history.maxEvents]  how many events are kept; messages of the app have a tenth of it beside them; default: `1000000`
  */
 
 export {}
