@@ -4,8 +4,9 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
 import { loadFailure } from './errors.js'
-import { KEPT_VARIABLE, tellFailure } from './keeper/link.js'
+import { FOLDER_VARIABLE, KEPT_VARIABLE, tellFailure } from './keeper/link.js'
 import { hasControllingTerminal } from './system/terminal.js'
+import { standOn, workingFolder } from './system/working-folder.js'
 
 /**
  * Runs one command line.
@@ -18,10 +19,17 @@ export async function run (argv, terminal) {
   return await runProgram(argv, { ...terminal, script: ownScript() })
 }
 
-/** Masters and other commands start faster without its code. @param {string[]} args */
-async function beKeeper (args) {
+/** Masters and other commands start faster without its code. @param {string[]} args @param {import('./system/working-folder.js').WorkingFolder} folder */
+async function beKeeper (args, folder) {
   const { keep } = await import('./keeper/keeper.js')
-  return await keep({ script: process.argv[1], args })
+  return await keep({ script: process.argv[1], args, folder })
+}
+
+/** @returns {import('./system/working-folder.js').WorkingFolder} of this process, or of the keeper that has started it */
+function ownFolder () {
+  const { [FOLDER_VARIABLE]: told, [KEPT_VARIABLE]: keeper } = process.env
+  delete process.env[FOLDER_VARIABLE]
+  return told !== undefined && keeper === String(process.ppid) ? JSON.parse(told) : workingFolder()
 }
 
 /**
@@ -71,10 +79,12 @@ if (isMain()) {
     process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
     process.stderr.on('error', () => {})
   }
+  const folder = ownFolder()
+  standOn(folder.named)
   const hadTerminal = hasControllingTerminal()
   const exitCode = wantsKeeper(args, process.env)
-    ? await beKeeper(args)
-    : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: process.cwd() }).catch(tellNotLoaded)
+    ? await beKeeper(args, folder)
+    : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: folder.named, home: folder.real }).catch(tellNotLoaded)
   // Node would abort at its exit where its terminal has gone; so this ends as it would have without a handler.
   if (hadTerminal && !hasControllingTerminal()) {
     process.removeAllListeners('SIGHUP')

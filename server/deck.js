@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
@@ -117,8 +117,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
      */
     dispatch (command) {
       const wanted = /** @type {DeckCommand} */ (command)
-      if (wanted.type === 'upgrade') checkUpgrade(wanted, { config, isKept: isKept() })
-      supervisor.dispatch(wanted.type === 'rollout' && wanted.kind === 'rollback' ? toRollback(wanted) : wanted)
+      supervisor.dispatch(toOrder(wanted))
       return /** @type {ReturnType<typeof RESULTS[T]>} */ (RESULTS[command.type](supervisor))
     },
 
@@ -146,6 +145,12 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
       const spec = await releases.check({ path })
       return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path, spec } })
     }
+  }
+
+  /** @param {DeckCommand} command @returns {any} */
+  function toOrder (command) {
+    if (command.type === 'upgrade') return checkedUpgrade(command, { config, isKept: isKept() })
+    return command.type === 'rollout' && command.kind === 'rollback' ? toRollback(command) : command
   }
 
   /** @param {{ release?: string }} command */
@@ -193,23 +198,29 @@ function running (supervisor) {
   return supervisor.snapshot().rollout
 }
 
-/** @param {{ execPath: string | null }} command @param {{ config: import('./config/config.js').Config, isKept: boolean }} master */
-function checkUpgrade ({ execPath }, { config, isKept }) {
+/**
+ * @template {{ execPath: string | null }} T
+ * @param {T} command @param {{ config: import('./config/config.js').Config, isKept: boolean }} master
+ * @returns {T} with the program itself: a link that leads to it may lead elsewhere by the next start
+ */
+function checkedUpgrade (command, { config, isKept }) {
   if (!isKept) throw new DeckError('not-possible', 'an upgrade in place needs the keeper, and this master runs without one: restart it instead')
   if (config.dispatch === 'round-robin') {
     throw new DeckError('not-possible', 'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')
   }
-  if (execPath === null) return
-  const reason = whyNotRunnable(execPath)
-  if (reason) throw new DeckError('invalid-body', `execPath: expected a program of this user that can be executed, received ${JSON.stringify(execPath)} (${reason})`)
+  return command.execPath === null ? command : { ...command, execPath: checkedProgram(command.execPath) }
 }
 
-/** @param {string} program @returns {string | null} */
-function whyNotRunnable (program) {
+/** @param {string} program @returns {string} its real path @throws {DeckError} invalid-body */
+function checkedProgram (program) {
+  const refused = (/** @type {string} */ reason) => new DeckError('invalid-body', `execPath: expected a program of this user that can be executed, received ${JSON.stringify(program)} (${reason})`)
   try {
-    accessSync(program, constants.X_OK)
-    return whyProgramDistrusted(program)
+    const real = realpathSync(program)
+    accessSync(real, constants.X_OK)
+    const reason = whyProgramDistrusted(real)
+    if (reason) throw refused(reason)
+    return real
   } catch (/** @type {any} */ error) {
-    return error.code
+    throw error instanceof DeckError ? error : refused(error.code)
   }
 }

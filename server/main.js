@@ -61,6 +61,8 @@ const KILL_PATIENCE_MS = 1000
 const UNKNOWN_EVENTS = 1000
 /** The workers come first: the app is to answer soon. */
 const LOAD_SITE_WITHIN_MS = 3000
+/** How soon a data folder that was removed is made anew. */
+const LOOK_FOR_DATA_EVERY_MS = 3000
 /** After which a start says what it is waiting for. */
 const WAITING_AFTER_MS = 5000
 
@@ -245,7 +247,7 @@ function hangOptions ({ keeper, watchdog }) {
 function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashRecorder }, { events, outlives, ...start }) {
   const { watchdog, recycle } = settings.current
   const state = createState({ options: lifecycleOptions(settings.current), ...start })
-  const fork = createForker(settings, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment })
+  const fork = createForker(settings, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment, onMissing: (message) => events.publish({ type: 'unexpected', actor: 'system', message }) })
   const sticky = settings.current.dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: settings.current.sticky.failoverMs } : null
   return createSupervisor(state, { fork, events, keeper, sticky, portPerSlot: settings.current.portPerSlot, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, hooks, drift })
 }
@@ -400,6 +402,7 @@ function run (tools, past, cluster, { admin, ending }) {
   followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
 
   joinFleet(tools, cluster, { admin, ending })
+  restoreIfGone(tools, past, () => announceIn(tools.dataDir, { adminUrl: admin.url, fingerprint: admin.fingerprint, startedAt: cluster.startedAt }))
   supervisor.running.then(() => {
     releases.settleFirst(release.id)
     terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs: Math.round(performance.now() - startTime) })
@@ -452,7 +455,7 @@ function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, {
   let { left } = memory
   if (memory.lost) tellLost(events, memory.lost)
   attempt(() => signMemory(memoryStore))
-  attempt(() => dataDir.announce({ pid: process.pid, adminUrl, ...(fingerprint && { fingerprint }), startedAt }))
+  attempt(() => announceIn(dataDir, { adminUrl, fingerprint, startedAt }))
   keepOutcomes({ releases, events })
   attempt(() => endUnfinished({ history, events }))
   attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
@@ -463,6 +466,32 @@ function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, {
     onFailure: (error) => events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
   })
   return left
+}
+
+/** @param {Tools['dataDir']} dataDir @param {{ adminUrl: string, fingerprint: string | null, startedAt: string }} master */
+function announceIn (dataDir, { adminUrl, fingerprint, startedAt }) {
+  dataDir.announce({ pid: process.pid, adminUrl, ...(fingerprint && { fingerprint }), startedAt })
+}
+
+/**
+ * The data folder, which may go with an old release that it lies in.
+ * @param {Tools} tools @param {Past} past @param {() => void} announce
+ */
+function restoreIfGone ({ dataDir, terminal, closers }, { history, events }, announce) {
+  let isTold = false
+  const timer = setInterval(() => {
+    if (dataDir.isThere()) return
+    try {
+      dataDir.restore()
+      history.reopen()
+      announce()
+      events.publish({ type: 'unexpected', actor: 'system', message: `the data folder ${dataDir.folder} was removed; it is made anew, and the history begins anew there` })
+    } catch (/** @type {any} */ error) {
+      if (!isTold) terminal.fail(`the data folder ${dataDir.folder} was removed, and cannot be made anew: ${error.message}`)
+      isTold = true
+    }
+  }, LOOK_FOR_DATA_EVERY_MS).unref()
+  closers.add(timer, clearInterval)
 }
 
 /** @param {Past['events']} events @param {NonNullable<Past['memory']['lost']>} lost */

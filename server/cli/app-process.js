@@ -15,7 +15,7 @@ const REST_WITHIN_MS = 500
 export function startApp (name, { script, file, cwd, env: { CLUSTERDECK_APP, CLUSTERDECK_NAME, CLUSTERDECK_KEPT, ...env }, mirrors }) {
   const child = spawn(process.execPath, [...process.execArgv, script, 'start', '--config', file, '--app', name], {
     cwd,
-    env: { ...env, ...(mirrors && { CLUSTERDECK_LOGS_MIRROR: 'on' }) },
+    env: { ...env, PWD: cwd, ...(mirrors && { CLUSTERDECK_LOGS_MIRROR: 'on' }) },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe']
   })

@@ -8,6 +8,7 @@ import { fallbackFolders } from '../system/fallback-folder.js'
 import { isAlive } from '../system/process-identity.js'
 import { runningDecks } from '../system/running-decks.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
+import { asNamed, pinned } from '../system/working-folder.js'
 import { givenToken } from './token.js'
 
 /** @typedef {{ url: string, token: string, fingerprint: string | null, pid: number | null, dataDir: string, member?: string }} Master `fingerprint`: of its certificate, where the data folder says it; `pid`: null for one that was named by its address; `member`: of its fleet, which is meant instead and asked by it */
@@ -78,7 +79,8 @@ async function findDataDir (options, env, cwd) {
   const app = options.app ?? (env.CLUSTERDECK_APP || undefined)
   // What was named by its address need not be one of them.
   const isElsewhere = app === undefined && (options.url ?? (env.CLUSTERDECK_URL || undefined)) !== undefined
-  return isElsewhere ? placeOf({ shared: file, own: null, dataDir: null }, cwd) : dataDirOfApp(file, app, cwd)
+  const dataDir = isElsewhere ? placeOf({ shared: file, own: null, dataDir: null }, cwd) : dataDirOfApp(file, app, cwd)
+  return app !== undefined || isElsewhere || readRunning(dataDir, env) !== null ? dataDir : dataDirBehindLink(cwd, env) ?? dataDir
 }
 
 /**
@@ -92,10 +94,24 @@ export function dataDirOfApp (file, app, cwd) {
 
 /** @param {Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>} picked @param {string} cwd */
 function placeOf ({ shared, own, dataDir }, cwd) {
-  if (dataDir) return path.resolve(dataDir.folder, dataDir.value)
   const file = own ?? shared
   const configured = own?.values.dataDir ?? shared?.values.dataDir
-  return file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
+  const folder = dataDir
+    ? path.resolve(dataDir.folder, dataDir.value)
+    : file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
+  // As its master has it, whose data folder stays where it was.
+  return pinned(folder, asNamed(cwd))
+}
+
+/**
+ * A deck that was started in this folder by the link that its name goes through, and that led elsewhere then.
+ * @param {string} cwd @param {Record<string, string | undefined>} env
+ * @returns {string | null} its data folder; null: there is none, or more than one
+ */
+function dataDirBehindLink (cwd, env) {
+  if (asNamed(cwd).real === cwd) return null
+  const [deck, ...others] = runningDecks(env).filter((each) => each.cwd === cwd)
+  return deck && others.length === 0 ? deck.dataDir : null
 }
 
 /**

@@ -6,7 +6,7 @@ import { beforeSeparator, commandOf } from './arguments.js'
 import { addHelpCommand } from './help.js'
 import { addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startMaster } from './start.js'
 
-/** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string, script: string }} Terminal `script`: how this program was called */
+/** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string, home?: string, script: string }} Terminal `script`: how this program was called; `home`: where `cwd` was at the start, which a link may have led to */
 
 const USAGE_EXIT_CODE = 2
 const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with its words behind -- (default: "main" or the script "start" of package.json)'

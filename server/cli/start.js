@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import { loadFailure } from '../errors.js'
 import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
+import { standOn } from '../system/working-folder.js'
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {import('./program.js').Terminal} Terminal */
@@ -10,15 +11,19 @@ const EARLY_STOP_EXIT_CODE = 143
 const NAME_ABOUT = 'name of the units (default: that of the package, or of the file)'
 
 /** @param {Record<string, unknown>} flags @param {Terminal} terminal */
-export async function startMaster (flags, { stdout, stderr, env, cwd }) {
+export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
   const isKept = Boolean(env[KEPT_VARIABLE])
   // The kernel drops a signal that process 1 has no handler for, and this one would come back as a SIGKILL.
   const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
   if (process.pid === 1) process.once('SIGTERM', endEarly)
   try {
     const [{ loadConfig }, main] = await Promise.all([import('../config/config.js'), import('../main.js')])
-    const config = await loadConfig({ flags, env, cwd })
-    const { stopped } = await main.startMaster(config, { stdout, stderr, reload: (launchIn) => loadConfig({ flags, env, cwd, isAgain: true, launchIn }) })
+    const config = await loadConfig({ flags, env, cwd, home })
+    const reload = async (/** @type {string | undefined} */ launchIn) => {
+      standOn(cwd)
+      return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
+    }
+    const { stopped } = await main.startMaster(config, { stdout, stderr, reload })
     process.off('SIGTERM', endEarly)
     return await stopped
   } catch (/** @type {any} */ cause) {

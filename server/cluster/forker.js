@@ -6,6 +6,7 @@ import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
+import { isFolder } from '../system/working-folder.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -26,9 +27,12 @@ const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
  * @param {() => number | null} [options.keeperPid]  who would start the next one
  * @param {Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>} options.logs
  * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over the master's own
+ * @param {(message: string) => void} [options.onMissing]  a working folder is gone
  * @param {() => number} [options.random]
  */
-export function createForker (settings, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), random = Math.random }) {
+export function createForker (settings, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), onMissing = () => {}, random = Math.random }) {
+  /** @type {Set<string>} folders that are gone, and have been told of */
+  const missing = new Set()
   let inspectors = 0
   // As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0.
   const inspectPort = () => FIRST_INSPECT_PORT + inspectors++ % INSPECT_PORTS
@@ -44,7 +48,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], inspectPort, cwd, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
+    cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], inspectPort, cwd: folderFor({ cwd, entry: release.entry, release: release.id }), stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const orderFile = path.join(orderFolder, name)
@@ -76,6 +80,16 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       logs.ended(id)
       hooks.onExit(exit)
     }
+  }
+
+  /** @param {{ cwd: string, entry: string, release: string }} where @returns {string} that is there */
+  function folderFor ({ cwd, entry, release }) {
+    if (isFolder(cwd)) return cwd
+    const folder = path.dirname(entry)
+    if (!isFolder(folder)) throw new Error(`release ${release} cannot run: ${folder} is gone; deploy what is there now`)
+    if (!missing.has(cwd)) onMissing(`the working folder ${cwd} is gone; the workers of release ${release} start in ${folder}, where its entry is`)
+    missing.add(cwd)
+    return folder
   }
 
   /** @param {{ worker: number, slot: number }} order @returns {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} */

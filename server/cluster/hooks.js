@@ -2,6 +2,7 @@ import { delimiter, dirname } from 'node:path'
 import { CRASH_CAUSES } from '../crashes/record.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isAlive } from '../system/process-identity.js'
+import { isFolder } from '../system/working-folder.js'
 import { runHook, signalProcessGroup } from './hook-run.js'
 import { createPace } from './pace.js'
 
@@ -138,7 +139,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       name,
       command,
       timeoutMs,
-      cwd: release.cwd ?? cwd,
+      cwd: isFolder(release.cwd ?? cwd) ? release.cwd ?? cwd : dirname(release.entry),
       env: {
         ...withoutOwnVariables({ ...process.env, ...own }),
         ...withNode(own.PATH ?? process.env.PATH),

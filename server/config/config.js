@@ -8,6 +8,7 @@ import { DeckError } from '../errors.js'
 import { movedTo, resolveLaunch } from '../launch/launch.js'
 import { didYouMean, nearest } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
+import { asNamed, pinned } from '../system/working-folder.js'
 
 /** @typedef {import('./options.js').Option} Option */
 /** @typedef {{ source: 'file' | 'environment' | 'flag' | 'program', from: string | null }} Origin where a value comes from; `from`: the file, the variable or the flag */
@@ -23,7 +24,7 @@ const MAX_LABELS_BYTES = 8192
 /** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
 const ORIGINS = new WeakMap()
 // Set for workers and hooks, or read by the commands that talk to a running master.
-const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
+const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
   'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'RUNTIME_DIR'].map((name) => ENV_PREFIX + name)
 
 /**
@@ -32,16 +33,17 @@ const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIM
  * @param {Record<string, unknown>} [sources.flags] by option key (`adminPort`), `config`: the file to read, and `app`: which of its apps; values may be strings
  * @param {Record<string, string | undefined>} [sources.env]
  * @param {string} [sources.cwd]
+ * @param {string} [sources.home] where that was at the start: the data folder stays there, wherever a link on the way leads by now
  * @param {() => number} [sources.countCpus] what `max` means
  * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
  * @param {string} [sources.launchIn] the folder to look in for what is started by a name or a script, instead of the working folder
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
-export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
+export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const { config: named, app, ...flagValues } = flags
   const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
-  return toConfig([...fromApp(file, /** @type {string | undefined} */ (app ?? (env.CLUSTERDECK_APP || undefined)), cwd), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, countCpus, launchIn })
+  return toConfig([...fromApp(file, /** @type {string | undefined} */ (app ?? (env.CLUSTERDECK_APP || undefined)), cwd), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, home, countCpus, launchIn })
 }
 
 /**
@@ -57,8 +59,8 @@ export async function configFromOptions (options, { configFile, cwd = process.cw
   return toConfig([...fromApp(file, undefined, cwd), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus, launchIn })
 }
 
-/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
-function toConfig (sources, { cwd, countCpus, launchIn }) {
+/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
+function toConfig (sources, { cwd, home, countCpus, launchIn }) {
   const given = oneOf('entry', 'script', sources)
   const values = validate(given)
   if (values.watch && values.releases.mode === 'snapshot') {
@@ -77,7 +79,7 @@ function toConfig (sources, { cwd, countCpus, launchIn }) {
     ...(said !== null && { launch: { said, notes } }),
     env: { ...env, ...values.env },
     admin: checkedAdmin(values.admin),
-    dataDir: path.resolve(cwd, values.dataDir),
+    dataDir: pinned(path.resolve(cwd, values.dataDir), home === undefined ? asNamed(cwd) : { named: cwd, real: home }),
     workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers
   })
   ORIGINS.set(config, new Map([...given].map(([name, { origin }]) => [name, origin])))

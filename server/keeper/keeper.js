@@ -3,13 +3,15 @@ import { guardChannel } from '../system/channel-guard.js'
 import { createMilestone } from '../system/milestone.js'
 import { createNonsense } from '../system/nonsense.js'
 import { oneLine } from '../system/one-line.js'
+import { existingFolder, workingFolder } from '../system/working-folder.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
 import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
-import { KEPT_VARIABLE, MAX_UNSAVED, noteExit, tell } from './link.js'
+import { FOLDER_VARIABLE, KEPT_VARIABLE, MAX_UNSAVED, noteExit, tell } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
 import { createMasterWatch } from './master-watch.js'
 import { whyMisshapen } from './message-shape.js'
+import { ownPrograms, trustedPrograms } from './programs.js'
 import { childrenOf, createReaper } from './reaper.js'
 
 /**
@@ -33,11 +35,12 @@ const MAX_REASON_CHARS = 200
 /** @typedef {import('./master-watch.js').Watched & { startedAt: number, hasStarted: boolean, hearsSignals?: boolean, isEnding: boolean, hang?: import('./master-watch.js').Hang }} Master */
 
 /**
- * @param {{ script: string, args: string[], say?: (line: string) => void }} options
- *   `script`: as it was called, because a link may lead to a newer version by the time of an upgrade
+ * @param {{ script: string, args: string[], folder?: import('../system/working-folder.js').WorkingFolder, say?: (line: string) => void }} options
+ *   `script`: as it was called, because a link may lead to a newer version by the time of an upgrade; `folder`: where each
+ *   master starts, also where that is gone, or its name leads elsewhere by then
  * @returns {Promise<number>} the exit code of its last master
  */
-export function keep ({ script, args, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
+export function keep ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
   const held = /** @type {Map<string, { handle: any, data: unknown, from?: Master }>} */ (takeInheritedSockets({ say }))
   const ownPids = /** @type {Set<number | undefined>} */ (new Set())
   // The masters are in sessions of their own, and have none.
@@ -50,7 +53,8 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   let unsaved = /** @type {unknown[]} */ ([])
   /** the latest ones of orphans */
   const exits = /** @type {import('./link.js').Exit[]} */ ([])
-  let execPath = process.execPath
+  const own = ownPrograms(script)
+  let execPath = own.node
   let [record, giveUpAfter, hasEverStarted] = [blankRecord(), 0, false]
   let retryTimer = /** @type {NodeJS.Timeout | null} */ (null)
   let stopSignal = /** @type {NodeJS.Signals | null} */ (null)
@@ -87,7 +91,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
     saved () { unsaved = [] },
     ending (master) { master.isEnding = true },
     cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
-    upgrade (master, order) { if (master === current && !next) next = start(order.execPath ?? execPath) },
+    upgrade (master, order) { if (master === current && !next) startNext(order.execPath ?? execPath) },
     serving (master) { if (master === next) tell(current, { type: 'hand-over' }) },
     'handed-over' (master) { if (master === current && next) succeed() },
     relay (master, message) { tell(master === current ? next : current, message) }
@@ -101,15 +105,31 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   const nonsense = createNonsense({ tell: (_, line) => say(line), nameOf: (pid) => `the master (pid ${pid})` })
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
-  current = start(execPath)
+  current = start(own)
   // While that loads: its native calls take a while.
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
   return ended.reached
 
-  /** @param {string} binary @returns {Master} */
-  function start (binary) {
+  /** Of an upgrade: who has asked for something else than there is wants to know why not. @param {string} node */
+  function startNext (node) {
+    const { programs, distrust } = trustedPrograms({ node, script }, own)
+    if (distrust === null) next = start(programs)
+    else tell(current, { type: 'upgrade-failed', reason: distrust })
+  }
+
+  /** After the death of one: any master is better than none. */
+  function startAgain () {
+    const { programs, distrust } = trustedPrograms({ node: execPath, script }, own)
+    if (distrust !== null) say(`${distrust}; the next master starts with what the keeper itself runs, ${programs.node} and ${programs.script}`)
+    return start(programs)
+  }
+
+  /** @param {import('./programs.js').Programs} programs @returns {Master} */
+  function start (programs) {
+    const cwd = existingFolder(folder.named)
+    if (cwd !== folder.named) say(`the working folder ${folder.named} is gone; the master starts in ${cwd}`)
     // In a session of its own: Ctrl-C in the terminal reaches the keeper alone, which forwards it once.
-    const child = fork(script, args, { execPath: binary, execArgv: [...LEAN, ...process.execArgv], detached: true, env: { ...process.env, [KEPT_VARIABLE]: String(process.pid) } })
+    const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN, ...process.execArgv], detached: true, env: { ...process.env, [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) } })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
     const onNonsense = (/** @type {string} */ reason) => nonsense.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
@@ -185,7 +205,7 @@ export function keep ({ script, args, say = (line) => { process.stderr.write(`cl
   function retry () {
     clearTimeout(retryTimer ?? undefined)
     try {
-      current = start(execPath)
+      current = startAgain()
     } catch (/** @type {any} */ error) {
       restart(0, error.message) // ENOMEM
     }

@@ -42,6 +42,8 @@ export function noteExit (exits, exit) {
 
 /** Tells a master that its IPC channel leads to a keeper, by the pid of that. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
+/** The folder that its keeper was started in, which it may not be able to work in any more: see system/working-folder.js. */
+export const FOLDER_VARIABLE = 'CLUSTERDECK_KEPT_FOLDER'
 
 /**
  * The keeper's side of the line.

@@ -21,6 +21,10 @@ export function openDataDir (wanted) {
   const file = (/** @type {string} */ name) => path.join(folder, name)
   /** @type {ReturnType<typeof takeLock>} */
   let lock = null
+  /** What this master has read or made, by the name of the file. @type {Map<string, string>} */
+  const secrets = new Map()
+  /** @type {unknown} */
+  let remembered = null
   const announcements = [...new Set([folder, ...fallbackFolders(wanted)])].map((each) => path.join(each, 'master.json'))
 
   return {
@@ -46,6 +50,22 @@ export function openDataDir (wanted) {
         throw error instanceof DeckError ? error : unusable(folder, error)
       }
       if (!lock) throw masterRunning(readJson(file('master.json')))
+    },
+
+    /** Whether it is there still: whoever removes an old release may take it along. */
+    isThere: () => existsSync(folder),
+
+    /**
+     * Makes it anew, with the secrets that it had.
+     * @throws {DeckError} data-dir-unusable, master-running; and what the system says
+     */
+    restore () {
+      makePrivate(folder, SECRETS)
+      for (const [name, value] of secrets) writeSecret(file(name), value)
+      make(folder)
+      lock?.release()
+      this.lock()
+      if (remembered !== null) writeJson(file('memory.json'), remembered)
     },
 
     /** @param {{ handsOver: boolean }} how  the next master has announced itself, or is about to */
@@ -81,8 +101,12 @@ export function openDataDir (wanted) {
       /** @returns {any} what the last master has left, wherever that was; null if it has ended as it should */
       read: () => readJson(newest(file('memory.json'), path.join(wanted, 'memory.json'))),
       /** @param {unknown} content what the next master has to know if this one cannot end as it should */
-      write (content) { writeJson(file('memory.json'), content) },
+      write (content) {
+        remembered = content
+        writeJson(file('memory.json'), content)
+      },
       clear () {
+        remembered = null
         // What is left in a folder that cannot be written counts no more either.
         if (away) writeJson(file('memory.json'), null)
         else rmSync(file('memory.json'), { force: true })
@@ -102,7 +126,9 @@ export function openDataDir (wanted) {
     try {
       // Of a folder that can be read alone, the secrets count still.
       const kept = away === null ? null : readTokenOrNone(path.join(wanted, name))
-      return kept ?? readToken(file(name)) ?? makeToken(file(name))
+      const value = kept ?? readToken(file(name)) ?? makeToken(file(name))
+      secrets.set(name, value)
+      return value
     } catch (/** @type {any} */ error) {
       throw unusable(folder, error)
     }
@@ -193,14 +219,19 @@ function readTokenOrNone (file) {
 /** @param {string} file */
 function makeToken (file) {
   const token = randomBytes(32).toString('base64url')
+  writeSecret(file, token)
+  return token
+}
+
+/** @param {string} file @param {string} value */
+function writeSecret (file, value) {
   try {
-    writeFileSync(file, `${token}\n`, { mode: 0o600 })
+    writeFileSync(file, `${value}\n`, { mode: 0o600 })
   } catch (error) {
     // On a full disk an empty one is left.
     rmSync(file, { force: true })
     throw error
   }
-  return token
 }
 
 /** @param {string} folder @param {NodeJS.ErrnoException} error */

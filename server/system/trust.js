@@ -49,13 +49,21 @@ export function whyFolderDistrusted (folder, secrets) {
  * @throws {NodeJS.ErrnoException} where it is not there
  */
 export function whyProgramDistrusted (program) {
-  const reason = whyDistrusted(program)
-  if (reason) return reason
-  for (let folder = path.dirname(realpathSync(program)); ; folder = path.dirname(folder)) {
-    const stat = statSync(folder)
+  return whyDistrusted(program) ?? whyPlaceDistrusted(path.dirname(realpathSync(program)))
+}
+
+/**
+ * Who could put something else in its place: the owners of it and of all folders above, and whoever may write there.
+ * @param {string} file real path
+ * @returns {string | null} beginning with the path that is meant
+ * @throws {NodeJS.ErrnoException} where it is not there
+ */
+export function whyPlaceDistrusted (file) {
+  for (let place = file; ; place = path.dirname(place)) {
+    const stat = statSync(place)
     const reason = ownership(stat) ?? (stat.mode & OTHERS_REPLACE && !(stat.mode & STICKY) ? writable(stat) : null)
-    if (reason) return `${folder} ${reason}`
-    if (folder === path.dirname(folder)) return null
+    if (reason) return `${place} ${reason}`
+    if (place === path.dirname(place)) return null
   }
 }
 

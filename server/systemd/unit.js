@@ -1,3 +1,4 @@
+import { asNamed } from '../system/working-folder.js'
 import { listedPath, quotedProgram, quotedWord, wholeLine } from './unit-quoting.js'
 
 /**
@@ -71,7 +72,7 @@ ${notifyReload
 NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=${wholeLine('the working folder', cwd)}
-${scope === 'system' ? ownership({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_S}
+${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownership({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_S}
 TimeoutStartSec=${startSeconds}
 # drain.deadlineMs and stop.termGraceMs, and what is left to do then.
 TimeoutStopSec=${stopSeconds}

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { startDeck } from '../support/deck.js'
+import { runCliHere } from '../support/cli-here.js'
+import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 
@@ -152,3 +153,54 @@ function pick ({ version, release, cwd }) {
 function git (folder, ...words) {
   return execFileSync('git', ['-C', folder, '-c', 'user.name=Test', '-c', 'user.email=test@example.com', '-c', 'init.defaultBranch=main', ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
 }
+
+test('a start in a folder behind a link: each deploy follows it, a command typed there finds the deck, and old folders may go with all that is in them', async (t) => {
+  const top = realpathSync(tempFolder())
+  const release = (/** @type {string} */ name) => path.join(top, 'releases', name)
+  const current = path.join(top, 'current')
+  const turnTo = (/** @type {string} */ name) => {
+    symlinkSync(path.join('releases', name), `${current}.new`)
+    renameSync(`${current}.new`, current)
+  }
+  for (const name of ['1', '2']) writeApp(release(name), `${name}.0.0`)
+  turnTo('1')
+  const dataDir = path.join(release('1'), '.clusterdeck')
+  const deck = await startDeck(t, null, { workers: 1, cwd: current, env: { PWD: current }, dataDir, flags: ['app.js', '--ready-signal', 'listening'] })
+  await deck.until({ ready: 1 })
+  assert.equal((await ask(deck)).cwd, release('1'))
+
+  turnTo('2')
+  const typed = await runCli(['deploy', '--wait', '--json'], { cwd: current, env: { PWD: current } })
+  assert.equal(typed.code, 0, typed.stderr)
+  const { version, cwd } = await ask(deck)
+  assert.deepEqual([version, cwd], ['2.0.0', release('2')])
+
+  rmSync(release('1'), { recursive: true })
+  const { message } = await deck.untilEvent(({ type, message }) => type === 'unexpected' && /data folder/.test(message), 'the news that the data folder was removed')
+  assert.equal(message, `the data folder ${dataDir} was removed; it is made anew, and the history begins anew there`)
+  await killWorker(deck)
+  await deck.loseMaster()
+  await deck.until({ ready: 1 })
+  assert.equal((await ask(deck)).version, '2.0.0')
+  assert.equal((await runCliHere(['status', '--data-dir', dataDir])).code, 0)
+})
+
+test('the working folder is removed, with a master that dies then: all go on where the entry is, and a command typed there is answered', async (t) => {
+  const top = realpathSync(tempFolder())
+  const [folder, app] = ['work', 'app'].map((name) => path.join(top, name))
+  mkdirSync(folder)
+  writeApp(app, '1.0.0')
+  const deck = await startDeck(t, null, { workers: 1, cwd: folder, env: { PWD: folder }, flags: ['../app/app.js'] })
+  await deck.until({ ready: 1 })
+  rmSync(folder, { recursive: true })
+  await deck.loseMaster()
+  const { message } = await deck.untilEvent(({ type, message }) => type === 'unexpected' && /working folder/.test(message), 'the notice')
+  assert.equal(message, `the working folder ${folder} is gone; the workers of release r1 start in ${app}, where its entry is`)
+  await deck.until({ ready: 1 })
+  assert.equal((await ask(deck)).cwd, app)
+  assert.match(deck.output.stderr, new RegExp(`the working folder ${folder} is gone; the master starts in ${top}\n`))
+  assert.equal((await deck.rollout('restart')).state, 'succeeded')
+  const typed = await runCli(['status', '--data-dir', deck.folder], { launch: { through: ['sh', '-c', `mkdir "${folder}" && cd "${folder}" && rmdir "${folder}" && exec "$@"`, 'sh'] } })
+  assert.equal(typed.code, 0, typed.stderr)
+  assert.equal(existsSync(folder), false)
+})

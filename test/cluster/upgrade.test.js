@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -170,7 +170,11 @@ describe('upgrade in place', () => {
     await deck.until({ ready: 1 })
     const { status, body } = await deck.api('/upgrade', { method: 'POST', body: '{"execPath": "/no/such/node"}' })
     assert.deepEqual([status, body.detail], [422, 'execPath: expected a program of this user that can be executed, received "/no/such/node" (ENOENT)'])
-    assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: process.execPath }) })).status, 202)
+    const link = path.join(tempFolder(), 'current')
+    await symlink(process.execPath, link)
+    assert.equal((await deck.api('/upgrade', { method: 'POST', body: JSON.stringify({ execPath: link }) })).status, 202)
+    const { detail } = await deck.untilEvent(({ type }) => type === 'master.upgrading', 'the upgrade')
+    assert.deepEqual(detail, { execPath: realpathSync(process.execPath) }, 'what was looked at, wherever the link leads by the next start')
     for (const [call, init] of /** @type {[string, RequestInit][]} */ ([
       ['/upgrade', { method: 'POST' }],
       ['/rollouts', { method: 'POST', body: '{"kind": "restart"}' }],

@@ -1,0 +1,37 @@
+import { realpathSync } from 'node:fs'
+import { whyPlaceDistrusted, whyProgramDistrusted } from '../system/trust.js'
+
+/**
+ * What a master is started with: a node, and the code of clusterdeck by the link that this one was called by, which may
+ * lead to a newer version. Both are real paths: what was looked at is what runs, wherever a link leads by then.
+ * @typedef {{ node: string, script: string }} Programs
+ */
+
+/** Those that the keeper runs itself need no second look. @param {string} script as it was called @returns {Programs} */
+export function ownPrograms (script) {
+  return { node: process.execPath, script: realpathSync(script) }
+}
+
+/**
+ * @param {Programs} wanted @param {Programs} own
+ * @returns {{ programs: Programs, distrust: string | null }} `distrust`: why it is the own one instead of one that was wanted
+ */
+export function trustedPrograms (wanted, own) {
+  const node = look(wanted.node, own.node, whyProgramDistrusted)
+  const script = look(wanted.script, own.script, whyPlaceDistrusted)
+  return { programs: { node: node.file, script: script.file }, distrust: node.reason ?? script.reason }
+}
+
+/**
+ * @param {string} wanted @param {string} own @param {(file: string) => string | null} whyDistrusted
+ * @returns {{ file: string, reason: string | null }}
+ */
+function look (wanted, own, whyDistrusted) {
+  try {
+    const file = realpathSync(wanted)
+    const reason = file === own ? null : whyDistrusted(file)
+    return reason ? { file: own, reason: `${file} is not run: ${reason.startsWith('/') ? '' : 'it '}${reason}` } : { file, reason: null }
+  } catch (/** @type {any} */ error) {
+    return { file: own, reason: `${wanted} is not there any more (${error.code})` }
+  }
+}

@@ -1,0 +1,61 @@
+import { realpathSync, statSync } from 'node:fs'
+import path from 'node:path'
+
+/**
+ * The folder that this process works in. `named`: as people call it, by the links that a shell has followed (`$PWD`), and
+ * also where it has been removed since; `real`: where that is at the moment, or was.
+ * @typedef {{ named: string, real: string }} WorkingFolder
+ */
+
+/**
+ * @param {{ env?: Record<string, string | undefined>, cwd?: () => string }} [process_]
+ * @returns {WorkingFolder}
+ */
+export function workingFolder ({ env = process.env, cwd = process.cwd } = {}) {
+  const said = env.PWD !== undefined && path.isAbsolute(env.PWD) ? path.resolve(env.PWD) : null
+  const real = attempt(cwd)
+  // ENOENT: it has been removed. Only the name is left, which a new folder may have by now.
+  if (real === null) return { named: said ?? path.sep, real: said ?? path.sep }
+  // Whoever starts a program in another folder than its own need not tell it.
+  return { named: said !== null && attempt(() => realpathSync(said)) === real ? said : real, real }
+}
+
+/** @param {string} folder absolute @returns {string} itself, or the nearest one above it that is there */
+export function existingFolder (folder) {
+  return isFolder(folder) || folder === path.dirname(folder) ? folder : existingFolder(path.dirname(folder))
+}
+
+/**
+ * Node cannot go on for long in a folder that is not there.
+ * @param {string} folder absolute
+ */
+export function standOn (folder) {
+  if (attempt(process.cwd) === null) process.chdir(existingFolder(folder))
+}
+
+/**
+ * What is named by way of a link stays where the link led at the start.
+ * @param {string} file absolute @param {WorkingFolder} from
+ */
+export function pinned (file, { named, real }) {
+  return file === named || file.startsWith(`${named}${path.sep}`) ? path.join(real, path.relative(named, file)) : file
+}
+
+/** @param {string} folder @returns {WorkingFolder} as it is now */
+export function asNamed (folder) {
+  return { named: folder, real: attempt(() => realpathSync(folder)) ?? folder }
+}
+
+/** @param {string} folder */
+export function isFolder (folder) {
+  return attempt(() => statSync(folder).isDirectory()) ?? false
+}
+
+/** @template T @param {() => T} work @returns {T | null} */
+function attempt (work) {
+  try {
+    return work()
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { existingFolder, pinned, workingFolder } from '../../../server/system/working-folder.js'
+import { tempFolder } from '../../support/folder.js'
+
+const gone = () => { throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' }) }
+
+test('a folder has the name by which a shell has come there, as long as that leads there', () => {
+  const top = realpathSync(tempFolder())
+  for (const name of ['1', '2']) mkdirSync(path.join(top, name))
+  const link = path.join(top, 'current')
+  symlinkSync('1', link)
+  const real = path.join(top, '1')
+  const of = (/** @type {string | undefined} */ PWD) => workingFolder({ env: { PWD }, cwd: () => real })
+  assert.deepEqual(of(link), { named: link, real })
+  assert.deepEqual(of(`${link}/../current/`), { named: link, real })
+  for (const other of [path.join(top, '2'), path.join(top, 'none'), 'current', '', undefined]) assert.deepEqual(of(other), { named: real, real }, other)
+})
+
+test('one that has been removed keeps its name, and the nearest folder above it stands in', () => {
+  const top = tempFolder()
+  const folder = path.join(top, 'a', 'b')
+  assert.deepEqual(workingFolder({ env: { PWD: folder }, cwd: gone }), { named: folder, real: folder })
+  assert.deepEqual(workingFolder({ env: {}, cwd: gone }), { named: '/', real: '/' })
+  assert.equal(existingFolder(folder), top)
+  mkdirSync(folder, { recursive: true })
+  assert.equal(existingFolder(folder), folder)
+  rmSync(top, { recursive: true })
+})
+
+test('what is named below a link stays where that led, and nothing else is moved', () => {
+  const from = { named: '/srv/current', real: '/srv/releases/1' }
+  assert.equal(pinned('/srv/current/.clusterdeck', from), '/srv/releases/1/.clusterdeck')
+  for (const other of ['/srv/current-data', '/var/lib/app', '/srv']) assert.equal(pinned(other, from), other)
+})
