@@ -65,11 +65,24 @@ function tellNotLoaded (error) {
   return told.exitCode
 }
 
+/** What is in NODE_OPTIONS for the app stays with the app. @param {{ isKeeper: boolean }} role */
+async function beWithoutPreloads ({ isKeeper }) {
+  const { env } = process
+  if (env.NODE_OPTIONS === undefined) return
+  const [{ leavePreloads, restoreNodeOptions }, { executeAgain }] = await Promise.all([import('./cli/node-options.js'), import('./system/execute.js')])
+  // A master is started without them by its keeper.
+  if (!env[KEPT_VARIABLE]) leavePreloads(env, { again: executeAgain })
+  // The children of a keeper are masters.
+  if (!isKeeper) restoreNodeOptions(env)
+}
+
 /** Those that run until they are ended. */
 const LASTING = ['start', 'up']
 
 if (isMain()) {
   const args = process.argv.slice(2)
+  const isKeeper = wantsKeeper(args, process.env)
+  await beWithoutPreloads({ isKeeper })
   const command = String(commandOf(args))
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
   if (command === 'up') {
@@ -82,7 +95,7 @@ if (isMain()) {
   const folder = ownFolder()
   standOn(folder.named)
   const hadTerminal = hasControllingTerminal()
-  const exitCode = wantsKeeper(args, process.env)
+  const exitCode = isKeeper
     ? await beKeeper(args, folder)
     : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: folder.named, home: folder.real }).catch(tellNotLoaded)
   // Node would abort at its exit where its terminal has gone; so this ends as it would have without a handler.

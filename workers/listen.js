@@ -15,7 +15,7 @@ const orders = new WeakMap()
  * Tells of every server of this process: when it is asked to listen, and from when to when it does.
  * The one prototype that clusterdeck patches; the call itself is Node's own.
  * @param {object} hooks
- * @param {(server: net.Server) => void} hooks.onListen
+ * @param {(server: net.Server) => boolean} hooks.onListen  whether it is told of any further
  * @param {(server: net.Server, address: string, isFixed: boolean) => void} hooks.onListening  one turn after it began, if it goes on: whoever
  *   looks for a free port closes its server at once. `address`: a URL such as `http://localhost:3000`, `tcp://127.0.0.1:7000` or `unix:/run/app.sock`
  * @param {(address: string) => void} hooks.onClosed
@@ -28,10 +28,10 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
   const opening = new Set()
 
   net.Server.prototype.listen = function listen (/** @type {any[]} */ ...args) {
-    onListen(this)
+    const isOfApp = onListen(this)
     args[0] = withoutReusePort(args[0])
     orders.set(this, args[0])
-    if (!opening.has(this)) watch(this, isFixed(args[0]))
+    if (isOfApp && !opening.has(this)) watch(this, isFixed(args[0]))
     return /** @type {any} */ (nodeListen).apply(this, args)
   }
   return { isOpening: () => opening.size > 0 }

@@ -1,23 +1,12 @@
-// Loaded by `--import` before the app. In anything that is not a worker of this cluster (a child of the app, a worker
-// thread, the app's own cluster) the variable is absent, and nothing happens.
-import cluster from 'node:cluster'
+// Loaded by `--import` before the app: the last of all preloads. It tells that these are over; and where Node cannot load
+// an ES module by require(), so that preload.cjs is not used, it starts the worker's side.
 import { isMainThread } from 'node:worker_threads'
 import { BOOT_VARIABLE } from './protocol.js'
 
-const settings = process.env[BOOT_VARIABLE]
-if (settings && cluster.isWorker && isMainThread) {
-  delete process.env[BOOT_VARIABLE]
-  forgetPreload()
-  if (/\.c?tsx?$/.test(process.argv[1])) {
-    const { requireEntry } = await import('./required-entry.js')
-    requireEntry(process.argv[1], [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' '))
-  }
-  const { startWorker } = await import('./worker.js')
-  startWorker(JSON.parse(settings))
-}
-
-// What the app sees of its own options, and hands on to its children, is what it would be without clusterdeck.
-function forgetPreload () {
-  const at = process.execArgv.findIndex((word, index) => word === '--import' && process.execArgv[index + 1] === import.meta.url)
-  if (at >= 0) process.execArgv.splice(at, 2)
+const at = process.execArgv.findIndex((word, index) => word === '--import' && process.execArgv[index + 1] === import.meta.url)
+if (at >= 0) process.execArgv.splice(at, 2)
+if (isMainThread) {
+  if (process.env[BOOT_VARIABLE]) await import('./boot.js')
+  const { endPreloads } = await import('./preloads.js')
+  endPreloads()
 }

@@ -14,6 +14,7 @@ import { openOwnDescriptors, shareSockets, watchServers, whenServing } from './l
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
 import { keepOwnListeners } from './own-listeners.js'
+import { arePreloading } from './preloads.js'
 import { createReadiness } from './readiness.js'
 import { answerRequestLists } from './request-list.js'
 import { watchRequests } from './requests.js'
@@ -86,7 +87,7 @@ export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFil
   const activity = tellActivity(channel)
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
-  // The main module of a CommonJS app has run by the first turn after the preload.
+  // The main module of a CommonJS app has run by the first turn after this.
   if (readySignal === 'online' && !readiness) setImmediate(beReady)
   if (readySignal !== 'message') readiness?.begin()
   keepOwnListeners()
@@ -95,12 +96,14 @@ export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFil
     requests.whenBegun(count, () => channel.send({ type: 'max-requests' }))
   }
 
-  function onListen (/** @type {import('node:net').Server} */ server) {
+  /** @param {import('node:net').Server} server @returns {boolean} whether it is the app's, and not one of what is loaded before that */
+  function onListen (server) {
     drain.watch(server)
+    if (standby && dispatch === 'shared') evenAccept.prepare()
+    if (arePreloading()) return false
     loadedFiles.begin()
-    if (!standby) return
-    standby.listens()
-    if (dispatch === 'shared') evenAccept.prepare()
+    standby?.listens()
+    return true
   }
 
   function announce (/** @type {import('node:net').Server} */ server, /** @type {string} */ address, /** @type {boolean} */ isFixed) {

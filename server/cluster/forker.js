@@ -7,6 +7,7 @@ import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isFolder } from '../system/working-folder.js'
+import { withPreload } from './preload.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -14,8 +15,6 @@ import { createWorkerHandle } from './worker-handle.js'
 /** Of workers that are started with `--inspect`. */
 const FIRST_INSPECT_PORT = 9230
 const INSPECT_PORTS = 50_000
-
-const PRELOAD = new URL('../../workers/preload.js', import.meta.url).href
 
 /**
  * Starts workers through node:cluster.
@@ -48,12 +47,18 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: [...execArgv, '--import', PRELOAD], inspectPort, cwd: folderFor({ cwd, entry: release.entry, release: release.id }), stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
+    // node:cluster puts it over the environment of this process.
+    const variables = withoutOwnVariables({ ...process.env, ...environment(release.id) })
+    const { NODE_OPTIONS: nodeOptions } = variables
+    const preloaded = withPreload({ execArgv, nodeOptions })
+    cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folderFor({ cwd, entry: release.entry, release: release.id }), stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const orderFile = path.join(orderFolder, name)
     /** @type {import('../../workers/protocol.js').BootSettings} */
     const boot = {
+      nodeOptions: nodeOptions ?? null,
+      hasImports: preloaded.hasImports,
       worker: id,
       standsBy: slot === null,
       dispatch,
@@ -67,8 +72,8 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, {
-      // node:cluster puts it over the environment of this process.
-      ...withoutOwnVariables({ ...process.env, ...environment(release.id) }),
+      ...variables,
+      NODE_OPTIONS: preloaded.nodeOptions,
       CLUSTERDECK_SLOT: slot ?? undefined,
       CLUSTERDECK_RELEASE: release.id,
       NODE_APP_INSTANCE: slot === null ? undefined : slot - 1,

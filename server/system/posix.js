@@ -27,6 +27,8 @@ const IS_LITTLE = endianness() === 'LE'
 const FALLOC_FL_KEEP_SIZE = 1
 const FALLOC_FL_PUNCH_HOLE = 2
 const SEEK_DATA = 3
+// fcntl.h
+const F_SETFD = 2
 
 /** @type {Posix | null | undefined} */
 let loaded
@@ -60,6 +62,8 @@ function bind (koffi) {
   const bindTo = libc.func('int bind(int fd, const void *address, unsigned int length)')
   const listen = libc.func('int listen(int fd, int backlog)')
   const toBytes = libc.func('int inet_pton(int family, const char *text, void *bytes)')
+  const fcntl = libc.func('int fcntl(int fd, int command, ...)')
+  const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
@@ -120,6 +124,15 @@ function bind (koffi) {
       if (errno === 0) return { fd }
       close(fd)
       return { errno: -errno }
+    },
+
+    /**
+     * Another program takes the place of this one, in the same process: execve(2).
+     * @param {string} file @param {string[]} args @param {string[]} env @param {number} descriptors how many of them it gets, from 0 on; Node closes all others for it
+     */
+    execute (file, args, env, descriptors) {
+      for (let fd = 0; fd < descriptors; fd++) fcntl(fd, F_SETFD, 'int', 0)
+      execve(file, [...args, null], [...env, null])
     },
 
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */

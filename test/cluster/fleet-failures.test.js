@@ -101,7 +101,7 @@ test('clocks of members that are hours apart, and messages that take a second, c
   const members = await Promise.all([
     startMember(t, { name: 'web-1', servers: nats.url }),
     startMember(t, { name: 'web-2', servers: slow.url }),
-    startMember(t, { name: 'web-3', servers: nats.url, isApart: true, env: { NODE_OPTIONS: `--require=${FIXTURES}sets-its-clock.cjs`, CLOCK: clock } })
+    startMember(t, { name: 'web-3', servers: nats.url, isApart: true, env: { CLOCK: clock }, launch: { execArgv: ['--require', `${FIXTURES}sets-its-clock.cjs`] } })
   ])
   for (const member of members) await member.untilFleet(({ members: seen }) => seen.filter((/** @type {any} */ each) => !each.isSilent).length === 3, 'three members')
   slow.slow(DELAY_MS)

@@ -38,7 +38,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     })
 
     test(`${who} says once that orphans stay as zombies without the native calls, and serves`, async (t) => {
-      const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: CONTAINED, flags, env: WITHOUT_KOFFI })
+      const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: { ...CONTAINED, ...WITHOUT_KOFFI }, flags })
       await deck.until({ ready: 1 })
       const url = await deck.appUrl()
       const orphan = await ask(url)

@@ -136,8 +136,8 @@ describe('without the native calls', { concurrency: 2 }, () => {
     const [program, heard] = [path.join(folder, 'systemd-notify'), path.join(folder, 'heard')]
     writeFileSync(program, '#!/bin/sh\nshift\nfor variable; do echo "$NOTIFY_SOCKET $variable" >> "$HEARD"; done\n')
     chmodSync(program, 0o755)
-    const env = { ...WITHOUT_KOFFI, NOTIFY_SOCKET: '/run/the socket', HEARD: heard, PATH: `${folder}:${process.env.PATH}`, WATCHDOG_USEC: '60000000' }
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env })
+    const env = { NOTIFY_SOCKET: '/run/the socket', HEARD: heard, PATH: `${folder}:${process.env.PATH}`, WATCHDOG_USEC: '60000000' }
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env, launch: WITHOUT_KOFFI })
     await deck.until({ ready: 1 })
     await deck.stop()
     const read = () => readFileSync(heard, 'utf8').split('\n').filter(Boolean).map((line) => line.replace('/run/the socket ', ''))
@@ -148,8 +148,8 @@ describe('without the native calls', { concurrency: 2 }, () => {
   })
 
   test('nor that program: said once, and the cluster runs', async (t) => {
-    const env = { ...WITHOUT_KOFFI, NOTIFY_SOCKET: '/run/nowhere', PATH: tempFolder() }
-    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env })
+    const env = { NOTIFY_SOCKET: '/run/nowhere', PATH: tempFolder() }
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env, launch: WITHOUT_KOFFI })
     await deck.until({ ready: 1 })
     await deck.stop()
     assert.deepEqual(deck.output.stderr.match(/NOTIFY_SOCKET.*/g), ['NOTIFY_SOCKET: neither the optional package koffi nor the program systemd-notify can be used (spawn systemd-notify ENOENT); the service manager is told nothing'])

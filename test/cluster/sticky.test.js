@@ -85,7 +85,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
 
   test('is refused where it cannot be', async (t) => {
     const { folder } = await startDeckHere(t, 'hello.js', { workers: 1 })
-    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${folder}-other`], { env: WITHOUT_KOFFI })
+    const { code, stderr } = await runCli(['start', new URL('../fixtures/hello.js', import.meta.url).pathname, ...STICKY, '--admin-port', '0', '--data-dir', `${folder}-other`], { launch: WITHOUT_KOFFI })
     assert.notEqual(code, 0)
     assert.match(stderr, /dispatch: expected "shared" or "round-robin" on this machine, received "sticky" \(it takes Linux and the optional package koffi\)/)
   })

@@ -30,6 +30,7 @@ export const WORKERS = 2
 const CRASH_GRACE_MS = 1000
 const MEGABYTES = 1_000_000
 const DISK_MEGABYTES = 64
+const CLOCK_OPTION = `--require=${path.join(FIXTURES, 'sets-its-clock.cjs')}`
 /** What a user would not wait for, and what lets a worker end in one way or another. */
 const FLAGS = Object.freeze([
   '--watchdog-timeout-ms', '2000', '--keeper-hung-after-ms', '3000', '--restart-max-delay-ms', '1000', '--restart-intensity-restarts', '2',
@@ -58,9 +59,9 @@ export async function openSite (t, { flags = [], launch = {} } = {}) {
     APP: pathToFileURL(path.join(FIXTURES, 'serves-every-way.js')).href,
     CLOCK: clockFile,
     TMPDIR: temporary,
-    NODE_OPTIONS: `--require=${path.join(FIXTURES, 'sets-its-clock.cjs')}`
+    NODE_OPTIONS: CLOCK_OPTION
   }
-  const deck = await startDeck(t, releases.entry, { workers: WORKERS, cli, env, flags: [...FLAGS, ...flags], dataDir: path.join(disk?.folder ?? tempFolder(), 'data'), launch })
+  const deck = await startDeck(t, releases.entry, { workers: WORKERS, cli, env, flags: [...FLAGS, ...flags], dataDir: path.join(disk?.folder ?? tempFolder(), 'data'), launch: { execArgv: [CLOCK_OPTION], ...launch } })
   await deck.until({ ready: WORKERS })
   const source = readFileSync(path.join(FIXTURES, 'imports-its-app.js'), 'utf8')
   const ledger = openLedger(ledgerFile)

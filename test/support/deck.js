@@ -14,6 +14,7 @@ export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
  * Who starts it, where that is not the test itself.
  * @typedef {object} Launch
  * @property {string[]} [through] a program and its arguments, which starts what follows
+ * @property {string[]} [execArgv] options of node, for keeper and master
  * @property {number[]} [descriptors] to be passed on, from number 3 on
  * @property {Record<string, string>} [env]
  * @property {(child: { pid?: number }) => number | undefined} [pidOf] the process to signal, where it is not the one that was spawned
@@ -37,9 +38,9 @@ export const FIXTURES = fileURLToPath(new URL('../fixtures/', import.meta.url))
 export async function startDeck (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir, cli = CLI, cwd = path.dirname(path.resolve(FIXTURES, app ?? '')), launch = {} } = {}) {
   const folder = dataDir ?? tempFolder()
   const before = await readMasters(folder)
-  const { through = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
+  const { through = [], execArgv = [], descriptors = [], pidOf = ({ pid }) => pid } = launch
   const [program, ...words] = [
-    ...through, process.execPath, cli, 'start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
+    ...through, process.execPath, ...execArgv, cli, 'start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0', '--data-dir', folder, ...flags,
     ...(args.length > 0 ? ['--', ...args] : [])
   ]
   const child = /** @type {import('node:child_process').ChildProcessByStdio<null, import('node:stream').Readable, import('node:stream').Readable>} */ (spawn(program, words, {
@@ -101,8 +102,8 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
  * Runs `clusterdeck` with any arguments to its end.
  * @param {string[]} args @param {{ env?: Record<string, string | undefined>, cwd?: string, launch?: Launch }} [options]
  */
-export async function runCli (args, { env = {}, cwd, launch: { through = [], descriptors = [], env: more } = {} } = {}) {
-  const [program, ...words] = [...through, process.execPath, CLI, ...args]
+export async function runCli (args, { env = {}, cwd, launch: { through = [], execArgv = [], descriptors = [], env: more } = {} } = {}) {
+  const [program, ...words] = [...through, process.execPath, ...execArgv, CLI, ...args]
   const child = spawn(program, words, { env: { ...process.env, ...more, ...env }, cwd, stdio: ['ignore', 'pipe', 'pipe', ...descriptors] })
   const output = collectOutput(child)
   // A start that should have failed would run for ever.

@@ -22,19 +22,20 @@ import { tempFolder } from './folder.js'
  * @param {string[]} [options.flags]
  * @param {boolean} [options.isApart]  in processes of its own, so that it can be killed
  * @param {Record<string, string>} [options.env]  of its master, where it is apart
+ * @param {import('./deck.js').Launch} [options.launch]  where it is apart
  * @param {string} [options.root]  a folder for all of it
  */
-export async function startMember (t, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, env = {}, root = tempFolder() }) {
+export async function startMember (t, { name, servers, fleet = 'test', app = 'shop', labels = {}, workers = 1, accept = 'operate', flags = [], isApart = false, env = {}, launch = {}, root = tempFolder() }) {
   const folder = path.join(root, 'app')
   const heldBy = path.join(root, 'held')
   mkdirSync(folder, { recursive: true })
   if (!existsSync(path.join(folder, 'app.js'))) writeRelease(folder, 'v1', { heldBy })
   const config = path.join(root, 'clusterdeck.json')
   writeFileSync(config, JSON.stringify({ name: app, fleet: { labels } }))
-  const start = isApart ? startDeck : startDeckHere
   const dataDir = path.join(root, 'data')
   const words = ['--config', config, '--fleet', servers, '--fleet-name', fleet, '--fleet-member', name, '--fleet-accept', accept, ...flags]
-  const deck = await start(t, path.join(folder, 'app.js'), { workers, dataDir, flags: words, env })
+  const options = { workers, dataDir, flags: words, env }
+  const deck = isApart ? await startDeck(t, path.join(folder, 'app.js'), { ...options, launch }) : await startDeckHere(t, path.join(folder, 'app.js'), options)
   await deck.until({ ready: workers })
   return Object.assign(deck, {
     name,

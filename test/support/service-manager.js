@@ -13,8 +13,8 @@ const koffi = loadKoffi()
 /** Why tests that need the native calls are skipped; false where they are not. */
 export const withoutNativeCalls = koffi ? false : 'the optional package koffi is not installed'
 
-/** In the environment of a process tree in which the package is not to be found. */
-export const WITHOUT_KOFFI = Object.freeze({ NODE_OPTIONS: `--require ${fileURLToPath(new URL('hides-koffi.cjs', import.meta.url))}` })
+/** Keeper and master do not find the package. @type {import('./deck.js').Launch} */
+export const WITHOUT_KOFFI = Object.freeze({ execArgv: ['--require', fileURLToPath(new URL('hides-koffi.cjs', import.meta.url))] })
 
 const [AF_UNIX, AF_INET, SOCK_DGRAM, SOCK_CLOEXEC, SOCK_NONBLOCK] = [1, 2, 2, 0o2000000, 0o4000]
 const BACKLOG = 511

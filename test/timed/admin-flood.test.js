@@ -26,7 +26,7 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
   const folder = tempFolder()
   const deck = await startDeck(t, 'writes-lines.js', {
     args: ['100000'],
-    launch: { env: { NODE_OPTIONS: `--import ${path.join(FIXTURES, 'notes-its-loop-delay.js')}`, LOOP_DELAY_FOLDER: folder } }
+    launch: { execArgv: ['--import', path.join(FIXTURES, 'notes-its-loop-delay.js')], env: { NODE_OPTIONS: `--import ${path.join(FIXTURES, 'notes-its-loop-delay.js')}`, LOOP_DELAY_FOLDER: folder } }
   })
   await deck.until({ ready: 2 })
   const { body: { token } } = await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'reader', role: 'operator' }) })

@@ -1,0 +1,31 @@
+import { fileURLToPath } from 'node:url'
+
+const BY_REQUIRE = fileURLToPath(new URL('../../workers/preload.cjs', import.meta.url))
+const BY_IMPORT = new URL('../../workers/preload.js', import.meta.url).href
+const IMPORTS = /(^|\s)--import(=|\s|$)/
+const CANNOT_REQUIRE_MODULES = /(^|\s)--no-(experimental[-_])?require[-_]module(\s|$)/
+
+/**
+ * How a worker gets its own part before anything that the user preloads: Node loads what `--require` names before what
+ * `--import` names, and of each first what is in NODE_OPTIONS, which it does not read where the system has given the
+ * binary further powers. So ours is in both.
+ * @param {{ execArgv: readonly string[], nodeOptions: string | undefined }} own  of the user's
+ * @param {unknown} [requiresModules]  whether this Node can load an ES module by `require()`
+ * @returns {{ execArgv: string[], nodeOptions: string | undefined, hasImports: boolean }} `hasImports`: ours is also the last of what is imported
+ */
+export function withPreload ({ execArgv, nodeOptions }, requiresModules = /** @type {any} */ (process.features).require_module) {
+  const all = [...execArgv, nodeOptions ?? ''].join(' ')
+  const last = ['--import', BY_IMPORT]
+  if (requiresModules !== true || CANNOT_REQUIRE_MODULES.test(all)) return { execArgv: [...execArgv, ...last], nodeOptions, hasImports: true }
+  const hasImports = IMPORTS.test(all)
+  return {
+    execArgv: ['--require', BY_REQUIRE, ...execArgv, ...(hasImports ? last : [])],
+    nodeOptions: nodeOptions ? `--require ${quoted(BY_REQUIRE)} ${nodeOptions}` : nodeOptions,
+    hasImports
+  }
+}
+
+/** As Node reads NODE_OPTIONS. @param {string} path */
+function quoted (path) {
+  return `"${path.replace(/[\\"]/g, '\\$&')}"`
+}

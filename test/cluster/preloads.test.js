@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { FIXTURES, startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { tempFolder } from '../support/folder.js'
+import { freePort } from '../support/ports.js'
+
+/** @param {string | number} where @returns {Promise<string>} */
+async function ask (where) {
+  const url = typeof where === 'number' ? `http://127.0.0.1:${where}` : where
+  return await (await fetch(url, { headers: { connection: 'close' } })).text()
+}
+
+/** A preload whose path needs quotes. */
+function placePreload () {
+  const folder = path.join(tempFolder(), 'with "quotes" and spaces')
+  mkdirSync(folder)
+  const file = path.join(folder, 'metrics.cjs')
+  copyFileSync(path.join(FIXTURES, 'opens-a-side-port.cjs'), file)
+  return { file, quoted: `"${file.replaceAll('"', '\\"')}"` }
+}
+
+describe('what runs before an app', { concurrency: 2 }, () => {
+  test('by NODE_OPTIONS: its server is shared by the workers, runs in no keeper and no master, and counts for no readiness of the app', async (t) => {
+    const [sidePort, folder, preload] = [await freePort(), tempFolder(), placePreload()]
+    const [seen, go] = [path.join(folder, 'seen'), path.join(folder, 'go')]
+    const nodeOptions = `--max-http-header-size=20000 --require ${preload.quoted}`
+    const deck = await startDeck(t, 'listens-when-told.js', {
+      flags: ['--ready-path', '/health'], env: { NODE_OPTIONS: nodeOptions, SIDE_PORT: String(sidePort), SEEN: seen, GO: go }
+    })
+    await deck.untilStatus(({ workers }) => workers.length === 2 && workers.every((/** @type {any} */ { pid }) => readFileSync(seen, 'utf8').includes(`${pid}\n`)), 'both workers to have loaded it')
+    assert.equal((await deck.status()).readyWorkers, 0, 'the app does not listen yet')
+    writeFileSync(go, '')
+    const { workers } = await deck.until({ ready: 2 })
+    const pids = workers.map((/** @type {any} */ { pid }) => pid)
+    assert.ok(pids.map((/** @type {number} */ pid) => `side of ${pid}`).includes(await ask(sidePort)))
+    const loaded = readFileSync(seen, 'utf8').trim().split('\n').map(Number)
+    assert.deepEqual(loaded.sort(), [deck.child.pid, ...pids].sort(), 'the keeper has begun anew since')
+    assert.doesNotMatch(readFileSync(`/proc/${deck.child.pid}/environ`, 'utf8'), /^NODE_OPTIONS=.*metrics\.cjs/m)
+    assert.equal((await deck.status()).app.addresses.length, 1, 'that of the app')
+
+    const { own, thread, child } = JSON.parse(await ask(await deck.appUrl()))
+    for (const each of [own, thread, child]) assert.deepEqual(each, { execArgv: [], nodeOptions })
+    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    assert.match(await ask(sidePort), /^side of \d+$/)
+    const { body: { items } } = await deck.api('/events?type=unexpected')
+    assert.deepEqual(items, [])
+  })
+
+  for (const [how, option, name] of /** @type {const} */ ([['--require', '--require', 'metrics.cjs'], ['--import', '--import', 'metrics.mjs']])) {
+    test(`by ${how} of the configuration, before an app of CommonJS`, async (t) => {
+      const [sidePort, folder] = [await freePort(), tempFolder()]
+      const file = path.join(folder, name)
+      writeFileSync(file, name.endsWith('.cjs') ? `require(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})` : `await import(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})`)
+      const deck = await startDeckHere(t, 'serves-only-as-main-module.cjs', { flags: [`--exec-argv=${option} ${file}`], env: { SIDE_PORT: String(sidePort) } })
+      const { app, workers } = await deck.until({ ready: 2 })
+      assert.equal(app.addresses.length, 1, 'that of the app')
+      assert.ok(workers.map((/** @type {any} */ { pid }) => `side of ${pid}`).includes(await ask(sidePort)))
+      assert.match(await ask(await deck.appUrl()), /argv/)
+    })
+  }
+})

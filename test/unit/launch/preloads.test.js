@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { leavePreloads, restoreNodeOptions } from '../../../server/cli/node-options.js'
+import { withPreload } from '../../../server/cluster/preload.js'
+import { withoutPreloads } from '../../../server/launch/preloads.js'
+
+for (const [whole, rest] of [
+  ['', ''],
+  ['--max-old-space-size=400  --no-deprecation', '--max-old-space-size=400  --no-deprecation'],
+  ['-r a.cjs', ''],
+  ['--require a.cjs --max-old-space-size=400', '--max-old-space-size=400'],
+  ['--no-deprecation --import=file:///a.mjs --title "my app"', '--no-deprecation --title "my app"'],
+  ['--experimental-loader a.mjs --experimental_loader=b.mjs --loader c.mjs', ''],
+  ['--require "/with spaces/and \\"quotes\\"/a.cjs" --title=--require', '--title=--require'],
+  ['"--require" "a b.cjs" --no-deprecation', '--no-deprecation'],
+  ['--require', '']
+]) {
+  test(`of NODE_OPTIONS=${JSON.stringify(whole)} remains ${JSON.stringify(rest)}`, () => assert.equal(withoutPreloads(whole), rest))
+}
+
+test('a command begins anew without what NODE_OPTIONS loads, once, and its children get all of it', () => {
+  let begun = 0
+  /** @type {string[]} */
+  const said = []
+  const parts = { again: () => Boolean(++begun), say: (/** @type {string} */ line) => { said.push(line) } }
+  /** @type {Record<string, string | undefined>} */
+  const env = { NODE_OPTIONS: '-r a.cjs --no-deprecation' }
+  leavePreloads(env, parts)
+  assert.deepEqual([begun, env.NODE_OPTIONS], [1, '--no-deprecation'])
+  leavePreloads(env, parts)
+  assert.equal(begun, 1)
+  restoreNodeOptions(env)
+  assert.deepEqual(env, { NODE_OPTIONS: '-r a.cjs --no-deprecation' })
+  assert.deepEqual(said, [])
+  leavePreloads(env, { ...parts, again: () => false })
+  assert.match(said.join(), /^NODE_OPTIONS: what it loads .* koffi/)
+})
+
+test('a worker loads its own part before all that the user loads, and tells where that ends', () => {
+  const last = /^--import file:.*\/workers\/preload\.js$/
+  const plain = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions: undefined }, true)
+  assert.match(plain.execArgv.join(' '), /^--require \S+\/workers\/preload\.cjs -r a\.cjs$/)
+  assert.deepEqual([plain.nodeOptions, plain.hasImports], [undefined, false])
+  const both = withPreload({ execArgv: ['--import', 'a.mjs'], nodeOptions: '-r b.cjs' }, true)
+  assert.match(both.execArgv.slice(4).join(' '), last)
+  assert.match(String(both.nodeOptions), /^--require ".+\/workers\/preload\.cjs" -r b\.cjs$/)
+  assert.equal(both.hasImports, true)
+  for (const [nodeOptions, requires] of /** @type {[string | undefined, boolean][]} */ ([['--no-experimental-require-module', true], [undefined, false]])) {
+    const old = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions }, requires)
+    assert.match(old.execArgv.slice(2).join(' '), last, 'where a module cannot be required')
+    assert.equal(old.nodeOptions, nodeOptions)
+  }
+})

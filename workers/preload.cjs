@@ -1,0 +1,21 @@
+// Loaded by `--require` before everything else, what the user preloads included: a server that such a preload opens is to
+// take its socket from the master too. In anything that is not a worker of this cluster (a child of the app, a worker
+// thread, the app's own cluster) the variable is absent, and nothing happens.
+const { isMainThread } = require('node:worker_threads')
+
+const at = process.execArgv.findIndex((word, index) => word === '--require' && process.execArgv[index + 1] === __filename)
+if (at >= 0) process.execArgv.splice(at, 2)
+if (process.env.CLUSTERDECK_BOOT && isMainThread) begin()
+delete require.cache[__filename]
+
+function begin () {
+  const { emitWarning } = process
+  // That an ES module is loaded by require() is an experiment to some versions of Node; the app has nothing to do with it.
+  process.emitWarning = () => {}
+  try {
+    require('./boot.js')
+  } finally {
+    process.emitWarning = emitWarning
+  }
+  delete require.cache[require.resolve('./boot.js')]
+}
