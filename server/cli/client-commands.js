@@ -13,6 +13,7 @@ import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
 import { history } from './history.js'
 import { logs } from './logs.js'
+import { checkAnswers } from './reachable.js'
 import { releases } from './releases.js'
 import { rollout, steer } from './rollouts.js'
 import { tokens } from './tokens.js'
@@ -174,11 +175,17 @@ async function statusOfAll (options, terminal) {
   return null
 }
 
+/** Whoever says how long, or waits for something else anyway, also waits for a master that is between two lives. @param {Record<string, any>} options @param {Terminal['env']} env */
+function isPatient ({ wait, follow, watch, timeout }, env) {
+  return Boolean(wait || follow || watch || timeout || env.CLUSTERDECK_TIMEOUT)
+}
+
 /** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
 async function createContext (options, { stdout, stderr, env, cwd }) {
   const { timeoutMs } = timeoutOf(options, env)
   const { member } = options
   const master = { ...await findMaster(options, { env, cwd }), member }
+  if (!isPatient(options, env)) await checkAnswers(master, { env })
   return {
     api: createApiClient(master, { timeoutMs }),
     master,

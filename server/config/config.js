@@ -55,7 +55,7 @@ export async function loadConfig ({ flags = {}, env = process.env, cwd = process
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
 export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
-  const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain })
+  const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain, isGuest: true })
   return toConfig([...fromApp(file, undefined, cwd), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus, launchIn })
 }
 

@@ -28,11 +28,13 @@ const LEAN = Object.freeze(['--max-semi-space-size=2', '--v8-pool-size=1'])
 const END_PATIENCE_MS = 2500
 /** One that has not said for so long that it is there gets no time. It does once a second. */
 const SILENT_MS = 1500
+/** How long one that is told to stop before it has started may take until it hears that. */
+const START_PATIENCE_MS = 10_000
 /** Of listening sockets, as Node names what it is handed. */
 const HANDLE_TYPES = ['net.Native', 'dgram.Native']
 const MAX_REASON_CHARS = 200
 
-/** @typedef {import('./master-watch.js').Watched & { startedAt: number, hasStarted: boolean, hearsSignals?: boolean, isEnding: boolean, hang?: import('./master-watch.js').Hang }} Master */
+/** @typedef {import('./master-watch.js').Watched & { startedAt: number, hasStarted: boolean, hearsSignals?: boolean, isEnding: boolean, failure?: number, hang?: import('./master-watch.js').Hang }} Master */
 
 /**
  * @param {{ script: string, args: string[], folder?: import('../system/working-folder.js').WorkingFolder, say?: (line: string) => void }} options
@@ -90,6 +92,7 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
     },
     saved () { unsaved = [] },
     ending (master) { master.isEnding = true },
+    'start-failed' (master, { code }) { if (!hasEverStarted) Object.assign(master, { isEnding: true, failure: code }) },
     cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
     upgrade (master, order) { if (master === current && !next) startNext(order.execPath ?? execPath) },
     serving (master) { if (master === next) tell(current, { type: 'hand-over' }) },
@@ -190,10 +193,18 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
       const isSilent = current.heardAt !== undefined && performance.now() - current.heardAt > SILENT_MS
       setTimeout(endAll, isSilent ? 0 : END_PATIENCE_MS)
     }
+    if (isStop && !isAgain && current && !current.hasStarted) setTimeout(endUnstarted, START_PATIENCE_MS, current)
     if (current?.hasStarted) pass(current, signal)
     else if (isStop && isAgain) endAll()
     // There may be workers to drain, and only a master can.
     else if (isStop && !current) retry()
+  }
+
+  /** @param {Master} master */
+  function endUnstarted (master) {
+    if (master !== current || master.hasStarted) return
+    say(`the master has not started within ${START_PATIENCE_MS} ms of the signal to stop, and is ended`)
+    endAll()
   }
 
   /** Not as a signal, which it could not tell from one that somebody else has sent to both. @param {Master} master @param {NodeJS.Signals} signal */
@@ -223,7 +234,7 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
     }
     if (master !== current) return
     // What ends before any has started says by its exit code what is wrong with the command line.
-    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.reach(code ?? 1)
+    if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.reach(code ?? master.failure ?? 1)
     // Also one that was ended because it hangs: nobody waits for another one any more.
     if (isUrgent) return endAll()
     predecessor = { pid: Number(master.child.pid), code, signal, hang: master.hang ?? null }

@@ -12,7 +12,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * What is said between a master and its keeper. Keepers are not upgraded, so messages may be added but never changed.
  *
  * To the keeper: `hello` (tell me what there is), `beat` (I answer), `hold` and `drop` (a socket, by key), `started`
- * (signals can come), `ending` (the exit to come is meant). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
+ * (signals can come), `ending` (the exit to come is meant), `start-failed` (so is this one, with a code, if none has ever started). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
  * (end it), `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
  *
  * Where the disk takes nothing, `remember` (what the next master has to know; null: a file says it), `unsaved` (an event

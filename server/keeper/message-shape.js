@@ -20,6 +20,7 @@ const SHAPES = Object.freeze({
   unsaved: ({ event }) => isObject(event) && typeof event.type === 'string' && isCount(event.id),
   saved: () => true,
   ending: () => true,
+  'start-failed': ({ code }) => isCount(code),
   cancel: () => true,
   upgrade: ({ execPath }) => isOptional(execPath, isText),
   serving: () => true,

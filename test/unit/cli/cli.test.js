@@ -361,14 +361,14 @@ test('open prints a sign-in link that works', async (t) => {
 
 test('stop waits until the master is gone', async (t) => {
   const server = http.createServer((req, res) => {
-    assert.deepEqual([req.method, req.url], asked++ === 0 ? ['POST', '/api/v1/stop'] : ['GET', '/healthz'])
-    json(res, asked === 1 ? 202 : 200, { state: 'stopping' })
-    if (asked === 4) server.close()
+    assert.deepEqual([req.method, req.url], asked++ === 1 ? ['POST', '/api/v1/stop'] : ['GET', '/healthz'])
+    json(res, asked === 2 ? 202 : 200, { state: 'stopping' })
+    if (asked === 5) server.close()
   })
   let asked = 0
   const url = await listen(t, server)
   const { code, stdout } = await dataFolder(t)(`stop --url ${url} --token any`)
-  assert.deepEqual([code, stdout, asked], [0, 'stopped\n', 4])
+  assert.deepEqual([code, stdout, asked], [0, 'stopped\n', 5])
 })
 
 test('stop knows by its pid that a master of this machine is gone', async (t) => {
@@ -591,9 +591,13 @@ test('what another member answers is told in a line, whatever it is, and reaches
   }
 })
 
-/** @param {import('node:test').TestContext} t @param {http.RequestListener} handler @returns {Promise<string>} its address */
+/** @param {import('node:test').TestContext} t @param {http.RequestListener} handler of all but the question whether it answers @returns {Promise<string>} its address */
 function serve (t, handler) {
-  return listen(t, http.createServer(handler))
+  return listen(t, http.createServer((req, res) => {
+    if (req.url !== '/healthz') return handler(req, res)
+    assert.equal(req.headers.authorization, undefined)
+    res.end()
+  }))
 }
 
 /** @param {import('node:test').TestContext} t @param {http.Server} server @returns {Promise<string>} */

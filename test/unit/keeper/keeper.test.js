@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
-import { describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { childrenOf } from '../../../server/keeper/reaper.js'
+import { identify, isAlive, signalProcess } from '../../../server/system/process-identity.js'
+import { tempFolder } from '../../support/folder.js'
+import { until } from '../../support/until.js'
 
 const fixture = (/** @type {string} */ name) => fileURLToPath(new URL(`../../fixtures/${name}`, import.meta.url))
 
@@ -22,6 +28,27 @@ describe('what comes on the channel of a master', { concurrency: 2 }, () => {
       assert.deepEqual(others, [])
     })
   }
+})
+
+describe('a config file that runs for ever', { concurrency: 2 }, () => {
+  const file = path.join(tempFolder(), 'loop.mjs')
+  before(() => writeFileSync(file, 'process.stdout.write("begun\\n")\nwhile (true) {}'))
+
+  test('is given up at a first start, with the exit code of a wrong configuration', async (t) => {
+    const { code, stderr } = await keep(t, 'loads-a-config.js', file, '100')
+    assert.equal(code, 2, stderr)
+    assert.equal(stderr, `clusterdeck: ${file}: expected a config file that loads, received: nothing within 100 ms\n`)
+  })
+
+  test('does not outlive the keeper', async (t) => {
+    const child = spawn(process.execPath, [fixture('keeps.js'), fixture('loads-a-config.js'), file, '60000'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    t.after(() => child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    const [master] = childrenOf(Number(child.pid)).map(identify)
+    t.after(() => signalProcess(master, 'SIGKILL'))
+    child.kill('SIGKILL')
+    await until(() => !isAlive(master), 'the end of the master')
+  })
 })
 
 /** @param {import('node:test').TestContext} t @param {string} master of test/fixtures @param {string[]} args */

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import net from 'node:net'
+import { test } from 'node:test'
+import { checkAnswers } from '../../../server/cli/reachable.js'
+import { identify } from '../../../server/system/process-identity.js'
+import { openApps } from '../../support/apps.js'
+import { runCliHere } from '../../support/cli-here.js'
+import { tempFolder } from '../../support/folder.js'
+
+/** @param {import('node:test').TestContext} t @returns {Promise<string>} of a port that takes connections, and says nothing */
+async function silentPort (t) {
+  const server = net.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  return `http://127.0.0.1:${/** @type {net.AddressInfo} */ (server.address()).port}`
+}
+
+/** @returns {Promise<number>} of a process that has ended */
+async function deadPid () {
+  const child = spawn(process.execPath, ['--version'], { stdio: 'ignore' })
+  await once(child, 'exit')
+  return Number(child.pid)
+}
+
+test('where nobody answers it is said soon who lives, and what to do', async (t) => {
+  const { env, pretend } = openApps(t, {})
+  const [url, dead] = [await silentPort(t), await deadPid()]
+  const [alone, kept] = [tempFolder(), tempFolder()]
+  pretend({ name: 'kept', dataDir: kept, adminUrl: url, master: { pid: dead, startTime: null }, keeper: identify(process.pid) })
+  const check = (/** @type {number | null} */ pid, /** @type {string} */ dataDir) => checkAnswers({ url, fingerprint: null, pid, dataDir }, { env, withinMs: 50 })
+  for (const [pid, dataDir, code, message] of /** @type {const} */ ([
+    [process.pid, alone, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is stopped or starts; end it by kill -KILL ${process.pid}`],
+    [process.pid, kept, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is stopped or starts; its keeper (pid ${process.pid}) replaces one that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`],
+    [dead, kept, 'no-master', `the master (pid ${dead}) of ${kept} has ended; its keeper (pid ${process.pid}) starts another one, and has said on stderr why that comes to nothing`],
+    [dead, alone, 'no-master', `the master (pid ${dead}) of ${alone} has ended; nobody starts another one`],
+    [null, alone, 'timed-out', `nobody answers at ${url} within 50 ms`]
+  ])) await assert.rejects(check(pid, dataDir), { code, message })
+})
+
+test('a command that waits for nothing ends within 5 s, one that is told how long waits that long', { concurrency: true }, async (t) => {
+  const url = await silentPort(t)
+  const { code, stderr } = await runCliHere(['status', '--url', url, '--token', 'a'])
+  assert.deepEqual([code, stderr], [124, `clusterdeck: nobody answers at ${url} within 4000 ms\n`])
+  assert.match((await runCliHere(['status', '--url', url, '--token', 'a', '--timeout', '50ms'])).stderr, /not done within 50 ms \(--timeout\)/)
+})
