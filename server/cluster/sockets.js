@@ -1,14 +1,11 @@
-import { spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import dgram from 'node:dgram'
-import { chmodSync, linkSync, lstatSync, rmSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
-import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import { handleOf, isDescriptor } from '../../workers/descriptor.js'
 import { placeOfKey, socketKey } from '../../workers/protocol.js'
 import { createInherited } from './activated.js'
+import { bindUnixPath, findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 
@@ -39,7 +36,16 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
   /** Workers that are ready: what they listen on is meant to last. @type {Set<number>} */
   const ready = new Set()
   for (const [name, { handle, data: kept }] of keeper.held) {
-    if (name.startsWith(KEEPER_PREFIX)) held.set(name.slice(KEEPER_PREFIX.length), { ...kept, handle, query: placeOfKey(name.slice(KEEPER_PREFIX.length)), isEstablished: true, users: new Set() })
+    if (!name.startsWith(KEEPER_PREFIX)) continue
+    const key = name.slice(KEEPER_PREFIX.length)
+    const path = kept.path && findUnixPath(kept.path)
+    if (path === null) {
+      // Nobody can reach it any more; who asks for the path gets another one.
+      handle.close()
+      keeper.drop(name)
+      continue
+    }
+    held.set(key, { ...kept, path, handle, query: placeOfKey(key), isEstablished: true, users: new Set() })
   }
   for (const [key, members] of groupsOf(keeper.held)) {
     const handles = members.map(({ handle }) => handle)
@@ -63,6 +69,10 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
      */
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
+      const pathErrno = held.get(key)?.path?.restore()
+      if (pathErrno === EADDRINUSE) return { key, errno: pathErrno, awaitMaster: onBindError(describe(query, pathErrno)) }
+      // Nothing leads to it any more, and nothing can: who asks from now on gets another one.
+      if (pathErrno) drop(key)
       let socket = held.get(key)
       if (!socket) {
         if (findRival(worker, query)?.isEstablished) return { key, isStandIn: true }
@@ -155,6 +165,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
         clearTimeout(socket.unusedTimer)
         sticky?.forget(key)
         closeHandles(socket)
+        socket.path?.leave()
       }
       held.clear()
       inherited.close()
@@ -166,8 +177,8 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     if (socket.isEstablished) return
     socket.isEstablished = true
     if (socket.group) return keepMembers(key, socket)
-    const { handle, data, file, inherited: fd } = socket
-    keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(file !== undefined && { file }), ...(fd !== undefined && { inherited: fd }) })
+    const { handle, data, path, inherited: fd } = socket
+    keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(path && { path: path.memory }), ...(fd !== undefined && { inherited: fd }) })
   }
 
   /** @param {string} key @param {Socket} socket of a group, which has as many members as there are slots */
@@ -234,17 +245,18 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     clearTimeout(socket.unusedTimer)
     sticky?.forget(key)
     closeHandles(socket)
-    if (socket.file) rmSync(socket.file, { force: true })
+    socket.path?.remove()
   }
 }
 
 /**
  * `isEstablished`: a worker that was ready has listened there; `users`: the workers that have it now; `group`: where each slot
  * has one of its own; `kept`: how many of these the keeper has.
- * @typedef {{ handle: any, group?: StickyGroup, kept?: number, query: Pick<SocketQuery, 'address' | 'port' | 'addressType'>, data: unknown, file?: string, inherited?: number, isEstablished: boolean, users: Set<number>, unusedTimer?: NodeJS.Timeout }} Socket
+ * @typedef {{ handle: any, group?: StickyGroup, kept?: number, query: Pick<SocketQuery, 'address' | 'port' | 'addressType'>, data: unknown, path?: UnixPath, inherited?: number, isEstablished: boolean, users: Set<number>, unusedTimer?: NodeJS.Timeout }} Socket
  */
 
 /** @typedef {import('./sticky-group.js').StickyGroup} StickyGroup */
+/** @typedef {import('./unix-path.js').UnixPath} UnixPath */
 
 /** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void, send: (message: Record<string, any>) => void }} Keeper */
 
@@ -287,18 +299,16 @@ const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {}, send 
 
 const ECANCELED = -constants.errno.ECANCELED
 const EADDRINUSE = -constants.errno.EADDRINUSE
-/** What fits into sun_path, unix(7), without its final NUL. */
-const MAX_UNIX_PATH_BYTES = 107
 
 /**
  * Binds without listening, by the call that node:cluster's primary uses for its shared handles.
  * @param {SocketQuery} query
- * @returns {{ handle: any, file?: string, errno?: undefined } | { handle?: undefined, errno: number }} `file`: to be removed with the socket
+ * @returns {{ handle: any, path?: UnixPath, errno?: undefined } | { handle?: undefined, errno: number }}
  */
 export function bindSocket (query) {
   const { address, port } = query
   if (isUdp(query)) return bindUdpSocket(query)
-  if (port === -1 && address?.startsWith('/')) return bindUnixSocket(query, address)
+  if (port === -1 && address?.startsWith('/')) return bindPath(query, address)
   const handle = createHandle(query)
   if (typeof handle === 'number') return { errno: handle }
   if (!isBoundTo(handle, port)) {
@@ -306,6 +316,13 @@ export function bindSocket (query) {
     return { errno: EADDRINUSE }
   }
   return { handle }
+}
+
+/** @param {SocketQuery} query @param {string} file @returns {ReturnType<typeof bindUnixPath>} */
+function bindPath (query, file) {
+  // A worker has it already, perhaps without listening yet: then nobody answers there.
+  if (query.index > 0) return { errno: EADDRINUSE }
+  return bindUnixPath(file, query.mode, (address) => createHandle({ ...query, address }))
 }
 
 /** @param {SocketQuery} query @returns {any} a handle, or an error number below 0 */
@@ -335,46 +352,6 @@ function bindUdpSocket ({ address, port, addressType, flags }) {
   if (!errno) return { handle }
   socket.close()
   return { errno }
-}
-
-/**
- * libuv removes the path of a Unix socket when the process that bound it closes it or ends, even while other processes
- * go on serving there. So it is bound to another name, and linked to its own, which is ours to remove.
- * @param {SocketQuery} query @param {string} file
- */
-function bindUnixSocket (query, file) {
-  if (isAbandoned(file)) rmSync(file, { force: true })
-  const boundName = path.join(path.dirname(file), `.${randomBytes(4).toString('hex')}`)
-  const isTooLong = Buffer.byteLength(boundName) > MAX_UNIX_PATH_BYTES
-  const handle = createHandle(isTooLong ? query : { ...query, address: boundName })
-  if (typeof handle === 'number') return { errno: handle }
-  try {
-    // Before anybody listens there: the master's own umask is not the app's.
-    if (query.mode !== undefined) chmodSync(isTooLong ? file : boundName, query.mode & 0o777)
-    if (isTooLong) return { handle }
-    linkSync(boundName, file)
-    return { handle, file }
-  } catch (/** @type {any} */ error) {
-    handle.close()
-    return { errno: error.code === 'EEXIST' ? EADDRINUSE : error.errno }
-  } finally {
-    rmSync(boundName, { force: true })
-  }
-}
-
-const PROBE = `require('net').connect(process.argv[1])
-  .on('connect', () => process.exit(1))
-  .on('error', ({ code }) => process.exit(code === 'ECONNREFUSED' ? 0 : 1))`
-const PROBE_PATIENCE_MS = 2_000
-
-/**
- * Whether a socket's path was left behind by processes that were killed: nobody removes it then, and only connect(2)
- * tells. Rare, and asked before anything serves, so a process is well spent on an answer that comes at once.
- * @param {string} file
- */
-function isAbandoned (file) {
-  if (!lstatSync(file, { throwIfNoEntry: false })?.isSocket()) return false
-  return spawnSync(process.execPath, ['-e', PROBE, file], { stdio: 'ignore', timeout: PROBE_PATIENCE_MS }).status === 0
 }
 
 /** A bind to a port in use may report nothing until listen(), which would then take a random port (libuv's delayed error). */

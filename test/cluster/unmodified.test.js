@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { lookup } from 'node:dns/promises'
-import { stat, symlink, writeFile } from 'node:fs/promises'
+import { readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import http2 from 'node:http2'
 import https from 'node:https'
@@ -107,6 +107,32 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, ask)
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
     await assert.rejects(ask(), { code: 'ENOENT' })
+  })
+
+  test('a Unix socket whose path the app removes, before it listens and when it ends, is served by all workers, also after restarts, a crash and a master\'s death', async (t) => {
+    const socketPath = path.join(tempFolder(), 'app.sock')
+    const deck = await startDeck(t, 'removes-its-socket.js', { workers: 2, flags: ['--drain-idle-grace-ms', '50'], env: { SOCKET_PATH: socketPath } })
+    // A busy machine takes a moment to bring it back.
+    const ifRemoved = (/** @type {NodeJS.ErrnoException} */ error) => assert.equal(error.code, 'ENOENT')
+    const serving = async () => {
+      const { workers } = await deck.until({ ready: 2 })
+      const pids = workers.map((/** @type {any} */ { pid }) => String(pid))
+      const seen = new Set()
+      while (!pids.every((/** @type {string} */ pid) => seen.has(pid))) seen.add(await get('http://app/', { socketPath }).catch(ifRemoved))
+      assert.equal((await stat(socketPath)).mode & 0o777, 0o666)
+    }
+    await serving()
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    await serving()
+    const [{ pid }] = (await deck.status()).workers
+    process.kill(pid, 'SIGKILL')
+    await deck.untilEvent(({ type, pid: of }) => type === 'worker.exited' && of === pid, 'its end')
+    await serving()
+    await deck.loseMaster()
+    await deck.untilEvent(({ type, cause }) => type === 'worker.exited' && cause === 'master-lost', 'an orphan to be replaced')
+    await serving()
+    assert.deepEqual(await deck.stop(), { code: 0, signal: null })
+    assert.deepEqual(await readdir(path.dirname(socketPath)), [])
   })
 
   for (const [how, env, mode] of /** @type {[string, Record<string, string>, number][]} */ ([

@@ -169,14 +169,14 @@ test('a real bind to a port in use says so at once, though the kernel would only
 
 const unixQuery = (/** @type {string} */ file) => query({ address: file, port: -1, addressType: -1 })
 
-test('a Unix socket has its own name and no other, and that goes with the socket', (t) => {
+test('a Unix socket has its own name and a hidden one, and both go with the socket', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const folder = tempFolder()
   const file = path.join(folder, 'app.sock')
   const sockets = createSockets({ onBindError: () => false })
   const { handle } = sockets.request(1, { query: unixQuery(file) })
   assert.ok(handle)
-  assert.deepEqual(readdirSync(folder), ['app.sock'])
+  assert.deepEqual(readdirSync(folder).sort(), ['.app.sock.clusterdeck', 'app.sock'])
   sockets.close()
   assert.deepEqual(readdirSync(folder), [])
 })

@@ -1,0 +1,214 @@
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmodSync, closeSync, constants, existsSync, fstatSync, linkSync, lstatSync, openSync, statSync, unlinkSync } from 'node:fs'
+import { constants as system } from 'node:os'
+import path from 'node:path'
+import { keepName } from './name-keeping.js'
+import { isAt, lookAt, nameAgain } from './socket-names.js'
+
+/**
+ * The path of a Unix socket that many processes serve: there as long as the socket is, whoever of them removes it.
+ * Nothing is done by a path that could lead elsewhere a moment later: its folder, and the socket in there, are descriptors.
+ * @typedef {ReturnType<typeof adopt>} UnixPath
+ * @typedef {{ file: string, dev: number, ino: number }} Memory  by which the next master knows the socket
+ */
+
+/** Of Linux alone, see open(2): a place, whether it may be read or not. */
+const O_PATH = process.platform === 'linux' ? 0o10000000 : 0
+const FOLDER = O_PATH | constants.O_DIRECTORY
+const SOCKET = O_PATH | constants.O_NOFOLLOW
+const { EACCES, EADDRINUSE, ENOENT } = Object.fromEntries(Object.entries(system.errno).map(([name, number]) => [name, -number]))
+/** Where its own descriptors are paths, a link to the one place cannot be changed for another. */
+const DESCRIPTORS = existsSync('/proc/self/fd') ? '/proc/self/fd' : null
+
+/**
+ * libuv removes the path of a Unix socket when the process that bound it closes it or ends, even while other processes
+ * go on serving there. So it is bound to another name, and linked to its own. A second, hidden name stays: an app may
+ * remove the path to listen there anew, as one does that is started again, or when it ends.
+ * @param {string} file @param {number | undefined} mode
+ * @param {(address: string) => any} createHandle  a handle that is bound there, or an error number below 0
+ * @returns {{ handle: any, path: UnixPath, errno?: undefined } | { handle?: undefined, errno: number }}
+ */
+export function bindUnixPath (file, mode, createHandle) {
+  const folder = openFolder(file)
+  if (typeof folder === 'number') return { errno: folder }
+  const [name, hidden, bound] = [path.basename(file), hiddenName(file), `.${randomBytes(4).toString('hex')}`]
+  /** @type {any} */
+  let handle
+  /** @type {OpenSocket | null} */
+  let socket = null
+  try {
+    for (const left of [name, hidden]) if (!makeWay(folder, left)) return refuse(EADDRINUSE)
+    handle = createHandle(folder.at(bound))
+    if (typeof handle === 'number') return refuse(handle)
+    socket = openSocket(folder.at(bound), isJustMade)
+    // Before anybody listens there: the master's own umask is not the app's.
+    if (mode !== undefined) chmodSync(socket.place, mode & 0o777)
+    for (const other of [hidden, name]) linkSync(folder.at(bound), folder.at(other))
+    unlinkSync(folder.at(bound))
+    return { handle, path: adopt({ file, folder, socket }) }
+  } catch (/** @type {any} */ error) {
+    if (socket) removeName(folder.at(hidden), socket)
+    return refuse(error.code === 'EEXIST' ? EADDRINUSE : error.errno)
+  }
+
+  /** @param {number} errno */
+  function refuse (errno) {
+    // This removes the name that it was bound to, too.
+    if (typeof handle === 'object') handle.close()
+    socket?.close()
+    if (typeof folder === 'object') folder.close()
+    return { errno }
+  }
+}
+
+/**
+ * @param {Memory} memory of another master
+ * @returns {UnixPath | null} null: neither of its names leads to it
+ */
+export function findUnixPath ({ file, dev, ino }) {
+  const folder = openFolder(file)
+  if (typeof folder === 'number') return null
+  for (const name of [hiddenName(file), path.basename(file)]) {
+    // The app may have given it to another user.
+    const socket = tryOpen(folder.at(name), (stat) => stat.dev === dev && stat.ino === ino)
+    if (socket) return adopt({ file, folder, socket })
+  }
+  folder.close()
+  return null
+}
+
+/** @param {{ file: string, folder: Folder, socket: OpenSocket }} parts */
+function adopt ({ file, folder, socket: { dev, ino, place, close } }) {
+  const socket = { dev, ino }
+  const [name, hidden] = [path.basename(file), hiddenName(file)].map(folder.at)
+  const letGo = keepName({ ...socket, name, hidden, place })
+
+  return {
+    /** @type {Memory} */
+    memory: { file, dev, ino },
+
+    /**
+     * Has the path lead to the socket again.
+     * @returns {number} 0, or an error number: ENOENT: both of its names are gone, or its folder is another one by now
+     */
+    restore () {
+      if (!folder.isAt(path.dirname(file))) return ENOENT
+      if (!isAt(name, socket) && !makeWay(folder, path.basename(file))) return EADDRINUSE
+      if (isAt(name, socket)) tryTo(() => linkSync(name, hidden))
+      nameAgain({ ...socket, name, hidden })
+      return isAt(name, socket) ? 0 : ENOENT
+    },
+
+    /** Its names go, whatever else is there by now does not. */
+    remove () {
+      // First the one by which the other would come again.
+      for (const each of [hidden, name]) removeName(each, socket)
+      this.leave()
+    },
+
+    /** Another master has it. */
+    leave () {
+      letGo()
+      close()
+      folder.close()
+    }
+  }
+}
+
+/** @param {string} file */
+function hiddenName (file) {
+  return `.${path.basename(file)}.clusterdeck`
+}
+
+/** @typedef {Exclude<ReturnType<typeof openFolder>, number>} Folder */
+
+/** @param {string} file @returns an error number where it cannot be opened, the one that libuv has for a path without a folder */
+function openFolder (file) {
+  const place = path.dirname(file)
+  try {
+    const fd = openSync(place, FOLDER)
+    const { dev, ino } = fstatSync(fd)
+    return {
+      fd,
+      at: (/** @type {string} */ name) => path.join(DESCRIPTORS ? `${DESCRIPTORS}/${fd}` : place, name),
+      isAt (/** @type {string} */ where) {
+        const there = statSync(where, { throwIfNoEntry: false })
+        return there?.ino === ino && there.dev === dev
+      },
+      close: () => closeSync(fd)
+    }
+  } catch (/** @type {any} */ error) {
+    return error.code === 'ENOENT' ? EACCES : /** @type {number} */ (error.errno)
+  }
+}
+
+/** @typedef {ReturnType<typeof openSocket>} OpenSocket */
+
+/**
+ * As long as it is open, no other file gets its number.
+ * @param {string} file @param {(stat: import('node:fs').Stats) => boolean} isIt
+ */
+function openSocket (file, isIt) {
+  const fd = DESCRIPTORS ? openSync(file, SOCKET) : null
+  const stat = fd === null ? lstatSync(file) : fstatSync(fd)
+  const { dev, ino } = stat
+  const close = () => { if (fd !== null) closeSync(fd) }
+  if (stat.isSocket() && isIt(stat)) return { dev, ino, place: fd === null ? file : `${DESCRIPTORS}/${fd}`, close }
+  close()
+  throw Object.assign(new Error('something else is there'), { errno: EACCES })
+}
+
+/** Not what somebody has put in its place since. @param {import('node:fs').Stats} stat */
+function isJustMade ({ uid, nlink }) {
+  return uid === process.geteuid?.() && nlink === 1
+}
+
+/** @param {string} file @param {(stat: import('node:fs').Stats) => boolean} isIt @returns {OpenSocket | null} */
+function tryOpen (file, isIt) {
+  try {
+    return openSocket(file, isIt)
+  } catch {
+    // ENOENT, or something else is there.
+    return null
+  }
+}
+
+/** What is not possible is seen by what is there afterwards. @param {() => void} change */
+function tryTo (change) {
+  try {
+    change()
+  } catch {
+    // EEXIST, ENOENT: it is so already; EROFS and the like: it stays.
+  }
+}
+
+/** @param {string} file @param {{ dev: number, ino: number }} socket */
+function removeName (file, socket) {
+  if (isAt(file, socket)) tryTo(() => unlinkSync(file))
+}
+
+/** @param {Folder} folder @param {string} name @returns {boolean} whether nothing is there any more: only what was left behind goes */
+function makeWay (folder, name) {
+  const there = lookAt(folder.at(name))
+  if (!there) return true
+  if (!there.isSocket() || !isAbandoned(folder, name)) return false
+  removeName(folder.at(name), there)
+  return true
+}
+
+const PROBE = `require('net').connect(process.argv[1])
+  .on('connect', () => process.exit(1))
+  .on('error', ({ code }) => process.exit(code === 'ECONNREFUSED' ? 0 : 1))`
+const PROBE_PATIENCE_MS = 2_000
+
+/**
+ * Whether a socket's path was left behind by processes that were killed: nobody removes it then, and only connect(2)
+ * tells. Rare, and asked before anything serves, so a process is well spent on an answer that comes at once.
+ * @param {Folder} folder @param {string} name
+ */
+function isAbandoned (folder, name) {
+  // The process has the folder as its descriptor 3.
+  const file = DESCRIPTORS ? `${DESCRIPTORS}/3/${name}` : folder.at(name)
+  return spawnSync(process.execPath, ['-e', PROBE, file], { stdio: ['ignore', 'ignore', 'ignore', folder.fd], timeout: PROBE_PATIENCE_MS }).status === 0
+}
