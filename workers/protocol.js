@@ -28,6 +28,7 @@
  *   | { type: 'drained' }
  *   | { type: 'inspected', isInspected: boolean }
  *   | { type: 'max-requests' }
+ *   | { type: 'leaving' }
  *   | { type: 'diagnosed', id: number, error: string | null }
  *   | { type: 'requests', id: number, requests: import('./request-list.js').OpenRequest[], total: number }
  *   | { type: 'files', files: string[] }
@@ -42,6 +43,7 @@
  * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it, and whether it has only waited for a while.
  * `spread`: whether it waits for its turn, and accepts only then; `draining`: it accepts nothing any more.
  * `inspected`: a debugger can be attached, and may stop it at any time.
+ * `leaving`: the app has said that this worker should end; it serves until it is replaced.
  * `requests`: the oldest of those in flight, and how many there are of them.
  * `files`: absolute paths of what it has loaded as code since it last said so.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.

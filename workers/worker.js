@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { setImmediate } from 'node:timers'
 import { tellActivity } from './activity.js'
 import { tellState } from './heartbeat.js'
+import { replaceBeforeLeaving } from './asked-to-leave.js'
 import { openChannel } from './channel.js'
 import { recordCrashes } from './crash.js'
 import { answerDiagnostics } from './diagnostics.js'
@@ -85,6 +86,7 @@ export function startWorker ({ worker, standsBy, dispatch, readySignal, crashFil
     limitRequests(limits.maxRequests)
   })
   const activity = tellActivity(channel)
+  replaceBeforeLeaving({ ask: () => channel.send({ type: 'leaving' }), isServing: () => isReady && !drain.isDraining() })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
   // The main module of a CommonJS app has run by the first turn after this.

@@ -56,6 +56,7 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
       }
       if (message.type === 'inspected') heartbeat.excuse(worker, message.isInspected === true)
       if (message.type === 'vitals') checkMemory(worker, message.rssBytes)
+      if (message.type === 'leaving') receive({ type: 'worker-due', worker, cause: 'app-request', message: `the app of worker ${worker} asked to be replaced` })
       if (message.type === 'max-requests') {
         receive({ type: 'worker-due', worker, cause: 'max-requests', message: `worker ${worker} reached its maximum number of requests (option recycle.maxRequests)` })
       }

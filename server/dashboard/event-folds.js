@@ -7,7 +7,7 @@ import { count } from '../health.js'
  */
 
 const MIN_EVENTS = 4
-const PLANNED = Object.freeze(['deploy', 'rollback', 'restart', 'scale-down', 'shutdown', 'upgrade', 'max-age', 'max-requests', 'finished'])
+const PLANNED = Object.freeze(['deploy', 'rollback', 'restart', 'scale-down', 'shutdown', 'upgrade', 'max-age', 'max-requests', 'app-request', 'finished'])
 
 /** What workers did, what says most first. @type {Readonly<Record<string, string>>} */
 const DEEDS = Object.freeze({

@@ -124,7 +124,7 @@ const BY_CAUSE = Object.freeze({
 })
 
 /** Every cause that an event may have. */
-export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'finished',
+export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'app-request', 'finished',
   'deploy', 'rollback', 'restart', 'scale-down', 'operator', 'shutdown', 'upgrade', 'master-lost'])
 
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))

@@ -52,7 +52,7 @@ export function watchAges (turn) {
   }
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests', message: string }} reason */
+/** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string }} reason */
 export function becomeDue (turn, worker, { cause, message }) {
   // It is said once, also of one that does not serve yet, or not at the moment.
   worker.due ??= { cause, message }

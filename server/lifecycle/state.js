@@ -221,7 +221,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-silent', worker: number, message: string }
  *   | { type: 'worker-answered', worker: number }
  *   | { type: 'stack-captured', worker: number }
- *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests', message: string }
+ *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests' | 'app-request', message: string }
  *   | { type: 'worker-crashing', worker: number, errorName: string, errorMessage: string }
  *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean }
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input

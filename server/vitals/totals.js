@@ -11,7 +11,7 @@ const SHOWN_BUCKETS = SHOWN_BOUNDS_MS.map((ms) => BOUNDS_MS.indexOf(ms))
 /** Why workers end. Known beforehand, so that each is told from zero on, and the labels are bounded. */
 const OTHER_CAUSE = 'other'
 const CAUSES = [
-  'crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'finished', 'deploy', 'rollback', 'restart',
+  'crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'app-request', 'finished', 'deploy', 'rollback', 'restart',
   'scale-down', 'operator', 'shutdown', 'upgrade', 'master-lost', OTHER_CAUSE
 ]
 const ROLLOUT_ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { identify, isAlive, signalProcess } from '../../server/system/process-identity.js'
 import { startDeck } from '../support/deck.js'
+import { openFreshConnections } from '../support/load.js'
 import { until } from '../support/until.js'
 
 const ALONE = ['--no-keeper']
@@ -66,13 +67,20 @@ describe('orphan', { concurrency: 2 }, () => {
     await until(() => !orphans.some(isAlive), 'their ends')
   })
 
-  test('an app that disconnects from its cluster ends, and is replaced, as under node:cluster', async (t) => {
+  test('one whose app leaves its cluster, by whatever call, is replaced first, drains and counts as no crash', async (t) => {
     const deck = await startDeck(t, 'disconnects-itself.js', { workers: 1 })
     await deck.until({ ready: 1 })
-    await fetch(`${await deck.appUrl()}/disconnect`)
-    const { worker, code, signal, cause } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'its exit')
-    assert.deepEqual({ worker, code, signal, cause }, { worker: 1, code: 0, signal: null, cause: 'crash' })
-    await deck.until({ ready: 1 })
+    const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
+    for (const [index, way] of ['disconnect', 'leave', 'kill', 'documented'].entries()) {
+      await fetch(`${await deck.appUrl()}/${way}`)
+      const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === index + 1, `its exit by ${way}`)
+      assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'app-request'], way)
+      assert.match(exit.message, new RegExp(`the app of worker ${index + 1} asked to be replaced`))
+      const ready = await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === index + 2, 'its replacement')
+      assert.ok(ready.id < exit.id, 'new before old')
+    }
+    assert.deepEqual((await fresh.stop()).failures, [])
+    assert.deepEqual((await deck.api('/crashes')).body.items, [])
   })
 
   test('output that nobody reads any more does not end it', async (t) => {

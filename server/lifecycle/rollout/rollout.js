@@ -12,7 +12,7 @@ import { beginJudging, tryOut } from './trial.js'
 /** @typedef {import('../state.js').Worker} Worker */
 
 /** Ends that say nothing of the release. */
-const OUTSIDE_CAUSES = ['finished', 'killed', 'operator', 'scale-down', 'memory-limit', 'max-age', 'max-requests']
+const OUTSIDE_CAUSES = ['finished', 'killed', 'operator', 'scale-down', 'memory-limit', 'max-age', 'max-requests', 'app-request']
 /** Ends of an old worker that may have cost requests. */
 const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 
