@@ -1,8 +1,9 @@
 import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { DeckError } from '../errors.js'
 import { followCommand, isInstalled, runScript } from './command.js'
-import { commandOf, fileOf, isForeign, mainOf, readPackage } from './packages.js'
+import { commandOf, fileOf, isFile, isForeign, mainOf, readPackage, upwards } from './packages.js'
 import { refusal } from './refusal.js'
 import { shownWords, splitWords } from './shell-words.js'
 import { typeScriptOptions } from './typescript.js'
@@ -52,12 +53,32 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
   /** @type {Command} */
   const command = { words: [], cwd, env: {}, execArgv: [], notes: [], source, received }
   const program = find(wish, command, env)
-  const all = [...program.execArgv, ...execArgv]
+  const given = [...program.execArgv, ...execArgv]
+  const all = [...plugAndPlay(program.entry, [...given, program.env.NODE_OPTIONS, env.NODE_OPTIONS]), ...given]
   const more = typeScriptOptions({ ...program, execArgv: all }, stripsTypes)
   if (more === null) throw refusal('typescript', { source, received: received === program.entry ? received : `${received} → ${program.entry}` })
   const launch = { ...program, execArgv: [...more, ...all] }
-  const isAsItWas = 'isPlain' in program && more.length === 0
+  const isAsItWas = 'isPlain' in program && more.length === 0 && all.length === given.length
   return { entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : sentence(wish, launch, received) }
+}
+
+/**
+ * What Yarn Plug'n'Play has Node load first, so that packages are found in their archives. Yarn says so by NODE_OPTIONS.
+ * @param {string} entry @param {(string | undefined)[]} given  options of node
+ * @returns {string[]}
+ */
+function plugAndPlay (entry, given) {
+  const file = upwards(path.dirname(entry)).map((folder) => path.join(folder, '.pnp.cjs')).find(isFile)
+  // One that somebody else has put above the app would run in it.
+  if (!file || !isOwn(file) || given.some((option) => option?.includes('.pnp.'))) return []
+  const loader = path.join(path.dirname(file), '.pnp.loader.mjs')
+  return ['--require', file, ...(isFile(loader) && isOwn(loader) ? ['--experimental-loader', pathToFileURL(loader).href] : [])]
+}
+
+/** @param {string} file @returns {boolean} whether nobody but this user and root can have written it */
+function isOwn (file) {
+  const { uid, mode } = statSync(file)
+  return [0, process.getuid?.()].includes(uid) && (mode & 0o002) === 0
 }
 
 /**

@@ -28,7 +28,8 @@ export function readPackage (folder) {
   try {
     const file = path.join(folder, 'package.json')
     if (statSync(file).size > MAX_PACKAGE_BYTES) return null
-    const content = JSON.parse(readFileSync(file, 'utf8'))
+    // Editors of Windows begin a file with a byte order mark; node and npm read over it.
+    const content = JSON.parse(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))
     return typeof content === 'object' && content !== null ? { folder, content } : null
   } catch {
     // Without a package.json that can be read there is nothing to learn from it; the caller says what was expected.

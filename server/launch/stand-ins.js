@@ -21,6 +21,7 @@ export const STAND_INS = Object.freeze(/** @type {Record<string, (args: string[]
   gatsby: ([verb]) => verb === 'develop' ? developing('gatsby build', 'gatsby serve') : null,
   'babel-node': () => ({ reason: 'starts-child', instead: 'Start the file itself with --exec-argv "-r @babel/register", or the compiled one' }),
   dotenvx: () => ({ reason: 'starts-child', instead: 'Start that program itself, with "envFile" for its variables' }),
+  ...Object.fromEntries([['doppler', 'doppler run --'], ['infisical', 'infisical run --'], ['op', 'op run --']].map(([name, before]) => [name, () => ({ reason: 'starts-child', instead: `Start clusterdeck in it: ${before} clusterdeck start` })])),
   concurrently: SEVERAL,
   'npm-run-all': SEVERAL,
   'npm-run-all2': SEVERAL,

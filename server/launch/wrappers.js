@@ -15,6 +15,9 @@ export const WATCH_NOTE = 'it would restart at changes; clusterdeck does with --
 /** @type {Readonly<Record<string, Wrapper>>} */
 export const WRAPPERS = Object.freeze({
   exec: (command) => command,
+  corepack: ({ words: [manager = '', ...words], ...command }) => ({ ...command, words: [manager.replace(/(?<=.)@.*$/, ''), ...words] }),
+  'dumb-init': (command) => withoutInit(command, { valued: ['-r', '--rewrite'], switches: ['-c', '--single-child', '-v', '--verbose'] }),
+  tini: (command) => withoutInit(command, { valued: ['-p', '-e'], switches: ['-s', '-w', '-g', '-v', '-vv', '-vvv'] }),
   nohup: (command) => command,
   env: withAssignments,
   'cross-env': withAssignments,
@@ -50,6 +53,11 @@ function splitAssignment (word) {
   return [word.slice(0, at), word.slice(at + 1)]
 }
 
+/** An init around a server has nothing to do around a worker. @param {Command} command @param {{ valued: string[], switches: string[] }} known */
+function withoutInit (command, known) {
+  return noting({ ...command, words: readOptions(command, known).rest }, 'its init is not run; clusterdeck reaps and passes on signals itself')
+}
+
 /** dotenv-cli: of several files the first one counts, under node the last. What is set already counts more. @type {Wrapper} */
 function withEnvFiles (command) {
   const { found, rest } = readOptions(command, { valued: ['-e', '-v'], switches: ['--quiet', '--no-expand', '--debug'] })
@@ -67,7 +75,7 @@ function withEnvCommand (command) {
   const [name = '.env'] = found['-f'] ?? found['--file'] ?? []
   const file = path.resolve(command.cwd, name)
   if (!isFile(file)) throw refusal('not-found', { ...command, why: `reads ${file}, which is not there`, instead: 'Create it' })
-  const values = /** @type {Record<string, string>} */ (parseEnv(readFileSync(file, 'utf8')))
+  const values = /** @type {Record<string, string>} */ (parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, '')))
   return { ...command, words: rest, env: { ...command.env, ...values } }
 }
 

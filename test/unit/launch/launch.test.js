@@ -73,6 +73,10 @@ describe('what a script runs', () => {
     ['env A=1 node app.js', 'A=1 node app.js'],
     ['cross-env A=1 B=2 next start', 'A=1 B=2 node node_modules/.bin/next start'],
     ['cross-env A=1 npm run other', 'A=1 node app.js other'],
+    ['corepack npm run other', 'node app.js other'],
+    ['corepack pnpm@9.1.0 run other', 'node app.js other'],
+    ['dumb-init -v -r 15:2 -- node app.js', 'node app.js'],
+    ['tini -g -- node app.js', 'node app.js'],
     ['dotenv -- node app.js', 'node --env-file=.env app.js'],
     ['dotenv -e .env -e absent -e .env.more -v A=1 -- next start', 'A=1 node --env-file=.env.more --env-file=.env node_modules/.bin/next start'],
     ['env-cmd -f .env node app.js', 'FROM_FILE=yes node app.js'],
@@ -258,6 +262,8 @@ describe('what is no single Node program', () => {
     ['ts-node src/main.ts', 'not-installed', /ts-node/],
     ['next dev', 'starts-child', /"next build".*"next start"/],
     ['next', 'starts-child', /development/],
+    ['doppler run -- node app.js', 'starts-child', /doppler run -- clusterdeck start/],
+    ['corepack enable', 'not-installed', /enable/],
     ['react-scripts start', 'starts-child', /build/],
     ['nest start', 'not-built', /"nest build"/],
     ['nuxt start', 'not-built', /"nuxt build"/],
@@ -299,7 +305,28 @@ describe('what is no single Node program', () => {
     assert.throws(() => launch(cwd, { script: 'x' }), { code: 'invalid-config', message: /needs a package\.json in/ })
   })
 
-  test('Yarn Plug\'n\'Play has no files to start', () => {
+  test('a package.json that begins with a byte order mark is one', () => {
+    const cwd = write({ 'package.json': `\uFEFF${JSON.stringify({ scripts: { it: 'node app.js' } })}`, 'app.js': '' })
+    assert.equal(shown(cwd, launch(cwd, { script: 'it' })), 'node app.js')
+  })
+
+  test('what Yarn Plug\'n\'Play has Node load first comes first, once, and only where nobody else has put it', () => {
+    const files = { 'package.json': { scripts: { start: 'node app.js', other: 'node -r ./.pnp.cjs app.js' } }, 'app.js': '', '.pnp.cjs': '' }
+    const cwd = write(files)
+    const pnp = ['--require', path.join(cwd, '.pnp.cjs')]
+    for (const wish of [{ entry: 'yarn', args: ['start'] }, { script: 'start' }, {}, { entry: 'app.js' }, { entry: 'corepack', args: ['yarn', 'node', 'app.js'] }]) assert.deepEqual(launch(cwd, wish).execArgv, pnp, JSON.stringify(wish))
+    assert.match(String(launch(cwd, { entry: 'app.js' }).said), /^app\.js → node --require .*\.pnp\.cjs app\.js$/)
+    assert.deepEqual(launch(cwd, { script: 'other' }).execArgv, ['-r', './.pnp.cjs'])
+    assert.deepEqual(launch(cwd, { script: 'start' }, { env: { NODE_OPTIONS: `--require ${pnp[1]}` } }).execArgv, [])
+    const workspace = path.join(cwd, 'packages/shop')
+    write({ 'index.js': '' }, workspace)
+    write({ '.pnp.loader.mjs': '' }, cwd)
+    assert.deepEqual(launch(workspace, { entry: 'index.js', execArgv: ['--no-warnings'] }).execArgv, [...pnp, '--experimental-loader', pathToFileURL(path.join(cwd, '.pnp.loader.mjs')).href, '--no-warnings'])
+    chmodSync(path.join(cwd, '.pnp.cjs'), 0o666)
+    assert.deepEqual(launch(cwd, { entry: 'app.js' }).execArgv, [])
+  })
+
+  test('a command of Yarn Plug\'n\'Play has no file to start', () => {
     const cwd = write({ 'package.json': { scripts: { it: 'next start' } }, '.pnp.cjs': '' })
     assert.throws(() => launch(cwd, { script: 'it' }), { details: { reason: 'not-installed' }, message: /nodeLinker: node-modules/ })
   })
