@@ -7,14 +7,12 @@ import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isFolder } from '../system/working-folder.js'
+import { createInspectPorts } from './inspect-ports.js'
 import { withPreload } from './preload.js'
+import { tooLarge } from './too-large.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
-
-/** Of workers that are started with `--inspect`. */
-const FIRST_INSPECT_PORT = 9230
-const INSPECT_PORTS = 50_000
 
 /**
  * Starts workers through node:cluster.
@@ -32,9 +30,7 @@ const INSPECT_PORTS = 50_000
 export function createForker (settings, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), onMissing = () => {}, random = Math.random }) {
   /** @type {Set<string>} folders that are gone, and have been told of */
   const missing = new Set()
-  let inspectors = 0
-  // As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0.
-  const inspectPort = () => FIRST_INSPECT_PORT + inspectors++ % INSPECT_PORTS
+  const inspectPorts = createInspectPorts()
 
   /**
    * @param {{ worker: number, slot: number | null, release: import('../lifecycle/state.js').Release }} order
@@ -47,11 +43,13 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     // Global to node:cluster, so set anew before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
+    const folder = folderFor({ cwd, entry: release.entry, release: release.id })
     // node:cluster puts it over the environment of this process.
     const variables = withoutOwnVariables({ ...process.env, ...environment(release.id) })
     const { NODE_OPTIONS: nodeOptions } = variables
     const preloaded = withPreload({ execArgv, nodeOptions })
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folderFor({ cwd, entry: release.entry, release: release.id }), stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
+    const inspectPort = inspectPorts.take(id, [...execArgv, nodeOptions ?? ''])
+    cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folder, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const orderFile = path.join(orderFolder, name)
@@ -71,7 +69,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       calledAs: release.calledAs ?? null,
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
-    const worker = forkInto(output, {
+    const worker = forkInto(output, { id, args }, {
       ...variables,
       NODE_OPTIONS: preloaded.nodeOptions,
       CLUSTERDECK_SLOT: slot ?? undefined,
@@ -83,6 +81,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)
+      inspectPorts.left(id, exit)
       hooks.onExit(exit)
     }
   }
@@ -107,10 +106,13 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     }
   }
 
-  /** @param {ReturnType<typeof openOutput>} output @param {Record<string, unknown>} env */
-  function forkInto (output, env) {
+  /** @param {ReturnType<typeof openOutput>} output @param {{ id: number, args: string[] }} worker @param {Record<string, unknown>} env */
+  function forkInto (output, { id, args }, env) {
     try {
       return cluster.fork(env)
+    } catch (error) {
+      inspectPorts.left(id, {})
+      throw tooLarge(error, args, env) ?? error
     } finally {
       output.close()
     }

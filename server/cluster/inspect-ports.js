@@ -1,0 +1,39 @@
+/** As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0. */
+const FIRST = 9230
+const PORTS = 50_000
+/** Of Node: its inspector could not listen. */
+const IN_USE_EXIT_CODE = 12
+
+/**
+ * The ports of workers that are started with `--inspect`: the one that it names, or the next that no other worker has.
+ * Their host is left to Node.
+ */
+export function createInspectPorts () {
+  /** @type {Map<number, number>} by port */
+  const workers = new Map()
+
+  return {
+    /** @param {number} worker @param {string[]} options of node @returns {number} 0: any that is free */
+    take (worker, options) {
+      const text = options.join(' ')
+      const first = namedPort(text) ?? FIRST
+      if (first === 0 || !/--(inspect|debug-port)/.test(text)) return first
+      const port = Array.from({ length: Math.min(PORTS, 65_536 - first) }, (_, index) => first + index).find((each) => !workers.has(each)) ?? first
+      workers.set(port, worker)
+      return port
+    },
+
+    /** @param {number} worker @param {{ code?: number | null }} exit */
+    left (worker, { code }) {
+      // Somebody else has it: the next worker is to try another one.
+      if (code === IN_USE_EXIT_CODE) return
+      for (const [port, its] of workers) if (its === worker) workers.delete(port)
+    }
+  }
+}
+
+/** @param {string} options @returns {number | null} of `--inspect=HOST:PORT` or `--inspect=PORT` */
+function namedPort (options) {
+  const [, port] = /.*--(?:inspect(?:-brk|-wait|-port)?|debug-port)[= ](?:\S*:)?(\d{1,5})(?=\s|$)/s.exec(options) ?? []
+  return port === undefined || Number(port) > 65_535 ? null : Number(port)
+}

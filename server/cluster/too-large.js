@@ -1,0 +1,24 @@
+/** What Linux gives to a program in one string, its end not counted: MAX_ARG_STRLEN. */
+const MAX_STRING_BYTES = 131_071
+
+/**
+ * Why the system starts no program with these arguments and variables; node says no more than E2BIG.
+ * @param {any} error @param {string[]} args @param {Record<string, unknown>} env
+ * @returns {Error | null} null: it is another error
+ */
+export function tooLarge (error, args, env) {
+  if (error.code !== 'E2BIG') return null
+  const given = Object.entries(env).filter(([, value]) => value !== undefined).map(([name, value]) => ({ what: `the variable ${name}`, bytes: Buffer.byteLength(`${name}=${value}`) }))
+  const all = [...given, ...args.map((arg, index) => ({ what: `argument ${index + 1}`, bytes: Buffer.byteLength(arg) }))]
+  const total = all.reduce((sum, { bytes }) => sum + bytes, 0)
+  const largest = all.reduce((a, b) => b.bytes > a.bytes ? b : a)
+  const reason = largest.bytes > MAX_STRING_BYTES
+    ? `${largest.what} has ${figure(largest.bytes)} bytes, and the system gives a program ${figure(MAX_STRING_BYTES)} at most in one`
+    : `its arguments and variables have ${figure(total)} bytes together, more than the system gives a program (a fourth of ulimit -s); the largest is ${largest.what}`
+  return Object.assign(new Error(`${reason}: put it into a file that the app reads`, { cause: error }), { code: 'E2BIG' })
+}
+
+/** @param {number} bytes */
+function figure (bytes) {
+  return bytes.toLocaleString('en-US')
+}
