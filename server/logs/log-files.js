@@ -45,7 +45,7 @@ export function stampsFile (folder, { slot, stream }) {
 
 /** @param {string} folder @returns {Log[]} every log that is there */
 export function listLogs (folder) {
-  return readdirSync(folder).flatMap((name) => {
+  return namesIn(folder).flatMap((name) => {
     const [, slot, stream] = LIVE.exec(name) ?? []
     return slot === undefined ? [] : [{ slot: Number(slot), stream: /** @type {Stream} */ (stream) }]
   })
@@ -54,13 +54,23 @@ export function listLogs (folder) {
 /** @param {string} folder @param {Log} log @returns {Part[]} what was moved out, oldest first */
 export function listParts (folder, { slot, stream }) {
   const prefix = `slot-${slot}.${stream}.`
-  return readdirSync(folder).filter((name) => name.startsWith(prefix)).sort().flatMap((name) => {
+  return namesIn(folder).filter((name) => name.startsWith(prefix)).sort().flatMap((name) => {
     const [, from] = /^(\d{15})\.log$/.exec(name.slice(prefix.length)) ?? []
     if (from === undefined) return []
     const file = path.join(folder, name)
     const size = sizeOf(file)
     return size === null ? [] : [{ file, from: Number(from), to: Number(from) + size }]
   })
+}
+
+/** @param {string} folder which somebody may have removed; the next worker makes it anew */
+function namesIn (folder) {
+  try {
+    return readdirSync(folder)
+  } catch (/** @type {any} */ error) {
+    if (error.code !== 'ENOENT') throw error
+    return []
+  }
 }
 
 /** @param {string} file @returns {number | null} null: it is not there */

@@ -1,4 +1,4 @@
-import { closeSync, constants, fchmodSync, fstatSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, constants, existsSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
 import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
 import { createGrowth } from './growth.js'
 import { createMirror } from './mirror.js'
@@ -44,6 +44,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
      * @throws where a file cannot be opened
      */
     open ({ worker, slot }) {
+      if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
       const stdout = openSync(liveFile(folder, { slot, stream: 'stdout' }), FLAGS, 0o600)
       const stderr = openOr(() => closeSync(stdout), liveFile(folder, { slot, stream: 'stderr' }))
       // A last line without an end would run into the first one of this worker.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readdirSync, readFileSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import path from 'node:path'
 import { Writable } from 'node:stream'
 import { test } from 'node:test'
@@ -54,6 +54,21 @@ test('moves out what is larger than a limit that is set while it runs', async (t
   assert.equal(listParts(folder, LOG).length, 0)
   logs.configure({ maxBytes: MAX_BYTES, maxFiles: 3 })
   await until(() => listParts(folder, LOG).length > 0, 'a file that is moved out')
+})
+
+test('a folder that somebody removes under a running master is empty until the next worker makes it anew', async (t) => {
+  const { folder, logs } = setUp(t)
+  logs.start()
+  t.after(() => logs.close())
+  logs.open({ worker: 1, slot: 1 }).close()
+  rmSync(folder, { recursive: true })
+  assert.deepEqual((await logs.page({ ...LOG, lines: 10, maxBytes: 1000 })).lines, [])
+  assert.deepEqual(logs.tail({ ...LOG, lines: 10 }), [])
+  const output = logs.open({ worker: 2, slot: 1 })
+  writeSync(output.stdout, 'here again\n')
+  output.close()
+  assert.deepEqual((await logs.page({ ...LOG, lines: 10, maxBytes: 1000 })).lines, ['here again'])
+  assert.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
 test('reads the last lines over the border between two files', async (t) => {
