@@ -1,6 +1,6 @@
-import os from 'node:os'
 import path from 'node:path'
 import { formatDuration } from '../../public/format.js'
+import { homeFolder } from '../system/home-folder.js'
 import { table } from './output.js'
 
 /**
@@ -14,7 +14,7 @@ import { table } from './output.js'
  * @property {string | null} [reason]  more of that
  */
 
-/** By heading: whether it is a number, and what it says. @type {Readonly<Record<string, [isNumber: boolean, cell: (row: Row, status: any, place: { now: number, home: string }) => string | number | null | undefined]>>} */
+/** By heading: whether it is a number, and what it says. @type {Readonly<Record<string, [isNumber: boolean, cell: (row: Row, status: any, place: { now: number, home: string | null }) => string | number | null | undefined]>>} */
 const COLUMNS = Object.freeze({
   NAME: [false, ({ name }) => name],
   HEALTH: [false, ({ look, state = 'not running' }, status) => look ? status?.health.text ?? 'does not answer' : state],
@@ -27,18 +27,18 @@ const COLUMNS = Object.freeze({
 })
 
 /**
- * @param {Row[]} rows @param {{ now: number, home?: string, isElsewhere?: boolean }} place `isElsewhere`: their folders say more than nothing
+ * @param {Row[]} rows @param {{ now: number, home?: string | null, isElsewhere?: boolean }} place `isElsewhere`: their folders say more than nothing
  * @returns {string} a line each
  */
-export function decksTable (rows, { now, home = os.homedir(), isElsewhere = false }) {
+export function decksTable (rows, { now, home = homeFolder(process.env), isElsewhere = false }) {
   const columns = Object.keys(COLUMNS).filter((column) => (column !== 'FOLDER' || isElsewhere) && (column !== 'WHY' || rows.some(({ reason }) => reason)))
   return table(columns, rows.map((row) => columns.map((column) => COLUMNS[column][1](row, row.look?.status, { now, home }))), { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) })
 }
 
-/** @param {string} folder @param {string} home */
+/** @param {string} folder @param {string | null} home */
 function belowHome (folder, home) {
   if (folder === home) return '~'
-  return home !== path.parse(home).root && folder.startsWith(home + path.sep) ? `~${folder.slice(home.length)}` : folder
+  return home !== null && home !== path.parse(home).root && folder.startsWith(home + path.sep) ? `~${folder.slice(home.length)}` : folder
 }
 
 /** The same for scripts. @param {Row} row */

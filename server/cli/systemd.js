@@ -98,7 +98,7 @@ function nameOf ({ entry, cwd, launch }) {
 /** @param {string} folder @returns {string | null} of the nearest package.json from here upwards */
 function packageName (folder) {
   try {
-    const { name } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
+    const { name } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8').replace(/^\uFEFF/, ''))
     if (typeof name === 'string' && name !== '') return name
   } catch {
     // None here, or none that can be read.

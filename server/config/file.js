@@ -47,7 +47,7 @@ async function load (file, { isAgain, isGuest, patienceMs }) {
 /** @param {string} text */
 function parse (text) {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (/** @type {any} */ error) {
     // Some of its messages quote the text around the place, which may be a secret.
     throw new Error(`no JSON${/ at position \d+/.exec(error.message)?.[0] ?? ''}`, { cause: error })

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
+import { homeFolder } from '../system/home-folder.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 
 const PATIENCE_MS = 15_000
@@ -16,7 +16,9 @@ const MAX_LIST_BYTES = 256 * 1024 * 1024
  * @throws {DeckError} not-possible
  */
 export async function askPm2 ({ env, cwd }) {
-  const home = env.PM2_HOME || path.join(env.HOME || os.homedir(), '.pm2')
+  const ownHome = homeFolder(env)
+  const home = env.PM2_HOME || (ownHome && path.join(ownHome, '.pm2'))
+  if (!home) throw new DeckError('not-possible', '--pm2: expected PM2_HOME or HOME to say where PM2 is, received neither, and this user has no home folder')
   if (!isAlive(path.join(home, 'pm2.pid'))) throw new DeckError('not-possible', `--pm2: expected a PM2 that runs, received none: no process is named in ${path.join(home, 'pm2.pid')} (PM2_HOME says where)`)
   const output = await list(env, cwd)
   // Other lines may come first, as of a version that has changed.

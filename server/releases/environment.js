@@ -41,7 +41,8 @@ async function readFile (file) {
     const text = await handle.readFile('utf8')
     // The system ends a value there, and node refuses to start a process with one.
     if (text.includes('\0')) throw new DeckError('invalid-config', `${expected}, which is no text`)
-    return parseEnv(text)
+    // Else the first name would begin with a byte order mark.
+    return parseEnv(text.replace(/^\uFEFF/, ''))
   } finally {
     await handle.close()
   }

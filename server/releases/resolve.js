@@ -155,7 +155,7 @@ export async function readPackage (folder) {
   try {
     const { size } = await stat(file)
     if (await realFile(file) === null || size > MAX_PACKAGE_BYTES) return null
-    const content = JSON.parse(await readFile(file, 'utf8'))
+    const content = JSON.parse((await readFile(file, 'utf8')).replace(/^\uFEFF/, ''))
     return typeof content === 'object' ? content : null
   } catch {
     return null

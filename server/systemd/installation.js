@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
+import { homeFolder } from '../system/home-folder.js'
 
 /** @typedef {import('./unit.js').UnitFile} UnitFile */
 /** @typedef {ReturnType<typeof createInstallation>} Installation */
@@ -13,10 +13,14 @@ const SYSTEM_FOLDER = '/etc/systemd/system'
 /**
  * Where an administrator's units are: systemd.unit(5).
  * @param {import('./unit.js').Scope} scope @param {Record<string, string | undefined>} env
+ * @throws {DeckError} not-possible
  */
 export function unitFolder (scope, env) {
   if (scope === 'system') return SYSTEM_FOLDER
-  return path.join(env.XDG_CONFIG_HOME || path.join(env.HOME || os.homedir(), '.config'), 'systemd', 'user')
+  const home = homeFolder(env)
+  const folder = env.XDG_CONFIG_HOME || (home && path.join(home, '.config'))
+  if (!folder) throw new DeckError('not-possible', 'expected XDG_CONFIG_HOME or HOME to say where the units of this user are, received neither, and this user has no home folder')
+  return path.join(folder, 'systemd', 'user')
 }
 
 /**

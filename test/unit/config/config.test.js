@@ -345,6 +345,8 @@ test('variables for workers are texts or null, and what is wrong with one is tol
   const files = { 'clusterdeck.config.json': JSON.stringify({ env: { LEVEL: 'info', DEBUG: null }, envFile: 'app.env' }) }
   const { cwd, load } = workingFolder(t, files)
   const { env, envFile } = await load()
+  writeFileSync(join(cwd, 'clusterdeck.config.json'), `\uFEFF${files['clusterdeck.config.json']}`)
+  assert.deepEqual((await load()).env, env, 'an editor may begin the file with a byte order mark')
   assert.deepEqual([env, envFile], [{ LEVEL: 'info', DEBUG: null }, join(cwd, 'app.env')])
   for (const wrong of [{ PORT: 31337 }, { 'A=B': 'hunter2' }, { '': 'hunter2' }, { A: 'hunter2\0' }, ['hunter2'], 'hunter2']) {
     writeFileSync(join(cwd, 'clusterdeck.config.json'), JSON.stringify({ env: wrong }))

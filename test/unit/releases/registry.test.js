@@ -390,7 +390,7 @@ describe('what is known of a release', () => {
   })
 
   test('what has changed is named against the one before: variables by name, never by value', async () => {
-    const folder = write({ 'v1/app.js': '', 'v1/package.json': '{ "version": "1.0.0" }', 'v1/package-lock.json': '1', 'app.env': 'TOKEN=hunter2\nSAME=s\nGONE=g\n' })
+    const folder = write({ 'v1/app.js': '', 'v1/package.json': '\uFEFF{ "version": "1.0.0" }', 'v1/package-lock.json': '1', 'app.env': '\uFEFFTOKEN=hunter2\nSAME=s\nGONE=g\n' })
     const { releases, configure, history, data } = await registry({ folder, entry: path.join(folder, 'v1', 'app.js'), envFile: path.join(folder, 'app.env'), env: { LEVEL: 'info', HOME: null } })
     const first = await releases.prepare(ACTOR)
     releases.settle({ release: 'r1', outcome: 'succeeded' })
