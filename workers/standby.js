@@ -9,14 +9,16 @@ const LOADING_MS = 1000
  * A worker without a slot: its app loads, and waits where it listens. It gets the variables of its slot when it gets the
  * slot; an app that asks for them before would take itself for another one than it will be, so the master is told.
  * @param {Pick<import('./channel.js').Channel, 'send' | 'on'>} channel
+ * @param {boolean} [instanceIsOurs]
  */
-export function standBy (channel) {
+export function standBy (channel, instanceIsOurs = true) {
+  const names = instanceIsOurs ? SLOT_VARIABLES : SLOT_VARIABLES.slice(0, 1)
   const { env } = process
   /** @type {(() => void)[]} */
   const waiting = []
   let isWaiting = true
   let isWatching = true
-  process.env = watched(env, (name) => {
+  process.env = watched(env, names, (name) => {
     if (!isWatching) return
     isWatching = false
     channel.send({ type: 'slot-read', name, place: placeOf(new Error()) })
@@ -24,7 +26,7 @@ export function standBy (channel) {
   channel.on('promote', ({ slot }) => {
     endWatch()
     env.CLUSTERDECK_SLOT = String(slot)
-    env.NODE_APP_INSTANCE = String(slot - 1)
+    if (instanceIsOurs) env.NODE_APP_INSTANCE = String(slot - 1)
     isWaiting = false
     for (const then of waiting) then()
   })
@@ -45,10 +47,10 @@ export function standBy (channel) {
   }
 }
 
-/** @param {NodeJS.ProcessEnv} env @param {(name: string) => void} onRead @returns {NodeJS.ProcessEnv} */
-function watched (env, onRead) {
+/** @param {NodeJS.ProcessEnv} env @param {readonly string[]} names @param {(name: string) => void} onRead @returns {NodeJS.ProcessEnv} */
+function watched (env, names, onRead) {
   const look = (/** @type {string | symbol} */ name) => {
-    if (SLOT_VARIABLES.includes(String(name))) onRead(String(name))
+    if (names.includes(String(name))) onRead(String(name))
   }
   return new Proxy(env, {
     get (_, name) {

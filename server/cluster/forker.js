@@ -45,8 +45,10 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
     const folder = folderFor({ cwd, entry: release.entry, release: release.id })
     // node:cluster puts it over the environment of this process.
-    const variables = withoutOwnVariables({ ...process.env, ...environment(release.id) })
+    const own = environment(release.id)
+    const variables = withoutOwnVariables({ ...process.env, ...own })
     const { NODE_OPTIONS: nodeOptions } = variables
+    const instanceIsOurs = !isInstanceSaid(own)
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(id, [...execArgv, nodeOptions ?? ''])
     cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folder, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
@@ -66,6 +68,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       crash,
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
+      instanceIsOurs,
       calledAs: release.calledAs ?? null,
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
@@ -74,7 +77,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       NODE_OPTIONS: preloaded.nodeOptions,
       CLUSTERDECK_SLOT: slot ?? undefined,
       CLUSTERDECK_RELEASE: release.id,
-      NODE_APP_INSTANCE: slot === null ? undefined : slot - 1,
+      ...(instanceIsOurs && { NODE_APP_INSTANCE: slot === null ? undefined : slot - 1 }),
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message })
@@ -123,4 +126,14 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
 function probeOf (ready) {
   const { path = null, status, intervalMs, probeTimeoutMs, warmup, warmupRounds } = ready
   return isAsked(ready) ? { path, status, intervalMs, timeoutMs: probeTimeoutMs, warmup, warmupRounds } : null
+}
+
+/**
+ * The user's NODE_APP_INSTANCE counts, null too; node-config, say, chooses its file by it. One that comes with the number
+ * of another cluster's worker is what that has given its own.
+ * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} [inherited]
+ */
+export function isInstanceSaid (own, inherited = process.env) {
+  if (Object.hasOwn(own, 'NODE_APP_INSTANCE')) return true
+  return inherited.NODE_APP_INSTANCE !== undefined && inherited.CLUSTERDECK_SLOT === undefined && inherited.pm_id === undefined
 }
