@@ -43,7 +43,7 @@ const USED_STRATEGY = z.strictObject({
   surge: NUMBER,
   minReadyMs: COUNT,
   canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
-  limits: z.strictObject({ crashes: COUNT, errorRate: z.number(), p99Ratio: z.number(), minRequests: COUNT, readyTimeoutMs: COUNT.optional() }),
+  limits: z.strictObject({ crashes: COUNT, errorRate: z.number(), p99Ratio: z.number(), slowerMs: COUNT.optional(), warmupMs: COUNT.optional(), minRequests: COUNT, readyTimeoutMs: COUNT.optional() }),
   progressDeadlineMs: COUNT,
   onFailure: z.enum(['rollback', 'hold']),
   guardMs: COUNT.optional()

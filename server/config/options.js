@@ -28,7 +28,9 @@ const ROLLOUT = {
   limits: group({
     crashes: integer(0, 10_000, 'how many workers of the new release may crash before the deploy has failed').default(0),
     errorRate: number(0, 1, 'by how much the new workers\' share of 5xx answers may exceed the old ones\'').default(0.05),
-    p99Ratio: number(1, 1000, 'how many times the old workers\' p99 latency the new ones\' may be').default(3),
+    p99Ratio: number(1, 1000, 'how many times the old workers\' latency the new ones\' may be, after warm-up').default(3),
+    slowerMs: milliseconds('a difference of latency that is smaller than this does not count').default(50),
+    warmupMs: milliseconds('what a worker answers for so long after its first answer does not count for latency, and the new workers have to be slower in three stretches of this length').default(5000),
     minRequests: integer(1, 1_000_000, 'with fewer answers the new workers are not judged').default(50),
     readyTimeoutMs: milliseconds('how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs').default(0)
   }),

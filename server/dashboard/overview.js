@@ -209,7 +209,7 @@ function toBeside ({ comparison, verdicts, crashes, strategy }, crashesOfOld) {
     rows: [
       { name: 'Requests', fresh: numberText(fresh.requests), old: numberText(old.requests), isWorse: false },
       { name: '5xx', fresh: share(fresh.errorRate), old: share(old.errorRate), isWorse: (fresh.errorRate ?? 0) - (old.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) },
-      { name: 'p99', fresh: formatLatency(fresh.p99Ms), old: formatLatency(old.p99Ms), isWorse: fresh.p99Ms !== null && old.p99Ms !== null && fresh.p99Ms > old.p99Ms * (strategy?.limits.p99Ratio ?? 1) },
+      { name: 'p99', fresh: formatLatency(fresh.p99Ms), old: formatLatency(old.p99Ms), isWorse: fresh.p99Ms !== null && old.p99Ms !== null && fresh.p99Ms > Math.max(old.p99Ms * (strategy?.limits.p99Ratio ?? 1), old.p99Ms + (strategy?.limits.slowerMs ?? 0)) },
       { name: 'Crashes', fresh: String(crashes ?? 0), old: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }
     ]
   }

@@ -72,7 +72,9 @@
  * @property {object} [rollout.limits]
  * @property {number} [rollout.limits.crashes]  how many workers of the new release may crash before the deploy has failed; default: `0`
  * @property {number} [rollout.limits.errorRate]  by how much the new workers' share of 5xx answers may exceed the old ones'; default: `0.05`
- * @property {number} [rollout.limits.p99Ratio]  how many times the old workers' p99 latency the new ones' may be; default: `3`
+ * @property {number} [rollout.limits.p99Ratio]  how many times the old workers' latency the new ones' may be, after warm-up; default: `3`
+ * @property {number} [rollout.limits.slowerMs]  a difference of latency that is smaller than this does not count; default: `50`
+ * @property {number} [rollout.limits.warmupMs]  what a worker answers for so long after its first answer does not count for latency, and the new workers have to be slower in three stretches of this length; default: `5000`
  * @property {number} [rollout.limits.minRequests]  with fewer answers the new workers are not judged; default: `50`
  * @property {number} [rollout.limits.readyTimeoutMs]  how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs; default: `0`
  * @property {number} [rollout.progressDeadlineMs]  a rollout without progress for this long, a soak aside, fails; the clock stands still while it is paused; default: `600000`

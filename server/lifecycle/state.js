@@ -197,7 +197,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'release-prepared', rollout: number, release: Release, hasHook?: boolean }
  *   | { type: 'release-not-prepared', rollout: number, reason: string }
  *   | { type: 'hook-ended', rollout: number, passed: boolean, reason: string | null, output: string }
- *   | { type: 'judged', rollout: number, verdict: Verdict }
+ *   | { type: 'judged', rollout: number, verdict: Verdict & { warning?: string } }
  *   | { type: 'restart-worker', worker: number, actor: string, client?: Client | null }
  *   | { type: 'kill-worker', worker: number, actor: string }
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }

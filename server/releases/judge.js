@@ -1,114 +1,150 @@
-import { addSparse, BUCKETS, quantile } from '../../workers/histogram.js'
+import { BUCKETS, quantile } from '../../workers/histogram.js'
 import { ABORTED, STATUS_CLASSES } from '../../workers/protocol.js'
 import { formatLatency, formatPercent } from '../../public/format.js'
+import { indexOf } from '../vitals/columns.js'
 import { readReport } from '../vitals/report.js'
+import { createFailures } from './failures.js'
+import { createLatencies } from './latencies.js'
 
 /** @typedef {import('../lifecycle/state.js').Figures} Figures */
 /** @typedef {import('../lifecycle/state.js').Verdict} Verdict */
-/** @typedef {{ statuses: Float64Array, latency: Float64Array }} Count */
+/** @typedef {import('../lifecycle/rollout/strategy.js').Limits} Limits */
+/** @typedef {import('./latencies.js').Report & { failed: number }} Report */
+/** @typedef {{ requests: number, failed: number, latency: Float64Array }} Side  `latency`: of what was answered after warm-up */
 
 const FAILED = STATUS_CLASSES.indexOf('5xx')
-/** A p99 of 3 ms instead of 1 ms is no reason to stop anything. */
-const LEAST_DIFFERENCE_MS = 10
-/** How many requests have to be slower than the latency that is compared. */
+const LOOP_UTILIZATION = indexOf('eventLoopUtilization')
+/** Reports wait for the next look; while a rollout is held there is none. */
+const MAX_SECONDS = 120
+/** A quantile that is shown has so many slower answers behind it. */
 const LEAST_SLOWER = 5
+const WARMING_UP = 'new workers answered with 5xx at first, and do no longer; with ready.path a worker gets no connection before it can answer'
 
 /**
  * Judges new workers by old ones that serve at the same time.
  * @param {{ now?: () => number }} [parts] wall clock, ms
  */
 export function createJudge ({ now = Date.now } = {}) {
-  /** @type {Map<number, Count>} by worker, since the last `begin` */
-  const counts = new Map()
+  /** Of each second since the last look, by worker. @type {Map<number, [worker: number, report: Report][]>} */
+  const seconds = new Map()
   /** Old workers, also those that have gone since: what they answered stays the measure. @type {Set<number>} */
   const before = new Set()
+  let sums = { fresh: newSum(), old: newSum() }
+  let failures = createFailures()
+  let latencies = createLatencies()
 
   return {
     /** A comparison begins: what was before does not count. */
     begin () {
-      counts.clear()
+      seconds.clear()
       before.clear()
+      sums = { fresh: newSum(), old: newSum() }
+      failures = createFailures()
+      latencies = createLatencies()
     },
 
     /** @param {number} worker @param {unknown} body its report, untrusted @throws {TypeError} where it cannot be read */
     accept (worker, body) {
-      const { statuses, latency } = readReport(body)
-      const count = counts.get(worker) ?? { statuses: new Float64Array(STATUS_CLASSES.length), latency: new Float64Array(BUCKETS) }
-      counts.set(worker, count)
-      for (let index = 0; index < STATUS_CLASSES.length; index++) count.statuses[index] += statuses[index]
-      addSparse(count.latency, latency)
+      const { statuses, latency, intervalMs, row } = readReport(body)
+      const second = Math.floor(now() / 1000)
+      let reports = seconds.get(second)
+      if (!reports) seconds.set(second, reports = [])
+      const requests = statuses.reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
+      reports.push([worker, { requests, failed: statuses[FAILED], latency, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
+      if (seconds.size > MAX_SECONDS) seconds.delete(seconds.keys().next().value ?? 0)
     },
 
     /**
-     * @param {{ fresh: number[], old: number[], isFinal: boolean, limits: import('../lifecycle/rollout/strategy.js').Limits }} order ids of workers
-     * @returns {Verdict}
+     * @param {{ fresh: number[], old: number[], isFinal: boolean, limits: Limits }} order ids of workers
+     * @returns {Verdict & { warning?: string }}
      */
     judge ({ fresh, old, isFinal, limits }) {
       for (const id of old) before.add(id)
-      const sides = { fresh: sum(fresh), old: sum([...before]) }
-      const figures = { fresh: figuresOf(sides.fresh), old: figuresOf(sides.old) }
-      return { at: new Date(now()).toISOString(), isFinal, ...verdictOn({ ...figures, slowest: compareSlowest(sides) }, limits), ...figures }
+      const sides = { fresh: new Set(fresh), old: before }
+      for (const reports of seconds.values()) {
+        failures.add(addUp(sums.fresh, sides.fresh, reports), addUp(sums.old, sides.old, reports), limits)
+        latencies.add(reports, sides, limits)
+      }
+      seconds.clear()
+      const figures = { fresh: figuresOf(fresh.length, sums.fresh, latencies.warm.fresh), old: figuresOf(before.size, sums.old, latencies.warm.old) }
+      return { at: new Date(now()).toISOString(), isFinal, ...verdictOn({ ...figures, failures: failures.look(limits), latencies }, limits), ...figures }
     }
   }
+}
 
-  /** @param {number[]} workers */
-  function sum (workers) {
-    const statuses = new Float64Array(STATUS_CLASSES.length)
-    const latency = new Float64Array(BUCKETS)
-    for (const worker of workers) {
-      const count = counts.get(worker)
-      count?.statuses.forEach((value, index) => { statuses[index] += value })
-      count?.latency.forEach((value, index) => { latency[index] += value })
-    }
-    const requests = statuses.reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
-    return { workers: workers.length, requests, failed: statuses[FAILED], latency }
+function newSum () {
+  return { requests: 0, failed: 0 }
+}
+
+/** @param {{ requests: number, failed: number }} sum of the time before @param {Set<number>} workers @param {[worker: number, report: Report][]} reports @returns {{ requests: number, failed: number }} of this second */
+function addUp (sum, workers, reports) {
+  const second = newSum()
+  for (const [worker, { requests, failed }] of reports) {
+    if (!workers.has(worker)) continue
+    second.requests += requests
+    second.failed += failed
   }
+  sum.requests += second.requests
+  sum.failed += second.failed
+  return second
 }
 
-/** @typedef {{ workers: number, requests: number, failed: number, latency: Float64Array }} Side */
-
-/** @param {Side} side @returns {Figures} */
-function figuresOf ({ workers, requests, failed, latency }) {
-  return { workers, requests, errorRate: requests === 0 ? null : failed / requests, p99Ms: msAt(latency, 0.99) }
+/** @param {number} workers @param {{ requests: number, failed: number }} sum @param {Float64Array} warm @returns {Figures} */
+function figuresOf (workers, { requests, failed }, warm) {
+  return { workers, requests, errorRate: requests === 0 ? null : failed / requests, p99Ms: rounded(quantile(warm, 0.99)) }
 }
 
-/**
- * The p99 of few requests is their slowest one, which says nothing: at least so many have to be slower than what is compared.
- * @param {{ fresh: Side, old: Side }} sides
- * @returns {Slowest}
- */
-function compareSlowest ({ fresh, old }) {
-  const at = Math.max(0.5, Math.min(0.99, 1 - LEAST_SLOWER / Math.max(1, Math.min(fresh.requests, old.requests))))
-  return { quantile: at, freshMs: msAt(fresh.latency, at), oldMs: msAt(old.latency, at) }
-}
-
-/** @param {Float64Array} latency @param {number} at 0…1 */
-function msAt (latency, at) {
-  const ms = quantile(latency, at)
+/** @param {number} ms */
+function rounded (ms) {
   return Number.isNaN(ms) ? null : Math.round(ms * 100) / 100
 }
 
 /**
- * @typedef {{ quantile: number, freshMs: number | null, oldMs: number | null }} Slowest  latencies of both sides at one quantile
- * @param {{ fresh: Figures, old: Figures, slowest: Slowest }} figures
- * @param {import('../lifecycle/rollout/strategy.js').Limits} limits
- * @returns {{ passed: boolean | null, message: string }} null: there is too little to say
+ * @param {{ fresh: Figures, old: Figures, failures: 'none' | 'some' | 'over', latencies: ReturnType<typeof createLatencies> }} found
+ * @param {Limits} limits
+ * @returns {{ passed: boolean | null, message: string, warning?: string }} null: there is too little to say
  */
-export function verdictOn ({ fresh, old, slowest }, { errorRate, p99Ratio, minRequests }) {
+function verdictOn ({ fresh, old, failures, latencies }, limits) {
+  const { errorRate, p99Ratio, minRequests } = limits
   if (fresh.requests < minRequests) {
     return { passed: null, message: `too few requests to judge the new workers: ${fresh.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
   }
-  const failing = fresh.errorRate ?? 0
-  const failedBefore = old.errorRate ?? 0
-  if (failing - failedBefore > errorRate) {
-    return { passed: false, message: `${formatPercent(failing * 100)} of the new workers' responses are 5xx, old workers: ${formatPercent(failedBefore * 100)} (option rollout.limits.errorRate: ${errorRate})` }
+  const failing = formatPercent((fresh.errorRate ?? 0) * 100)
+  const failedBefore = formatPercent((old.errorRate ?? 0) * 100)
+  if (failures === 'some') {
+    return { passed: false, message: `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore} (option rollout.limits.errorRate: ${errorRate})` }
   }
-  const { freshMs, oldMs } = slowest
-  const name = `p${Math.floor(slowest.quantile * 100)}`
-  const latencies = old.requests >= minRequests && freshMs !== null && oldMs !== null ? { now: freshMs, before: oldMs } : null
-  if (latencies && latencies.now > latencies.before * p99Ratio && latencies.now - latencies.before >= LEAST_DIFFERENCE_MS) {
-    return { passed: false, message: `the new workers' ${name} latency is ${formatLatency(freshMs)}, old workers: ${formatLatency(oldMs)} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+  const slower = latencies.slower()
+  if (slower) {
+    return { passed: false, message: `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${formatLatency(rounded(slower.freshMs))}, old workers: ${formatLatency(rounded(slower.oldMs))} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
-  const beside = latencies ? `, ${name} ${formatLatency(freshMs)} (old: ${formatLatency(oldMs)})` : ''
-  return { passed: true, message: `the new workers do as well as the old ones: ${formatPercent(failing * 100)} of ${fresh.requests} responses are 5xx (old: ${formatPercent(failedBefore * 100)})${beside}` }
+  const errors = `${failing} of ${fresh.requests} responses are 5xx (old: ${failedBefore})`
+  return {
+    passed: true,
+    message: `the new workers do as well as the old ones: ${errors}${besideOf(latencies, limits)}`,
+    ...(failures === 'over' ? { warning: WARMING_UP } : {})
+  }
+}
+
+/** @param {ReturnType<typeof createLatencies>} latencies @param {Limits} limits */
+function besideOf ({ warm, stretches }, { minRequests }) {
+  const counts = { new: countOf(warm.fresh), old: countOf(warm.old) }
+  for (const side of /** @type {const} */ (['new', 'old'])) {
+    if (counts[side] < minRequests) return `; latency is not compared: ${counts[side]} answers of the ${side} workers after warm-up, expected at least ${minRequests}`
+  }
+  if (stretches() === 0) return '; latency is not compared: the new workers have been warm for too short a time'
+  const at = Math.max(0.5, Math.min(0.99, 1 - LEAST_SLOWER / Math.min(counts.new, counts.old)))
+  return `, ${nameOf(at)} after warm-up ${formatLatency(rounded(quantile(warm.fresh, at)))} (old: ${formatLatency(rounded(quantile(warm.old, at)))})`
+}
+
+/** @param {Float64Array} latency */
+function countOf (latency) {
+  let sum = 0
+  for (let index = 0; index < BUCKETS; index++) sum += latency[index]
+  return sum
+}
+
+/** @param {number} quantile */
+function nameOf (quantile) {
+  return `p${Math.floor(quantile * 100 + 1e-9)}`
 }

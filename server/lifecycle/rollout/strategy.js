@@ -12,7 +12,9 @@
  * @typedef {object} Limits  beyond which a release is not to be trusted
  * @property {number} crashes  how many of its workers may crash
  * @property {number} errorRate  by how much its share of 5xx answers may exceed that of the old workers, 0…1
- * @property {number} p99Ratio  how many times the old workers' p99 latency its own may be
+ * @property {number} p99Ratio  how many times the old workers' latency its own may be
+ * @property {number} slowerMs  by how much more it has to be, too
+ * @property {number} warmupMs  how long the latency of a worker does not count
  * @property {number} minRequests  fewer than this are no ground for a judgement
  * @property {number} [readyTimeoutMs]  in place of ready.timeoutMs
  *
@@ -28,7 +30,7 @@ export const DEFAULT_STRATEGY = Object.freeze({
   surge: 1,
   minReadyMs: 0,
   canary: null,
-  limits: Object.freeze({ crashes: 0, errorRate: 0.05, p99Ratio: 3, minRequests: 50 }),
+  limits: Object.freeze({ crashes: 0, errorRate: 0.05, p99Ratio: 3, slowerMs: 50, warmupMs: 5000, minRequests: 50 }),
   progressDeadlineMs: 10 * 60_000,
   onFailure: 'rollback'
 })

@@ -1,5 +1,5 @@
 import { giveUp, giveUpIfBlocked } from './going-back.js'
-import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout } from './record.js'
+import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
 import { sidesOf } from './sides.js'
 import { beginStep, soak } from './step.js'
@@ -64,13 +64,14 @@ export function askJudge (turn, deadline) {
   turn.order({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(turn, rollout), limits: rollout.strategy.limits })
 }
 
-/** @param {Turn} turn @param {{ rollout: number, verdict: import('../state.js').Verdict }} input what the judge has found */
-export function judged (turn, { rollout: id, verdict }) {
+/** @param {Turn} turn @param {{ rollout: number, verdict: import('../state.js').Verdict & { warning?: string } }} input what the judge has found; `warning`: it passes, with a flaw */
+export function judged (turn, { rollout: id, verdict: { warning, ...verdict } }) {
   const rollout = turn.state.rollout
   // It has gone on meanwhile without waiting for this.
   if (rollout?.id !== id || phaseOf(rollout) === 'aborting') return
   addComparison(rollout, { at: verdict.at, fresh: verdict.fresh, old: verdict.old })
   if (!isJudged(rollout)) return
+  if (warning && !rollout.warnings.includes(warning)) warn(rollout, warning)
   if (verdict.isFinal || verdict.passed === false) {
     addVerdict(rollout, verdict)
     tellRollout(turn, 'rollout.judged', { message: verdict.message })

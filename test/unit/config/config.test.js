@@ -53,7 +53,7 @@ test('without anything set the defaults hold', async (t) => {
       surge: 1,
       minReadyMs: 0,
       canary: { workers: 0, durationMs: 30_000 },
-      limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3, minRequests: 50, readyTimeoutMs: 0 },
+      limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3, slowerMs: 50, warmupMs: 5000, minRequests: 50, readyTimeoutMs: 0 },
       progressDeadlineMs: 600_000,
       onFailure: 'rollback',
       guardMs: 300_000

@@ -42,6 +42,13 @@ describe('a trial', () => {
     assert.equal(pool.judgements.at(-1).isFinal, true)
   })
 
+  test('that passes with a flaw has one warning of it, however often that is seen', () => {
+    const pool = deploying({ strategy: CANARY })
+    pool.feed({ type: 'worker-ready', worker: 4 })
+    for (const isFinal of [false, false, true]) pool.feed({ type: 'judged', rollout: 1, verdict: { ...verdict(true, isFinal), warning: 'failed at first' } })
+    assert.deepEqual([pool.rollout?.warnings, pool.rollout?.verdicts], [['failed at first'], [verdict(true)]])
+  })
+
   test('that is held stands still, and says how both sides did until then, also the canary that crashed', () => {
     const pool = deploying({ strategy: { ...CANARY, onFailure: 'hold' } })
     pool.feed({ type: 'worker-ready', worker: 4 })

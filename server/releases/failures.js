@@ -1,0 +1,55 @@
+/** @typedef {{ requests: number, failed: number }} Count answers, and how many of them were 5xx */
+
+/** How many standard deviations of chance the new workers have to fail more: a rollout is looked at many times. */
+const SURE = 5
+const RECENT = 2
+
+/**
+ * Whether new workers answer more often with 5xx than old ones do. Each second is compared by itself, because what both
+ * depend on may fail for a while, and then new workers may have had more of their requests just then.
+ */
+export function createFailures () {
+  const old = { requests: 0, failed: 0 }
+  const fresh = { requests: 0, failed: 0 }
+  /** How many failures of the new workers would be none of their own. */
+  let expected = 0
+  /** By how much chance alone may be off: the variance, in units of p (1 - p). */
+  let spread = 0
+  /** The last seconds, with about RECENT times rollout.limits.minRequests answers. @type {{ requests: number, excess: number }[]} */
+  let recent = []
+
+  return {
+    /** @param {Count} now of the new workers in one second @param {Count} beside of the old ones @param {{ minRequests: number }} limits */
+    add (now, beside, { minRequests }) {
+      old.requests += beside.requests
+      old.failed += beside.failed
+      if (now.requests === 0) return
+      const measure = beside.requests > 0 ? beside : old
+      const share = measure.requests === 0 ? 0 : measure.failed / measure.requests
+      fresh.requests += now.requests
+      fresh.failed += now.failed
+      expected += now.requests * share
+      spread += now.requests + (measure.requests === 0 ? 0 : now.requests ** 2 / measure.requests)
+      recent.push({ requests: now.requests, excess: now.failed - now.requests * share })
+      while (sumOf(recent.slice(1)).requests >= RECENT * minRequests) recent = recent.slice(1)
+    },
+
+    /**
+     * @param {{ errorRate: number, minRequests: number }} limits
+     * @returns {'none' | 'some' | 'over'} over: it was so, and the last answers are as they should be
+     */
+    look ({ errorRate, minRequests }) {
+      if (fresh.requests < minRequests) return 'none'
+      const share = Math.min(1, (fresh.failed + expected) / 2 / fresh.requests)
+      const more = fresh.failed - expected
+      if (more <= errorRate * fresh.requests || more <= SURE * Math.sqrt(share * (1 - share) * spread)) return 'none'
+      const { requests, excess } = sumOf(recent)
+      return requests >= RECENT * minRequests && excess <= errorRate / 2 * requests ? 'over' : 'some'
+    }
+  }
+}
+
+/** @param {{ requests: number, excess: number }[]} seconds */
+function sumOf (seconds) {
+  return seconds.reduce((sum, each) => ({ requests: sum.requests + each.requests, excess: sum.excess + each.excess }), { requests: 0, excess: 0 })
+}

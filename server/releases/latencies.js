@@ -1,0 +1,150 @@
+import { addSparse, BUCKETS, bucketOf, quantile } from '../../workers/histogram.js'
+
+/** @typedef {{ requests: number, latency: readonly number[], intervalMs: number, busyMs: number }} Report of one worker and second; `latency`: a sparse histogram */
+/** @typedef {import('../lifecycle/rollout/strategy.js').Limits} Limits */
+/** @typedef {{ quantile: number, freshMs: number, oldMs: number }} Slower  latencies of both sides at one quantile */
+
+/** The shares of slowest answers that are compared, each where a stretch has enough of them. */
+const SHARES = Object.freeze([0.5, 0.25, 0.1, 0.05, 0.02, 0.01])
+const LEAST_SLOW = 7
+/**
+ * As many times more answers may be slow: what people ask for is never the same on both sides, and a few more of those
+ * that take long are no fault of the release.
+ */
+const MIX = 3
+/** As many times rollout.limits.minRequests answers of a worker are its first ones. */
+const COLD = 2
+/** In so many stretches in a row it has to be slower: a worker that warms up gets faster, and a stall passes. */
+const STRETCHES = 3
+/** Workers that have more to do are slower, as any would be: as many times more requests each, where they are busy and where not. */
+const BUSY = 0.6
+const MORE_WHEN_BUSY = 1.1
+const MORE_WHEN_IDLE = 3
+
+/**
+ * Whether new workers answer more slowly than old ones do, once they are warm. The first answers and the first seconds
+ * of each worker do not count, of old ones as of new ones; what follows is compared in stretches of time.
+ */
+export function createLatencies () {
+  /** What each worker has answered, and for how long. @type {Map<number, { answers: number, ms: number }>} */
+  const workers = new Map()
+  const warm = { fresh: new Float64Array(BUCKETS), old: new Float64Array(BUCKETS) }
+  let stretch = newStretch()
+  let stretches = 0
+  let slowInRow = 0
+  /** @type {Slower | null} */
+  let slower = null
+
+  return {
+    /** @param {[worker: number, report: Report][]} reports of one second @param {{ fresh: Set<number>, old: Set<number> }} sides @param {Limits} limits */
+    add (reports, sides, limits) {
+      for (const [worker, report] of reports) {
+        const side = sides.fresh.has(worker) ? 'fresh' : sides.old.has(worker) ? 'old' : null
+        if (side === null || !warmUp(worker, report, limits)) continue
+        addSparse(warm[side], report.latency)
+        stretch[side].add(worker, report)
+      }
+      // Only what both have answered in the same time is compared.
+      if (!stretch.fresh.hasAny()) stretch = newStretch()
+      else if (++stretch.seconds * 1000 >= limits.warmupMs && Math.min(stretch.fresh.requests(), stretch.old.requests()) >= limits.minRequests) close(limits)
+    },
+
+    /** @returns {Slower | null} null: they are not slower, or not for long enough to say so */
+    slower: () => slowInRow >= STRETCHES ? slower : null,
+
+    /** All that counts. */
+    warm,
+
+    /** @returns {number} how often both sides were compared */
+    stretches: () => stretches
+  }
+
+  /** @param {number} worker @param {Report} report @param {Limits} limits @returns {boolean} whether it was warm when the report began */
+  function warmUp (worker, { requests, intervalMs }, { minRequests, warmupMs }) {
+    let known = workers.get(worker)
+    if (!known) workers.set(worker, known = { answers: 0, ms: 0 })
+    const isWarm = known.answers >= COLD * minRequests && known.ms >= warmupMs
+    known.answers += requests
+    if (known.answers > 0) known.ms += intervalMs
+    return isWarm
+  }
+
+  /** @param {Limits} limits */
+  function close (limits) {
+    stretches++
+    slower = compare(stretch, limits)
+    slowInRow = slower ? slowInRow + 1 : 0
+    stretch = newStretch()
+  }
+}
+
+function newStretch () {
+  return { fresh: new Side(), old: new Side(), seconds: 0 }
+}
+
+/** What the workers of one side have answered. */
+class Side {
+  /** @type {Map<number, { requests: number, latency: Float64Array }>} */
+  workers = new Map()
+  #requests = 0
+  #ms = 0
+  #busyMs = 0
+
+  /** @param {number} worker @param {Report} report */
+  add (worker, { requests, latency, intervalMs, busyMs }) {
+    let known = this.workers.get(worker)
+    if (!known) this.workers.set(worker, known = { requests: 0, latency: new Float64Array(BUCKETS) })
+    known.requests += requests
+    addSparse(known.latency, latency)
+    this.#requests += requests
+    this.#ms += intervalMs
+    this.#busyMs += busyMs
+  }
+
+  hasAny () { return this.workers.size > 0 }
+
+  requests () { return this.#requests }
+
+  /** Requests of one worker in a ms. */
+  rate () { return this.#requests / this.#ms }
+
+  isBusy () { return this.#busyMs / this.#ms > BUSY }
+
+  latency () {
+    const all = new Float64Array(BUCKETS)
+    for (const { latency } of this.workers.values()) for (let index = 0; index < BUCKETS; index++) all[index] += latency[index]
+    return all
+  }
+}
+
+/** @param {{ fresh: Side, old: Side }} sides @param {Limits} limits @returns {Slower | null} */
+function compare ({ fresh, old }, { p99Ratio, slowerMs }) {
+  if (fresh.rate() > old.rate() * (fresh.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)) return null
+  const before = old.latency()
+  for (const share of SHARES) {
+    if (Math.min(fresh.requests(), old.requests()) * share < LEAST_SLOW) return null
+    const usualMs = quantile(before, 1 - share / MIX)
+    const limit = bucketOf(Math.max(usualMs * p99Ratio, usualMs + slowerMs))
+    if (isOver(fresh, limit, share)) return { quantile: 1 - share, freshMs: quantile(fresh.latency(), 1 - share), oldMs: quantile(before, 1 - share) }
+  }
+  return null
+}
+
+/**
+ * Also without the worker that has most of them: one alone may still warm up, or have the one client that asks for more.
+ * @param {Side} fresh @param {number} limit a bucket @param {number} share
+ */
+function isOver (fresh, limit, share) {
+  const counts = [...fresh.workers.values()].map(({ requests, latency }) => ({ requests, slow: slowIn(latency, limit) }))
+  const slow = counts.reduce((sum, each) => sum + each.slow, 0)
+  const worst = counts.reduce((most, each) => each.slow > most.slow ? each : most)
+  const others = fresh.requests() - worst.requests
+  return slow >= share * fresh.requests() && (counts.length === 1 || (others >= LEAST_SLOW && slow - worst.slow >= share * others))
+}
+
+/** @param {Float64Array} latency @param {number} limit a bucket @returns {number} how many answers took longer */
+function slowIn (latency, limit) {
+  let sum = 0
+  for (let index = limit + 1; index < BUCKETS; index++) sum += latency[index]
+  return sum
+}
