@@ -159,7 +159,8 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       find: (hash) => tables.tokens.find(hash),
       get: (id) => tables.tokens.get(id),
       list: () => tables.tokens.list(),
-      remove: (id) => tables.tokens.remove(id)
+      remove: (id) => tables.tokens.remove(id),
+      keepOf: (root) => tables.tokens.keepOf(root)
     },
 
     /** Both throw what SQLite says. @type {import('./answers.js').Answers} */

@@ -1,18 +1,22 @@
 /**
  * Tokens with a name, each the hash of its secret alone. Times are ms since the epoch.
- * @typedef {{ id: number, name: string, role: string, createdAt: number, createdBy: string, expiresAt: number }} Token
+ * @typedef {{ id: number, name: string, role: string, createdAt: number, createdBy: string, createdWith: number | null, root: string | null, expiresAt: number }} Token
+ *   `createdWith`: the token that has made it, null: that of the data folder; `root`: a mark of that one
  * @typedef {ReturnType<typeof createTokens>} Tokens
  */
 
-const COLUMNS = 'id, name, role, created_ms AS createdAt, created_by AS createdBy, expires_ms AS expiresAt'
+const COLUMNS = 'id, name, role, created_ms AS createdAt, created_by AS createdBy, made_with AS createdWith, root, expires_ms AS expiresAt'
 
 /** @param {import('./open.js').Db} db */
 export function createTokens (db) {
-  const insert = db.prepare('INSERT INTO tokens (hash, name, role, created_ms, created_by, expires_ms) VALUES (@hash, @name, @role, @createdAt, @createdBy, @expiresAt)')
+  const insert = db.prepare('INSERT INTO tokens (hash, name, role, created_ms, created_by, made_with, root, expires_ms) VALUES (@hash, @name, @role, @createdAt, @createdBy, @createdWith, @root, @expiresAt)')
   const byHash = db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE hash = ?`)
   const byId = db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE id = ?`)
   const all = db.prepare(`SELECT ${COLUMNS} FROM tokens ORDER BY id DESC`)
-  const remove = db.prepare('DELETE FROM tokens WHERE id = ?')
+  const removeWithMade = db.prepare(`WITH RECURSIVE ended (id) AS (SELECT ? UNION SELECT tokens.id FROM tokens JOIN ended ON tokens.made_with = ended.id)
+    DELETE FROM tokens WHERE id IN (SELECT id FROM ended)`)
+  const mark = db.prepare('UPDATE tokens SET root = ? WHERE root IS NULL')
+  const removeOthers = db.prepare('DELETE FROM tokens WHERE root <> ?')
 
   return {
     /** @param {Omit<Token, 'id'> & { hash: string }} token @returns {number} its id */
@@ -27,7 +31,13 @@ export function createTokens (db) {
     /** @returns {Token[]} newest first */
     list () { return /** @type {Token[]} */ (all.all()) },
 
-    /** @param {number} id @returns {boolean} whether there was one */
-    remove (id) { return remove.run(id).changes === 1 }
+    /** With all that were made with it. @param {number} id @returns {boolean} whether there was one */
+    remove (id) { return removeWithMade.run(id).changes > 0 },
+
+    /** Keeps those of this root alone. @param {string} root which those without one have from now on */
+    keepOf (root) {
+      mark.run(root)
+      removeOthers.run(root)
+    }
   }
 }

@@ -67,6 +67,9 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
 
     whoHolds,
 
+    /** @param {Person} [person] @returns {boolean} whether they are still who they were when a link was made for them */
+    isStill: ({ token, until } = ADMIN) => (until === null || until > now()) && (token === null || tokens.isValid(token)),
+
     /** @param {IncomingMessage} req @param {Person} [person] @returns {string} the Set-Cookie value of a new session */
     open (req, { name, role, token, until } = ADMIN) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')

@@ -80,7 +80,8 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
   function redeem (/** @type {express.Request} */ req, /** @type {string} */ code) {
     // Browsers fetch ahead what may be clicked, chat programs what was pasted, and pages what they like: only a visit counts.
     if (!isVisit(req)) throw new DeckError('forbidden', 'A sign-in link has to be visited: it cannot be fetched in advance, or by another page')
-    return CODE_SHAPE.test(code) ? links.redeem(code) : { outcome: 'unknown' }
+    const link = CODE_SHAPE.test(code) ? links.redeem(code) : /** @type {const} */ ({ outcome: 'unknown' })
+    return link.outcome === 'valid' && !sessions.isStill(link.person) ? { outcome: 'unknown' } : link
   }
 
   /** @param {express.Request} req @param {express.Response} res @param {{ next: unknown, person?: import('./guard.js').Person, from?: string | null }} how */

@@ -45,7 +45,7 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
   const schemeOf = createSchemeOf(publicUrl)
   // The name that a caller used is one that the caller can reach, and the guard has checked it.
   const urlFor = (/** @type {http.IncomingMessage} */ req) => publicUrl ?? `${schemeOf(req)}://${req.headers.host}${basePath}`
-  const tokens = createTokens({ store: history.tokens, now, randomBytes })
+  const tokens = createTokens({ store: history.tokens, owner: token, now, randomBytes })
   const sessions = createSessions({ store: history.sessions, tokens, token, ttlMs: sessionTtlMs, cookieName: `clusterdeck_${port}`, cookiePath: basePath || '/', schemeOf, now, randomBytes, log })
   const { authenticate } = sessions
   const { version, nodeVersion } = deck.snapshot().master

@@ -2,7 +2,8 @@ import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { DeckError } from '../errors.js'
 
 /**
- * Tokens with a name, a role and an end, beside the one of the data folder.
+ * Tokens with a name, a role and an end, beside the one of the data folder. Each ends with the one that has made it, and all
+ * with that of the data folder.
  * @typedef {import('../../db/tokens.js').Token} Token
  * @typedef {Token & { role: import('../api/roles.js').Role }} KnownToken
  * @typedef {ReturnType<typeof createTokens>} Tokens
@@ -15,34 +16,37 @@ const MAX_TOKENS = 200
 /**
  * @param {object} parts
  * @param {import('../../db/tokens.js').Tokens} parts.store
+ * @param {string} parts.owner  the token of the data folder
  * @param {() => number} parts.now
  * @param {(size: number) => Buffer} [parts.randomBytes]
  */
-export function createTokens ({ store, now, randomBytes = cryptoRandomBytes }) {
+export function createTokens ({ store, owner, now, randomBytes = cryptoRandomBytes }) {
   // They keep working while the database fails, and what was revoked then stays revoked.
-  /** @type {Map<string, Token>} by hash */
+  /** @type {Map<number, Token>} by id */
   const remembered = new Map()
+  /** @type {Map<string, number>} by hash */
+  const ids = new Map()
   /** @type {Set<number>} */
   const revoked = new Set()
   /** @type {Set<() => void>} */
   const listeners = new Set()
+  const root = hashOf(`root of tokens ${owner}`)
+  attempt(() => store.keepOf(root))
 
   return {
     /** @param {string} secret @returns {KnownToken | null} */
     find (secret) {
       if (!SHAPE.test(secret)) return null
       const hash = hashOf(secret)
-      const token = remembered.get(hash) ?? attempt(() => store.find(hash))
+      const token = remembered.get(ids.get(hash) ?? NaN) ?? attempt(() => store.find(hash))
       if (!token || !isValid(token)) return null
-      remembered.set(hash, token)
+      remembered.set(token.id, token)
+      ids.set(hash, token.id)
       return /** @type {KnownToken} */ (token)
     },
 
     /** @param {number} id @returns {boolean} whether it may still be used */
-    isValid (id) {
-      const token = [...remembered.values()].find((each) => each.id === id) ?? attempt(() => store.get(id))
-      return token !== null && isValid(token)
-    },
+    isValid: isKnown,
 
     /** @returns {KnownToken[]} newest first, also those that have expired @throws {DeckError} history-unavailable */
     list () {
@@ -50,31 +54,33 @@ export function createTokens ({ store, now, randomBytes = cryptoRandomBytes }) {
     },
 
     /**
-     * @param {{ name: string, role: import('../api/roles.js').Role, ttlMs: number, createdBy: string }} wanted
+     * @param {{ name: string, role: import('../api/roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null }} wanted
      * @returns {{ token: KnownToken, secret: string }} the secret is nowhere else
      * @throws {DeckError} not-possible, history-unavailable
      */
-    create ({ name, role, ttlMs, createdBy }) {
+    create ({ name, role, ttlMs, createdBy, createdWith }) {
       return written(() => {
         if (store.list().length >= MAX_TOKENS) throw new DeckError('not-possible', `there are ${MAX_TOKENS} tokens already: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
-        const token = { name, role, createdAt: now(), createdBy, expiresAt: now() + ttlMs }
+        const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs }
         const id = store.create({ ...token, hash: hashOf(secret) })
         return { token: { id, ...token }, secret }
       })
     },
 
     /**
-     * It ends here in any case, and with it all that was opened by it.
-     * @param {number} id @returns {KnownToken} @throws {DeckError} not-found, history-unavailable
+     * It ends here in any case, and with it all that was made and opened by it.
+     * @param {number} id @returns {{ token: KnownToken, made: KnownToken[] }} @throws {DeckError} not-found, history-unavailable
      */
     revoke (id) {
-      const token = revoked.has(id) ? null : attempt(() => store.get(id)) ?? [...remembered.values()].find((each) => each.id === id) ?? null
+      const all = (attempt(() => store.list()) ?? [...remembered.values()]).filter((each) => !revoked.has(each.id))
+      const token = all.find((each) => each.id === id)
       if (!token) throw new DeckError('not-found', `Token ${id} does not exist`)
-      revoked.add(id)
+      const made = madeWith(id, all)
+      for (const each of [token, ...made]) revoked.add(each.id)
       for (const listener of listeners) listener()
       written(() => store.remove(id))
-      return /** @type {KnownToken} */ (token)
+      return /** @type {{ token: KnownToken, made: KnownToken[] }} */ ({ token, made })
     },
 
     /** @param {() => void} listener called when one was revoked */
@@ -82,9 +88,23 @@ export function createTokens ({ store, now, randomBytes = cryptoRandomBytes }) {
   }
 
   /** @param {Token} token */
-  function isValid ({ id, expiresAt }) {
-    return !revoked.has(id) && expiresAt > now()
+  function isValid ({ id, expiresAt, createdWith, root: itsRoot }) {
+    return !revoked.has(id) && expiresAt > now() && (itsRoot ?? root) === root && (createdWith === null || isKnown(createdWith))
   }
+
+  /** @param {number} id */
+  function isKnown (id) {
+    const token = remembered.get(id) ?? attempt(() => store.get(id))
+    if (!token || !isValid(token)) return false
+    remembered.set(id, token)
+    return true
+  }
+}
+
+/** @param {number} id @param {Token[]} all @returns {Token[]} what it has made, what these have, and so on */
+function madeWith (id, all) {
+  const made = all.filter(({ createdWith }) => createdWith === id)
+  return made.flatMap((each) => [each, ...madeWith(each.id, all)])
 }
 
 /** @template T @param {() => T} read @returns {T | null} */

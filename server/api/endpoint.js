@@ -34,6 +34,7 @@ import { allows } from './roles.js'
  * @property {string} summary
  * @property {string} [description]  Markdown
  * @property {import('./roles.js').Role | null} role  the least one that may ask for it; null: anybody
+ * @property {string} [byToken]  what it is, where no session may have it: what it gives would outlast the session
  * @property {string | Record<string, string>} [cli]  the same on the command line
  * @property {Record<string, Schema>} [path]  its parameters other than `id`
  * @property {Record<string, Schema>} [headers]  that it reads
@@ -90,6 +91,7 @@ async function answer (resource, req, res, idempotency) {
   const operation = operationFor(resource, req.method)
   if (operation.deprecated) res.set(deprecationHeaders(operation.deprecated))
   if (operation.role !== null) permit(req.auth, operation.role)
+  if (operation.byToken && req.auth?.via !== 'token') throw new DeckError('forbidden', `${operation.byToken} requires a token, not a session`)
   /** @type {Call} */
   const call = {
     req,

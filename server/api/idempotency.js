@@ -114,9 +114,9 @@ function repeated (outcome) {
   throw new DeckError(code, message, { details })
 }
 
-/** Nobody gets another one's answer. @param {Call} call */
+/** Nobody gets another one's answer, and a session not that to its own token: it may hold a token that no session may make. @param {Call} call */
 function ownerOf ({ auth }) {
-  return `${auth?.via === 'fleet' ? 'fleet ' : ''}${auth?.token ?? ''} ${auth?.name ?? ''}`
+  return `${auth && auth.via !== 'token' ? `${auth.via} ` : ''}${auth?.token ?? ''} ${auth?.name ?? ''}`
 }
 
 /** @param {unknown[]} parts */

@@ -98,7 +98,7 @@ export function describeApi (mounts, { version, url = '/' }) {
  * @param {{ path: string, method: string, tag: string, toSchema: ReturnType<typeof createConverter>, toProblems: ReturnType<typeof createProblems>['refer'] }} parts
  */
 function describeOperation (operation, { path, method, tag, toSchema, toProblems }) {
-  const { name, summary, description, role, cli, body, shownBody, takes, status = 200, location, hasTag, answer, others = {}, problems = [], deprecated } = operation
+  const { name, summary, description, role, byToken, cli, body, shownBody, takes, status = 200, location, hasTag, answer, others = {}, problems = [], deprecated } = operation
   const hasId = path.includes(':id')
   const codes = [...ANYWHERE, ...(method === 'GET' ? [] : WITH_BODY), ...(method === 'POST' ? OF_POSTS : []), ...(operation.query?.shape.cursor ? /** @type {const} */ (['cursor-expired']) : []), ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []), ...problems]
   return {
@@ -109,6 +109,7 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
     ...(role === null && { security: [] }),
     ...(deprecated && { deprecated: true }),
     'x-role': role ?? 'anyone',
+    ...(byToken && { 'x-by-token': true }),
     ...(cli && { 'x-cli': cli }),
     parameters: [
       ...(hasId ? [parameter('id', 'path', ID_PARAMETER, toSchema)] : []),

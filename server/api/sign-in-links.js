@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
-import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { PERSON_NAME, ROLE, TIME } from './fields.js'
 import { readBy } from './input.js'
@@ -32,13 +31,13 @@ export function signInLinkResources ({ links, urlFor, now }) {
         name: 'createSignInLink',
         summary: 'A one-time sign-in link',
         role: 'admin',
+        byToken: 'A sign-in link',
         cli: 'clusterdeck open',
         body: LINK_BODY,
         status: 201,
         isSecret: true,
         answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
         handle ({ auth, body: { name = null, role = 'admin', ttl, from }, req }) {
-          if (auth.via !== 'token') throw new DeckError('forbidden', 'Sign-in links require the token, not a session')
           // Who has made it by a token of its own loses it with that one.
           const { code, expiresAt } = links.create({ name, role, token: auth.token, until: earliest(auth.until, ttl === undefined ? null : now() + ttl) }, from)
           return { body: { url: `${urlFor(req)}/sign-in?code=${code}`, expiresAt: new Date(expiresAt).toISOString() } }

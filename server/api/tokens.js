@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
+import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, listOf, NUMBER, PERSON_NAME, ROLE, TIME } from './fields.js'
 import { readBy } from './input.js'
@@ -15,6 +16,7 @@ const TOKEN = z.strictObject({
   role: ROLE,
   createdAt: TIME,
   createdBy: ACTOR,
+  createdWith: NUMBER.nullable().describe('the token that has made it, with which it ends; null: the token of the data folder'),
   expiresAt: TIME,
   isExpired: z.boolean()
 }).meta({ id: 'Token' })
@@ -23,7 +25,7 @@ const TOKEN_BODY = z.strictObject({
   name: PERSON_NAME,
   role: ROLE,
   ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
-    .meta({ description: 'how long it may be used: a duration from 1m to 3650d, such as 90d (the default)', as: { type: 'string', pattern: '^[1-9]\\d{0,2}d$' } })
+    .meta({ description: 'how long it may be used: a duration from 1m to 3650d, such as 90d (the default), and no longer than the token that makes it', as: { type: 'string', pattern: '^[1-9]\\d{0,2}d$' } })
 }).meta({ examples: [{ name: 'ada', role: 'operator', ttl: '30d' }] })
 
 /**
@@ -49,14 +51,15 @@ export function tokenResources ({ tokens, deck, now }) {
         name: 'createToken',
         summary: 'Makes a token, which no other answer tells again',
         role: 'admin',
+        byToken: 'A new token',
         cli: 'clusterdeck tokens create ada --role operator',
         body: TOKEN_BODY,
         status: 201,
         isSecret: true,
         problems: ['not-possible'],
         answer: TOKEN.extend({ token: z.string().describe('what to send as a bearer') }).meta({ id: 'NewToken' }),
-        handle ({ body: { name, role, ttl = DEFAULT_TTL_MS }, auth }) {
-          const { token, secret } = tokens.create({ name, role, ttlMs: ttl, createdBy: auth.actor })
+        handle ({ body: { name, role, ttl }, auth }) {
+          const { token, secret } = tokens.create({ name, role, ttlMs: ttlWithin(auth, ttl, now()), createdBy: auth.actor, createdWith: auth.token })
           tell('token.created', auth.actor, token)
           return { body: { ...shownToken(token, now()), token: secret } }
         }
@@ -66,29 +69,41 @@ export function tokenResources ({ tokens, deck, now }) {
     '/tokens/:id': {
       DELETE: operation({
         name: 'revokeToken',
-        summary: 'Ends a token, and all that was opened by it, at once',
+        summary: 'Ends a token, all that it has made, and all that was opened by these, at once',
         role: 'admin',
         cli: 'clusterdeck tokens revoke 3',
         problems: ['not-found'],
-        answer: TOKEN,
+        answer: TOKEN.extend({ alsoEnded: z.array(NUMBER).describe('the tokens that it has made, and these, and so on') }).meta({ id: 'RevokedToken' }),
         handle ({ id, auth }) {
-          const token = tokens.revoke(id)
-          tell('token.revoked', auth.actor, token)
-          return { body: shownToken(token, now()) }
+          const { token, made } = tokens.revoke(id)
+          for (const each of [token, ...made]) tell('token.revoked', auth.actor, each)
+          return { body: { ...shownToken(token, now()), alsoEnded: made.map((each) => each.id) } }
         }
       })
     }
   }
 
   /** @param {string} type @param {string} actor @param {import('../admin/tokens.js').KnownToken} token */
-  function tell (type, actor, { id, name, role, expiresAt }) {
-    deck.events.publish({ type, actor, message: `token ${id} of ${name} (${role})`, detail: { token: id, name, role, expiresAt: iso(expiresAt) } })
+  function tell (type, actor, { id, name, role, createdWith, expiresAt }) {
+    const message = `token ${id} of ${name} (${role})${createdWith === null ? '' : `, made with token ${createdWith}`}`
+    deck.events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: iso(expiresAt) } })
   }
 }
 
+/**
+ * Nobody gives for longer than they have.
+ * @param {Pick<import('../admin/guard.js').Auth, 'token' | 'until'>} maker @param {number | undefined} ttlMs as it was asked for @param {number} now
+ * @throws {DeckError} forbidden
+ */
+function ttlWithin ({ token, until }, ttlMs, now) {
+  const leftMs = until === null ? Infinity : until - now
+  if (ttlMs !== undefined && ttlMs > leftMs) throw new DeckError('forbidden', `ttl: expected no more than token ${token} has left itself (it ends ${iso(now + leftMs)}), received ${Math.round(ttlMs / 1000)}s`)
+  return Math.min(ttlMs ?? DEFAULT_TTL_MS, leftMs)
+}
+
 /** @param {import('../admin/tokens.js').KnownToken} token @param {number} now */
-export function shownToken ({ id, name, role, createdAt, createdBy, expiresAt }, now) {
-  return { id, name, role, createdAt: iso(createdAt), createdBy, expiresAt: iso(expiresAt), isExpired: expiresAt <= now }
+export function shownToken ({ id, name, role, createdAt, createdBy, createdWith, expiresAt }, now) {
+  return { id, name, role, createdAt: iso(createdAt), createdBy, createdWith, expiresAt: iso(expiresAt), isExpired: expiresAt <= now }
 }
 
 /** @param {number} ms */

@@ -21,8 +21,8 @@ const ACTIONS = Object.freeze({ create, revoke })
 async function list ({ api, options, print }) {
   const body = await api.get('/tokens')
   if (options.json) return print(JSON.stringify(body, null, 2))
-  print(table(['ID', 'NAME', 'ROLE', 'MADE', 'BY', 'UNTIL'], body.items.map((/** @type {any} */ { id, name, role, createdAt, createdBy, expiresAt, isExpired }) => [
-    id, name, role, createdAt, createdBy, isExpired ? `${expiresAt} (ended)` : expiresAt
+  print(table(['ID', 'NAME', 'ROLE', 'MADE', 'BY', 'WITH', 'UNTIL'], body.items.map((/** @type {any} */ { id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired }) => [
+    id, name, role, createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (ended)` : expiresAt
   ])))
 }
 
@@ -39,5 +39,5 @@ async function create ({ api, options, print, tell }, name) {
 /** @param {import('./commands.js').Context} context @param {string} [id] */
 async function revoke ({ api, options, print }, id) {
   const ended = await api.delete(`/tokens/${checkedId('tokens revoke', id, 'a token')}`)
-  print(options.json ? JSON.stringify(ended, null, 2) : `token ${ended.id} of ${ended.name} has ended`)
+  print(options.json ? JSON.stringify(ended, null, 2) : `token ${ended.id} of ${ended.name} has ended${ended.alsoEnded?.length > 0 ? `, and what it had made: ${ended.alsoEnded.join(', ')}` : ''}`)
 }

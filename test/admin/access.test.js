@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { io } from 'socket.io-client'
+import { createAdmin } from '../../server/admin/listener.js'
 import { allows } from '../../server/api/roles.js'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.js'
 import { PAGES } from '../../server/dashboard/pages.js'
@@ -79,6 +80,51 @@ test('revoking a token ends its session, its live page, its stream and its waiti
   await signedOut
   await admin.stranger().get('/api/v1/status').set(own).expect(401)
   await admin.stranger().get('/api/v1/status').set({ cookie }).expect(401)
+})
+
+test('nobody gives for longer than they have: what a token has made ends with it, and that with its own', async (t) => {
+  const { admin } = await setUp(t)
+  const as = (/** @type {string} */ token) => ({ authorization: `Bearer ${token}` })
+  const make = (/** @type {string} */ by, /** @type {object} */ body) => admin.stranger().post('/api/v1/tokens').set(as(by)).send(body)
+  const isLetIn = async (/** @type {Record<string, string>} */ headers) => (await admin.stranger().get('/api/v1/status').set(headers)).status === 200
+  const visit = async (/** @type {string} */ url) => {
+    const { status, headers } = await admin.stranger().get(url.slice(admin.url.length))
+    return { status, cookie: String(headers['set-cookie']?.[0]).split(';')[0] }
+  }
+  const { body: root } = await make(TOKEN, { name: 'root', role: 'admin', ttl: '1h' }).expect(201)
+  const refused = await make(root.token, { name: 'child', role: 'admin', ttl: '2h' }).expect(403)
+  assert.match(refused.body.detail, /^ttl: expected no more than token \d+ has left itself \(it ends .+\), received 7200s$/)
+  const { body: child } = await make(root.token, { name: 'child', role: 'admin' }).expect(201)
+  assert.deepEqual([child.createdBy, child.createdWith, child.expiresAt], ['root', root.id, root.expiresAt])
+  const { body: grandchild } = await make(child.token, { name: 'grandchild', role: 'viewer', ttl: '1m' }).expect(201)
+  const { body: { url } } = await admin.stranger().post('/api/v1/sign-in-links').set(as(child.token)).send({ name: 'eve' }).expect(201)
+  const { body: { url: unused } } = await admin.stranger().post('/api/v1/sign-in-links').set(as(child.token)).send({ name: 'eve' }).expect(201)
+  const { cookie } = await visit(url)
+  for (const headers of [as(child.token), as(grandchild.token), { cookie }]) assert.ok(await isLetIn(headers))
+  const stream = await fetch(`${admin.url}/api/v1/events/stream`, { headers: as(grandchild.token) })
+  const reading = assert.rejects(stream.text())
+
+  const { body: ended } = await admin.api('delete', `/api/v1/tokens/${root.id}`).expect(200)
+  assert.deepEqual(ended.alsoEnded, [child.id, grandchild.id])
+  await reading
+  for (const headers of [as(root.token), as(child.token), as(grandchild.token), { cookie }]) assert.equal(await isLetIn(headers), false)
+  assert.equal((await visit(unused)).status, 401)
+  const told = admin.history.page({ type: ['token.revoked'], limit: 3 }).items.map((/** @type {any} */ { message }) => message)
+  assert.deepEqual(told.reverse(), [`token ${root.id} of root (admin)`, `token ${child.id} of child (admin), made with token ${root.id}`, `token ${grandchild.id} of grandchild (viewer), made with token ${child.id}`])
+  const { body: { items } } = await admin.api('get', '/api/v1/tokens')
+  assert.ok(items.every((/** @type {any} */ { id }) => id < root.id))
+})
+
+test('all tokens end with the one of the data folder', async (t) => {
+  const before = await startAdmin(t)
+  const { body: { token } } = await before.api('post', '/api/v1/tokens').send({ name: 'ada', role: 'viewer' }).expect(201)
+  const status = async (/** @type {string} */ owner) => {
+    const next = createAdmin({ deck: before.deck, history: before.history, token: owner, port: 0, now: before.clock.now })
+    t.after(() => next.close())
+    const { url } = await next.listen()
+    return (await fetch(`${url}/api/v1/status`, { headers: { authorization: `Bearer ${token}` } })).status
+  }
+  assert.deepEqual([await status(TOKEN), await status('another-token-0123456789'), await status(TOKEN)], [200, 401, 401])
 })
 
 test('the history names who did it and from where, and who was refused', async (t) => {
@@ -164,7 +210,7 @@ async function routesOf (admin) {
     headers: ['get', 'delete'].includes(method) ? {} : { 'content-type': 'application/json' },
     body: ['get', 'delete'].includes(method) ? undefined : '{"nothing":"that it takes"}',
     isStream: path.endsWith('/stream'),
-    isForToken: ['upgradeMaster', 'createSignInLink'].includes(operation.operationId)
+    isForToken: ['upgradeMaster', 'createSignInLink', 'createToken'].includes(operation.operationId)
   })))
   const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ['/access', '/decks'].includes(path) ? 'admin' : 'viewer', headers: { accept: 'text/html' }, isPage: true, isForOwner: path === '/decks' }))
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))
@@ -180,7 +226,7 @@ function expectedStatus ({ role, isPage, isForm, isForToken, isForOwner }, calle
   if (role === null) return null
   if (caller.role === null) return isPage ? [303] : [401]
   if (isForm && !caller.isSession) return [403]
-  if (isForToken && caller.isSession) return caller.role === 'admin' ? [403, 422] : [403]
+  if (isForToken && caller.isSession) return [403]
   return allows(caller.role, role) && (!isForOwner || caller.isOwner) ? null : [403]
 }
 

@@ -226,7 +226,7 @@ test('a history of before its counts is counted as it is', (t) => {
   publish(history, Array.from({ length: 3000 }, (_, n) => ({ type: n % 2 ? 'worker.ready' : 'worker.exited', ...(n % 2 ? {} : { cause: 'crash' }) })))
   history.close()
   const db = openSqlite(file)
-  db.exec('DROP TRIGGER event_kept; DROP TRIGGER event_forgotten; DROP TABLE event_totals; DROP TABLE span_counts; ALTER TABLE sessions DROP COLUMN owner; DROP TABLE outbox')
+  db.exec('DROP TRIGGER event_kept; DROP TRIGGER event_forgotten; DROP TABLE event_totals; DROP TABLE span_counts; ALTER TABLE sessions DROP COLUMN owner; DROP TABLE outbox; ALTER TABLE tokens DROP COLUMN made_with; ALTER TABLE tokens DROP COLUMN root')
   db.pragma('user_version = 7')
   db.close()
   const again = open()
