@@ -9,6 +9,7 @@ import { createForker } from './cluster/forker.js'
 import { createHooks } from './cluster/hooks.js'
 import { takePolicy } from './cluster/policy.js'
 import { createSupervisor } from './cluster/supervisor.js'
+import { cpuCount } from './config/cpu-count.js'
 import { nextRun } from './config/cron.js'
 import { configFileOf, originOf } from './config/config.js'
 import { checkExposure } from './config/exposure.js'
@@ -191,6 +192,7 @@ async function supervise (tools, { next, memory, history, events, recorder, noti
     nextWorker: memory.nextWorker,
     addresses: memory.addresses,
     hasListened: hasListened(history),
+    ...bootsOf(history),
     events,
     outlives: () => true
   })
@@ -233,6 +235,17 @@ function hasListened (history) {
   }
 }
 
+/** @param {Past['history']} history @returns {{ hasBeenReady: boolean, bootCost?: import('./lifecycle/boot-room.js').BootCost | null }} of the workers of this data folder */
+function bootsOf (history) {
+  try {
+    const [last] = history.page({ type: ['worker.ready'], limit: 1 }).items
+    return { hasBeenReady: last !== undefined || history.releases.all().some(({ outcome }) => outcome === 'succeeded'), bootCost: last?.detail?.boot ?? null }
+  } catch {
+    // No start depends on the history.
+    return { hasBeenReady: true }
+  }
+}
+
 /** How the keeper looks after its master. @param {import('./config/config.js').Config} config */
 function hangOptions ({ keeper, watchdog }) {
   return { afterMs: keeper.hungAfterMs, stack: watchdog.stack }
@@ -246,7 +259,7 @@ function hangOptions ({ keeper, watchdog }) {
  */
 function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashRecorder }, { events, outlives, ...start }) {
   const { watchdog, recycle } = settings.current
-  const state = createState({ options: lifecycleOptions(settings.current), ...start })
+  const state = createState({ options: lifecycleOptions(settings.current), cpus: cpuCount(), ...start })
   const fork = createForker(settings, { ...dataDir, outlives, keeperPid: () => keeper.isKept ? process.ppid : null, logs, environment: releases.environment, onMissing: (message) => events.publish({ type: 'unexpected', actor: 'system', message }) })
   const sticky = settings.current.dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: settings.current.sticky.failoverMs } : null
   return createSupervisor(state, { fork, events, keeper, sticky, portPerSlot: settings.current.portPerSlot, vitals, watch: { watchdog, recycle }, crashes: crashRecorder, judge: createJudge(), prepare: releases.forRollout, hooks, drift })
@@ -260,8 +273,8 @@ function stickyCalls () {
 }
 
 /** @param {import('./config/config.js').Config} config @returns {import('./lifecycle/state.js').LifecycleOptions} its sections of it */
-function lifecycleOptions ({ ready, drain, stop, crash, restart, rollout, recycle, releases, standby }) {
-  return { ready, drain, stop, crash, restart, rollout, recycle, releases, standby }
+function lifecycleOptions ({ start, ready, drain, stop, crash, restart, rollout, recycle, releases, standby }) {
+  return { start, ready, drain, stop, crash, restart, rollout, recycle, releases, standby }
 }
 
 /** @param {Tools} tools @param {Cluster} cluster @returns {Promise<{ url: string, publicUrl: string, fingerprint: string | null, token: string, signInLink: () => string, ask: ReturnType<typeof createAdmin>['ask'] }>} */
@@ -395,7 +408,7 @@ function run (tools, past, cluster, { admin, ending }) {
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(memory.before, SOFTWARE), detail: { from: memory.before, to: SOFTWARE } })
     supervisor.takeOver({ ...memory, left })
   } else {
-    supervisor.start({ ...memory, left })
+    supervisor.start({ ...memory, left, hasHook: hooks.has('beforeStart') && isNewStart(tools, past) })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !tools.dataDir.away) releases.clean()
@@ -417,6 +430,14 @@ function run (tools, past, cluster, { admin, ending }) {
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
   startBeat(keeper)
   keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: hangOptions(settings.current) })
+}
+
+/**
+ * A master that replaces one that has died only goes on, unless that one has not come past the hook.
+ * @param {Tools} tools @param {Past} past
+ */
+function isNewStart ({ keeper }, { memory }) {
+  return !keeper.predecessor || memory.hooks.some(({ name }) => name === 'beforeStart')
 }
 
 /**

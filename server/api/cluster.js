@@ -13,7 +13,7 @@ export const WORKER = z.strictObject({
   id: NUMBER.nullable().describe('that of node:cluster, never used again; null: the slot waits for its next worker'),
   slot: NUMBER,
   pid: NUMBER.nullable(),
-  state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'backoff', 'held', 'finished']),
+  state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'queued', 'backoff', 'held', 'finished']),
   release: RELEASE_NAME,
   startedAt: TIME.nullable(),
   readyAt: TIME.nullable(),

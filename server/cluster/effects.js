@@ -5,6 +5,7 @@
  * @param {object} parts
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
  * @param {ReturnType<typeof import('./deadlines.js').createDeadlines>} parts.deadlines
+ * @param {Pick<import('./boots.js').Boots, 'begin'>} parts.boots
  * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
  * @param {import('./slot-ports.js').SlotPorts} parts.slotPorts
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
@@ -15,11 +16,12 @@
  * @param {(order: Extract<Command, { type: 'fork' }>) => void} parts.forkWorker
  * @param {(order: Extract<Command, { type: 'prepare-release' }>) => void} parts.prepareRelease
  * @param {(order: Extract<Command, { type: 'run-hook' }>) => void} parts.runHook
+ * @param {(order: Extract<Command, { type: 'run-start-hook' }>) => void} parts.runStartHook
  * @param {(rollout: number) => void} parts.endHook
  * @param {() => void} parts.onFinished
  * @returns {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }}
  */
-export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, endHook, onFinished }) {
+export function createEffects ({ handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, runStartHook, endHook, onFinished }) {
   return {
     fork: forkWorker,
     promote: ({ worker, slot }) => standbys.promote(worker, slot),
@@ -28,7 +30,10 @@ export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdo
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),
     'capture-stack': ({ worker }) => { watchdog.capture(worker) },
-    'set-deadline': ({ deadline, id, ms }) => deadlines.set(deadline, id, ms),
+    'set-deadline': ({ deadline, id, ms }) => {
+      if (deadline === 'ready') boots.begin(id)
+      deadlines.set(deadline, id, ms)
+    },
     'clear-deadline': ({ deadline, id }) => deadlines.clear(deadline, id),
     'close-sockets': () => {
       sockets.close()
@@ -38,6 +43,7 @@ export function createEffects ({ handles, deadlines, sockets, slotPorts, watchdo
     'close-unused-sockets': () => sockets.closeUnused(),
     'prepare-release': prepareRelease,
     'run-hook': runHook,
+    'run-start-hook': runStartHook,
     'end-hook': ({ rollout }) => endHook(rollout),
     'begin-judging': () => judge.begin(),
     judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),

@@ -1,4 +1,5 @@
 import { delimiter, dirname } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { CRASH_CAUSES } from '../crashes/record.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isAlive } from '../system/process-identity.js'
@@ -7,7 +8,7 @@ import { runHook, signalProcessGroup } from './hook-run.js'
 import { createPace } from './pace.js'
 
 /** @typedef {ReturnType<typeof createHooks>} Hooks */
-/** @typedef {'beforeDeploy' | 'afterDeploy' | 'onCrash'} HookName */
+/** @typedef {'beforeStart' | 'beforeDeploy' | 'afterDeploy' | 'onCrash'} HookName */
 /** @typedef {{ command: readonly string[], timeoutMs: number }} HookConfig */
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {import('../system/process-identity.js').ProcessIdentity & { name: string }} LeftHook  of a master that has died */
@@ -15,6 +16,7 @@ import { createPace } from './pace.js'
 const CRASH_EVERY_MS = 60_000
 /** How long a hook has to end once its master does. */
 const LAST_GRACE_MS = 2000
+const LOOK_EVERY_MS = 50
 
 /**
  * Runs the commands that the configuration names for occasions. Nothing here waits for one but the deploy whose hook it is.
@@ -34,6 +36,8 @@ export function createHooks ({ configured, release: findRelease, environment, cw
   let events = { publish: () => { throw new Error('no hook runs before its history is open') } }
   let unsubscribe = () => {}
   let isClosed = false
+  /** Of the master before, told to end. @type {LeftHook[]} */
+  let ending = []
   /** @type {(group: number) => string | null} */
   let fingerprintOf = () => null
   const crashes = createPace({ everyMs: crashEveryMs, act: runOnCrash })
@@ -48,6 +52,16 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       fingerprintOf = parts.fingerprint
       // What follows from an event is told after it.
       unsubscribe = parts.events.subscribe((event) => queueMicrotask(() => hear(event)))
+    },
+
+    /**
+     * Never beside the one of a master that has died.
+     * @param {Release} release @returns {Promise<{ passed: boolean, reason: string | null, output: string }>} never rejects
+     */
+    async beforeStart (release) {
+      while (ending.some(isAlive)) await setTimeout(LOOK_EVERY_MS)
+      if (isClosed) return { passed: false, reason: 'the master is stopping', output: '' }
+      return await run('beforeStart', { rollout: null, from: null, release })
     },
 
     /**
@@ -69,6 +83,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
 
     /** @param {LeftHook[]} left of a master that has died: nobody knows any more what they are for */
     endLeft (left) {
+      ending = left.filter((hook) => hook.startTime !== null)
       for (const hook of left) {
         const lives = hook.startTime !== null && isAlive(hook)
         if (lives) endGroup(hook)
@@ -167,7 +182,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
 /** @param {LeftHook} hook */
 function endGroup (hook) {
   signalProcessGroup(hook.pid, 'SIGTERM')
-  setTimeout(() => { if (isAlive(hook)) signalProcessGroup(hook.pid, 'SIGKILL') }, LAST_GRACE_MS)
+  globalThis.setTimeout(() => { if (isAlive(hook)) signalProcessGroup(hook.pid, 'SIGKILL') }, LAST_GRACE_MS)
 }
 
 /** What lies beside node, as npm does: a service manager may look for programs in few places. @param {string} [path] */

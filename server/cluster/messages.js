@@ -19,6 +19,7 @@ const MAX_RESOURCES = 50
  * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
  * @param {import('./slot-ports.js').SlotPorts} parts.slotPorts
  * @param {import('./standbys.js').Standbys} parts.standbys
+ * @param {Pick<import('./boots.js').Boots, 'costOf'>} parts.boots
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept'>} parts.vitals
  * @param {{ accept: (worker: number, body: any) => void }} parts.judge
@@ -32,7 +33,7 @@ const MAX_RESOURCES = 50
  * @param {Pick<import('./spread.js').Spread, 'heard' | 'passOn'>} parts.spread
  * @param {Pick<ReturnType<typeof import('../system/nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
  */
-export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
+export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
@@ -62,7 +63,7 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
       sockets.establish(worker)
       if (handle && 'accept' in handle) handle.accept()
       slotPorts.open(worker, slotOf(worker))
-      receive({ type: 'worker-ready', worker, ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
+      receive({ type: 'worker-ready', worker, boot: boots.costOf(worker), ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
     },
     'slot-read' (/** @type {number} */ worker, /** @type {any} */ { name, place }) {
       receive({ type: 'worker-read-slot', worker, name: clip(name), place: typeof place === 'string' ? clip(place) : null })

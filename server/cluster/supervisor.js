@@ -9,6 +9,7 @@ import { createNonsense } from '../system/nonsense.js'
 import { createAdoption } from './adoption.js'
 import { createAppMessages } from './app-messages.js'
 import { createAutopsy } from './autopsy.js'
+import { createBoots } from './boots.js'
 import { createDeadlines } from './deadlines.js'
 import { createEffects } from './effects.js'
 import { createInbox } from './inbox.js'
@@ -45,7 +46,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
  * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<any>} [shell.prepare]  makes the release of a deploy
- * @param {Pick<import('./hooks.js').Hooks, 'has' | 'beforeDeploy' | 'endOf'>} [shell.hooks]
+ * @param {Pick<import('./hooks.js').Hooks, 'has' | 'beforeStart' | 'beforeDeploy' | 'endOf'>} [shell.hooks]
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} [shell.judge]
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
  */
@@ -65,13 +66,14 @@ export function createSupervisor (initialState, {
   const { ready } = initialState.options
   const running = createMilestone()
   const finished = createMilestone()
-  /** @type {ReturnType<typeof createMilestone<import('./sockets.js').BindError>>} */
+  /** @type {ReturnType<typeof createMilestone<{ message: string }>>} */
   const startBlocked = createMilestone()
   /** Names of the sockets of the master before, which its workers may still have. */
   let socketsBefore = /** @type {Set<string>} */ (new Set())
 
   const { receive, ask } = createInbox({ work: turn, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
-  const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id }) })
+  const boots = createBoots({ pidOf: (worker) => handles.get(worker)?.identity?.pid, now })
+  const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id, ...(deadline === 'ready' && { starvedMs: boots.starvedMs(id) }) }) })
   const tellWorker = (/** @type {number} */ worker, /** @type {import('../../workers/protocol.js').ToWorker} */ message, /** @type {any} */ handle = undefined) => handles.get(worker)?.tell(message, handle)
   const sockets = createSockets({
     onBindError: isFirstStart,
@@ -100,6 +102,7 @@ export function createSupervisor (initialState, {
     sockets,
     slotPorts,
     standbys,
+    boots,
     watchdog,
     vitals,
     judge,
@@ -114,14 +117,14 @@ export function createSupervisor (initialState, {
     nonsense
   })
 
-  const effects = createEffects({ handles, deadlines, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, endHook: hooks.endOf, onFinished: finished.reach })
+  const effects = createEffects({ handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, runStartHook, endHook: hooks.endOf, onFinished: finished.reach })
 
   return {
     /** Resolves once every slot is served for the first time. */
     running: running.reached,
     /** Resolves once all workers have gone. */
     finished: finished.reached,
-    /** Resolves if an address of the app cannot be had, and no worker has ever been ready. */
+    /** Resolves if an address of the app cannot be had, and no worker has ever been ready, or if hooks.beforeStart has failed. */
     startBlocked: startBlocked.reached,
 
     snapshot () {
@@ -170,10 +173,11 @@ export function createSupervisor (initialState, {
      * @param {Record<number, import('../lifecycle/state.js').Finished>} [how.finished] slots whose program had come to its end by then
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {import('../lifecycle/rollout/guard.js').Guard | null} [how.guard] of that master
+     * @param {boolean} [how.hasHook] hooks.beforeStart comes first
      */
-    start ({ workers, left = [], finished = {}, sockets: before = [], guard = null }) {
+    start ({ workers, left = [], finished = {}, sockets: before = [], guard = null, hasHook = false }) {
       socketsBefore = new Set(before)
-      receive({ type: 'start', workers, guard, finished, orphans: left.map(adopt), actor: 'system' })
+      receive({ type: 'start', workers, guard, finished, hasHook, orphans: left.map(adopt), actor: 'system' })
     },
 
     /**
@@ -191,6 +195,9 @@ export function createSupervisor (initialState, {
       slotPorts.leave()
       receive({ type: 'stop', actor: 'system', cause: 'rollback' })
     },
+
+    /** The next master starts one of its workers. */
+    nextForks () { receive({ type: 'next-forks' }) },
 
     /** @param {string} reason */
     nextFailing (reason) { receive({ type: 'next-failing', reason }) },
@@ -313,6 +320,7 @@ export function createSupervisor (initialState, {
     openRequests.left(worker)
     spread.left(worker)
     standbys.left(worker)
+    boots.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
   }
 
@@ -330,6 +338,13 @@ export function createSupervisor (initialState, {
   async function runHook ({ rollout, from, release }) {
     const { passed, reason, output } = await hooks.beforeDeploy({ rollout, from, release })
     receive({ type: 'hook-ended', rollout, passed, reason, output })
+  }
+
+  /** @param {Extract<Command, { type: 'run-start-hook' }>} order */
+  async function runStartHook ({ release }) {
+    const { passed, reason } = await hooks.beforeStart(release)
+    if (passed) receive({ type: 'start-hook-passed' })
+    else startBlocked.reach({ message: String(reason) })
   }
 
   /**
@@ -364,7 +379,7 @@ export function createSupervisor (initialState, {
 
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('nobody judges here') } }
-const NO_HOOKS = { has: () => false, beforeDeploy: async () => { throw new Error('no hooks run here') }, endOf () {} }
+const NO_HOOKS = { has: () => false, beforeStart: async () => { throw new Error('no hooks run here') }, beforeDeploy: async () => { throw new Error('no hooks run here') }, endOf () {} }
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })

@@ -12,7 +12,7 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze(['standby', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift', 'logs.maxBytes', 'logs.maxFiles', 'notify'])
 /** What may hold a secret is shown to nobody. */
-const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'fleet.token', 'fleet.servers'])
+const SECRET = Object.freeze(['args', 'execArgv', 'env', 'notify', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'fleet.token', 'fleet.servers'])
 
 /** How a deploy goes about its work. `guardMs` is not of one rollout but of what follows it. */
 const ROLLOUT = {
@@ -76,6 +76,9 @@ export const SCHEMA = z.strictObject({
     }),
     plainHttp: onOrOff('with an admin.host that others reach: also without TLS, where the token can be read on the way').default(false)
   }),
+  start: group({
+    first: choice(['one', 'all'], 'how a deck starts where no worker has ever been ready; one: the first worker alone until it is ready, then the others, so that they do not all make the tables of an empty database at once, all: all at once')
+  }),
   ready: group({
     signal: choice(['auto', 'listening', 'message', 'online'], 'what says that a worker is ready; auto: that it listens, or has run for a while if it is no server, listening: that it listens, message: that it sends "ready", online: that it runs'),
     timeoutMs: milliseconds('how long a worker may take to get ready').default(30_000),
@@ -133,6 +136,7 @@ export const SCHEMA = z.strictObject({
     onDrift: choice(['mark', 'hold'], 'where the files of a release have changed under its workers: mark a replacement as drifted, or let its slot wait until they are restored or something is deployed')
   }),
   hooks: group({
+    beforeStart: hook('run once by a start, such as migrations, before the first worker is started: where it fails, so does the start; not where a master only replaces one that has died'),
     beforeDeploy: hook('run once by a deploy, such as migrations, before it replaces anything: where it fails, so does the deploy'),
     afterDeploy: hook('run after a deploy that has succeeded'),
     onCrash: hook('run when a worker has crashed, at most once a minute')

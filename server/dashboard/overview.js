@@ -33,6 +33,7 @@ const WORKER_STATES = Object.freeze({
   unresponsive: { label: 'Unresponsive', tone: 'bad' },
   held: { label: 'Blocked', tone: 'bad' },
   finished: { label: 'Finished', tone: 'ok' },
+  queued: { label: 'Waits to start', tone: 'idle' },
   backoff: { label: 'Backoff', tone: 'warn' }
 })
 

@@ -19,6 +19,7 @@ const MEMORY = z.looseObject({
   nextRelease: z.int().positive().default(1),
   lastEvent: z.int().nonnegative().default(0),
   nextRollout: z.int().positive().default(1),
+  bootCost: z.looseObject({ cpuMs: z.number(), activeMs: z.number() }).nullish(),
   guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
   sockets: z.array(z.string()),
   addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() }))).default({}),
@@ -44,6 +45,7 @@ const MEMORY = z.looseObject({
  * @property {string[]} sockets  the names of those that it had bound
  * @property {number | null} since  the event from which on its ids of workers are of one series, null: a new one begins
  * @property {import('../lifecycle/state.js').Release | null} release  null: it is to be made of what is configured
+ * @property {import('../lifecycle/boot-room.js').BootCost | null} bootCost  what its last worker has needed to get ready
  * @property {import('../lifecycle/rollout/guard.js').Guard | null} guard  of that release, where it was deployed a short while ago
  * @property {Record<number, import('../lifecycle/addresses.js').Address[]>} addresses  where its last ready workers have listened, by slot
  * @property {Record<number, import('../lifecycle/state.js').Finished>} finished  slots whose program has come to its end, by number
@@ -67,7 +69,7 @@ const MEMORY = z.looseObject({
 export function restoreMemory (memory, { entry, workers }, predecessor) {
   // Half a memory is none: a wrong number in it could be the pid of anybody.
   const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -77,6 +79,7 @@ export function restoreMemory (memory, { entry, workers }, predecessor) {
     sockets: data.sockets,
     since: data.since,
     release: keepsRelease ? release : null,
+    bootCost: data.bootCost ?? null,
     guard: data.guard ?? null,
     addresses: data.addresses,
     // Another program has its work to do.

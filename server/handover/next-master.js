@@ -24,7 +24,7 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   // What would fail later is to fail now, while there is another master.
   checkDatabase(dataDir.historyFile)
   const known = memory.read()
-  const { release: before, addresses, finished, workers, lastRelease } = restoreMemory(known, config, null)
+  const { release: before, bootCost, addresses, finished, workers, lastRelease } = restoreMemory(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
@@ -43,6 +43,7 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   const release = await releases.resume(before)
   const supervisor = /** @type {import('../cluster/supervisor.js').Supervisor} */ (supervise({
     release,
+    bootCost,
     addresses,
     ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1 }),
     events: outbox,

@@ -14,6 +14,7 @@ export function followNext ({ keeper, supervisor, events, onHandOver }) {
   keeper.on('relay', ({ failing, event, workers }) => {
     if (failing !== undefined) return supervisor.nextFailing(String(failing))
     left = workers.map((/** @type {any} */ worker) => ({ ...worker, orphan: 'upgrade' }))
+    if (event.type === 'worker.forked') supervisor.nextForks()
     lastWorker = Math.max(lastWorker, event.worker ?? 0)
     events.publish(event)
   })

@@ -31,6 +31,8 @@
  * @property {string} [admin.tls.cert]  a certificate with its chain, as PEM: the admin page speaks https; a renewed one is taken within a minute
  * @property {string} [admin.tls.key]  the private key of that certificate, as PEM
  * @property {boolean} [admin.plainHttp]  with an admin.host that others reach: also without TLS, where the token can be read on the way; default: `false`
+ * @property {object} [start]
+ * @property {'one' | 'all'} [start.first]  how a deck starts where no worker has ever been ready; one: the first worker alone until it is ready, then the others, so that they do not all make the tables of an empty database at once, all: all at once; default: `one`
  * @property {object} [ready]
  * @property {'auto' | 'listening' | 'message' | 'online'} [ready.signal]  what says that a worker is ready; auto: that it listens, or has run for a while if it is no server, listening: that it listens, message: that it sends "ready", online: that it runs; default: `auto`
  * @property {number} [ready.timeoutMs]  how long a worker may take to get ready; default: `30000`
@@ -93,6 +95,7 @@
  * @property {number} [releases.keep]  how many releases are kept; one that a worker runs always is; default: `10`
  * @property {'mark' | 'hold'} [releases.onDrift]  where the files of a release have changed under its workers: mark a replacement as drifted, or let its slot wait until they are restored or something is deployed; default: `mark`
  * @property {object} [hooks]
+ * @property {{ command: string[], timeoutMs?: number }} [hooks.beforeStart]  run once by a start, such as migrations, before the first worker is started: where it fails, so does the start; not where a master only replaces one that has died. Read again at each deploy
  * @property {{ command: string[], timeoutMs?: number }} [hooks.beforeDeploy]  run once by a deploy, such as migrations, before it replaces anything: where it fails, so does the deploy. Read again at each deploy
  * @property {{ command: string[], timeoutMs?: number }} [hooks.afterDeploy]  run after a deploy that has succeeded. Read again at each deploy
  * @property {{ command: string[], timeoutMs?: number }} [hooks.onCrash]  run when a worker has crashed, at most once a minute. Read again at each deploy

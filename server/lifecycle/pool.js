@@ -1,4 +1,5 @@
 import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, releaseAddresses, removeAddress } from './addresses.js'
+import { extendBoot, noteBoot } from './boot-room.js'
 import { beginCrash } from './crashing.js'
 import { driftRefusal } from './drift.js'
 import { endsSlot, finishSlot, isFinished } from './finished.js'
@@ -12,6 +13,7 @@ import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, t
 import { advance, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
+import { noteProgress } from './rollout/record.js'
 import { phaseOf } from './rollout/stages.js'
 import { refuseSteering, STEERING } from './rollout/steering.js'
 import { contradicts } from './rollout/strategy.js'
@@ -19,7 +21,7 @@ import { askJudge, judged } from './rollout/trial.js'
 import { openTurn } from './turn.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { isClaimed, isOccupied, isVacant, stopsFirst } from './vacancy.js'
-import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replace, terminate } from './worker.js'
+import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, drainListening, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replace, terminate } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').PoolState} PoolState */
@@ -49,12 +51,20 @@ export function reduce (state, input) {
 }
 
 const HANDLERS = {
-  start (/** @type {Turn} */ turn, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], finished?: Record<number, import('./state.js').Finished>, actor: string }} */ { workers, guard, orphans = [], finished, actor }) {
+  start (/** @type {Turn} */ turn, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], finished?: Record<number, import('./state.js').Finished>, hasHook?: boolean, actor: string }} */ { workers, guard, orphans = [], finished, hasHook = false, actor }) {
     const { state } = turn
     state.phase = 'starting'
+    state.awaitsHook = hasHook
     goOnGuarding(turn, guard)
     for (const orphan of orphans) adoptOrphan(turn, orphan)
+    state.hasBeenReady ||= orphans.some(({ readyAt }) => readyAt !== null)
     resize(turn, workers, { actor, finished })
+    if (hasHook) turn.order({ type: 'run-start-hook', release: state.releases[state.release.id] })
+  },
+
+  // Who waited for it is started as what is vacant.
+  'start-hook-passed' (/** @type {Turn} */ { state }) {
+    state.awaitsHook = false
   },
 
   scale (/** @type {Turn} */ turn, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
@@ -162,6 +172,7 @@ const HANDLERS = {
   'worker-listening': ofWorker((turn, worker, address) => {
     addAddress(turn, worker, address)
     turn.state.hasListened = true
+    drainListening(turn, worker)
     // What starts for its slot meanwhile is to know.
     if (worker.isNoServer) keepAddresses(turn, worker)
     if (worker.report && missingAddresses(turn, worker).length === 0) takeUp(turn, worker, worker.report)
@@ -228,7 +239,7 @@ const HANDLERS = {
     recycledGone(turn, worker)
   }),
 
-  'deadline-passed' (/** @type {Turn} */ turn, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number }} */ { deadline, id }) {
+  'deadline-passed' (/** @type {Turn} */ turn, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number, starvedMs?: number }} */ { deadline, id, starvedMs = 0 }) {
     if (deadline === 'retry') return retry(turn, id)
     if (deadline === 'upgrade') return upgradeTooSlow(turn)
     if (deadline === 'recycle') return endRecycling(turn)
@@ -238,16 +249,17 @@ const HANDLERS = {
     if (deadline === 'canary' || deadline === 'judge') return askJudge(turn, deadline)
     const worker = turn.state.workers[id]
     // A deadline that passed in the very turn in which it was met.
-    if (worker) DEADLINES[deadline](turn, worker)
+    if (worker) DEADLINES[deadline](turn, worker, starvedMs)
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker) => void>} */
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker, starvedMs: number) => void>} */
 const DEADLINES = {
-  ready (turn, worker) {
+  ready (turn, worker, starvedMs) {
     if (worker.state !== 'starting') return
+    if (extendBoot(turn, worker, starvedMs)) return roleOf(turn, worker) === 'candidate' && turn.state.rollout ? noteProgress(turn) : undefined
     if (worker.slot === null) return neverHeld(turn, worker)
-    if (worker.report) return DEADLINES.addresses(turn, worker)
+    if (worker.report) return DEADLINES.addresses(turn, worker, 0)
     if (isNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
     else failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
   },
@@ -283,6 +295,7 @@ function refuse (state, input) {
   if (!OPERATOR_INPUTS.includes(input.type)) return null
   if (state.phase === 'stopping' || state.phase === 'stopped') return { code: 'stopping', message: 'the master is stopping' }
   if (input.type === 'stop') return null
+  if (state.awaitsHook && !JOINING_INPUTS.includes(input.type)) return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
   if (input.type in STEERING) return refuseSteering(state, /** @type {any} */ (input))
   if (state.rollout && !JOINING_INPUTS.includes(input.type)) {
@@ -342,9 +355,10 @@ function resize (turn, size, { actor, finished = {} }) {
   resized(turn, { added, removed: removed.map(({ number }) => number) })
 }
 
-/** @param {Turn} turn @param {Worker} worker it is ready, and listens where it has to @param {{ probe?: string, warmupFailed?: string | null }} report */
+/** @param {Turn} turn @param {Worker} worker it is ready, and listens where it has to @param {{ probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }} report */
 function takeUp (turn, worker, report) {
-  becomeReady(turn, worker, report.probe)
+  noteBoot(turn, worker, report.boot)
+  becomeReady(turn, worker, report.probe, report.boot)
   keepAddresses(turn, worker)
   tellWarmUp(turn, worker, report)
   watchAge(turn, worker)

@@ -27,6 +27,7 @@ export function takeStandby (turn, slot) {
   worker.hasStoodBy = true
   worker.forkedAt = turn.at
   worker.readyTimeoutMs = state.options.ready.timeoutMs
+  delete worker.starvedMs
   turn.order({ type: 'promote', worker: worker.id, slot: slot.number })
   turn.order({ type: 'set-deadline', deadline: 'ready', id: worker.id, ms: worker.readyTimeoutMs })
   turn.tellOf('worker.promoted', worker, { message: `standby worker ${worker.id} took over slot ${slot.number}` })

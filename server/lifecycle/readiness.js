@@ -19,11 +19,12 @@ export function takeNoteOfProbe (_turn, worker, { text }) {
  * @param {import('./state.js').LifecycleOptions['ready']} ready
  * @returns {string} what it was not, and what was last seen of it
  */
-export function notReadyInTime ({ id, slot, probed, readyTimeoutMs }, ready) {
+export function notReadyInTime ({ id, slot, probed, readyTimeoutMs, starvedMs = 0 }, ready) {
   const option = readyTimeoutMs === ready.timeoutMs ? 'ready.timeoutMs' : 'rollout.limits.readyTimeoutMs'
   const [first] = [ready.path, ...ready.warmup ?? []].filter(Boolean)
   const seen = isAsked(ready) ? `: ${probed ?? `nobody could be asked for ${first}, as no HTTP server of the app has listened`}` : ''
-  return `worker ${id} (slot ${slot}) was not ready within ${readyTimeoutMs} ms (option ${option})${seen}`
+  const starved = starvedMs > 0 ? ` and another ${starvedMs} ms, in which it waited for a CPU` : ''
+  return `worker ${id} (slot ${slot}) was not ready within ${readyTimeoutMs} ms (option ${option})${starved}${seen}`
 }
 
 /** What keeps a process running that is no server: a timer, a UDP socket, a child, a connection, a file that is watched, a thread. */
@@ -96,10 +97,13 @@ export function listenLate (turn, worker) {
  * @param {import('./state.js').PoolState} state
  * @returns {string | null} what a start that takes its time is waiting for; null: no worker is starting
  */
-export function waitingFor ({ phase, workers, slots, options: { ready } }) {
+export function waitingFor ({ phase, workers, slots, awaitsHook, options: { ready } }) {
+  if (phase !== 'starting') return null
+  const unready = slots.filter(({ serving, finished }) => finished === null && workers[serving ?? 0]?.state !== 'ready')
+  if (awaitsHook) return 'no worker is started before hooks.beforeStart has passed'
   const waiting = Object.values(workers).filter(({ state }) => state === 'starting')
-  if (phase !== 'starting' || waiting.length === 0) return null
-  return `${waiting.length} of ${slots.length} ${slots.length === 1 ? 'worker is' : 'workers are'} not ready yet: ${whatFor(waiting[0], ready)}`
+  if (waiting.length === 0) return null
+  return `${unready.length} of ${slots.length} ${slots.length === 1 ? 'worker is' : 'workers are'} not ready yet: ${whatFor(waiting[0], ready)}`
 }
 
 /** @param {Worker} worker @param {import('./state.js').LifecycleOptions['ready']} ready */

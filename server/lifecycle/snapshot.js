@@ -1,6 +1,7 @@
 import { isFinished } from './finished.js'
 import { describe } from './rollout/record.js'
 import { shownRelease } from './state.js'
+import { isOccupied, isVacant } from './vacancy.js'
 
 /**
  * The state as API, views and command line show it; what only the shell knows (master, app, vitals) is added there.
@@ -8,7 +9,7 @@ import { shownRelease } from './state.js'
  */
 export function snapshot (state) {
   const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, state.slots.find(({ number }) => number === worker.slot))])
-  const backoffs = state.slots.filter((slot) => slot.retryAt !== null || isFinished(slot)).map(waitingRow)
+  const backoffs = state.slots.filter((slot) => slot.retryAt !== null || isFinished(slot) || (isVacant(slot) && !isOccupied(state, slot.number))).map(waitingRow)
   return {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,
@@ -73,5 +74,5 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
 function waitingRow (slot) {
   const { number, release, restarts, record, retryAt, blocked, finished } = slot
-  return { id: null, slot: number, pid: null, state: isFinished(slot) ? 'finished' : blocked ? 'held' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, logSlot: number, restarts, crashLooping: record.crashLooping, retryAt, finished: isFinished(slot) ? finished : null }
+  return { id: null, slot: number, pid: null, state: isFinished(slot) ? 'finished' : blocked ? 'held' : retryAt === null ? 'queued' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, logSlot: number, restarts, crashLooping: record.crashLooping, retryAt, finished: isFinished(slot) ? finished : null }
 }

@@ -12,9 +12,6 @@ import { drain, forkStandby, uptime } from './worker.js'
  * @typedef {{ retryAt: string | null, record: import('./restart-policy.js').RestartRecord, useless: { release: string, reason: string } | null }} Standby
  */
 
-/** They serve nobody, so nobody waits for them. */
-const DRAIN_MS = 1000
-
 /** @param {Turn} turn has as many of them as are wanted, one fork after the other and none while a slot waits for its worker */
 export function keepStandbys (turn) {
   const { state } = turn
@@ -128,5 +125,5 @@ export function renewStandbys (turn, { kind, actor, id }) {
 
 /** @param {Turn} turn @param {Worker} worker @param {import('./state.js').Intent} intent */
 export function endStandby (turn, worker, intent) {
-  drain(turn, worker, intent, { deadlineMs: Math.min(DRAIN_MS, turn.state.options.drain.deadlineMs) })
+  drain(turn, worker, intent)
 }

@@ -12,6 +12,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./rollout/strategy.js').StrategyWish & { guardMs?: number }} [rollout]  `guardMs`: how long a release that was deployed is watched; 0: not at all
  * @property {{ onDrift: 'mark' | 'hold' }} [releases]
  * @property {number} [standby]  how many workers are kept beside those of the slots
+ * @property {{ first: 'one' | 'all' }} [start]
  */
 
 /**
@@ -56,6 +57,8 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} readyAt  wall time, ISO 8601
  * @property {Intent | null} intent
  * @property {number} readyTimeoutMs
+ * @property {number} [starvedMs]  how much was added to that, as it waited for a CPU for so long
+ * @property {boolean} [servesNobody]  it drains, and has never had a connection
  * @property {{ cause: string, message: string, isBlocked?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isBlocked`: it has been told that it is not, see drift.js
  * @property {boolean} [hasStoodBy]  it was on standby before it got its slot
  * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
@@ -102,8 +105,8 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * A change of masters that is under way. `execPath`: of the next one's node, null: the same; `firstWorker`: the first
- * id that is the next one's to give; `reason`: why it will fail.
- * @typedef {{ startedAt: string, actor: string, note: string | null, execPath: string | null, firstWorker: number, reason: string | null }} Upgrade
+ * id that is the next one's to give; `limitMs`: how long it may take; `reason`: why it will fail.
+ * @typedef {{ startedAt: string, actor: string, note: string | null, execPath: string | null, firstWorker: number, limitMs: number, reason: string | null }} Upgrade
  */
 
 /** @typedef {'pending' | 'stopping' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
@@ -176,6 +179,10 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./standby.js').Standby} standby
  * @property {Record<number, import('./addresses.js').Address[]>} addresses  where the last worker of a slot that was ready has listened
  * @property {boolean} hasListened  some worker has, as far back as anybody knows
+ * @property {boolean} hasBeenReady  some worker has, as far back as anybody knows
+ * @property {import('./boot-room.js').BootCost | null} bootCost  null: not known
+ * @property {number} cpus  that workers can use
+ * @property {boolean} awaitsHook  no worker starts before hooks.beforeStart has passed
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
@@ -189,7 +196,8 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], finished?: Record<number, Finished>, actor: string }
+ * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], finished?: Record<number, Finished>, hasHook?: boolean, actor: string }
+ *   | { type: 'start-hook-passed' }
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'configure', options: LifecycleOptions }
  *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null }
@@ -203,6 +211,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
  *   | { type: 'kill-all', reason: string }
  *   | { type: 'upgrade', execPath: string | null, note?: string | null, actor: string }
+ *   | { type: 'next-forks' }
  *   | { type: 'next-failing', reason: string }
  *   | { type: 'next-gone', reason: string, lastWorker: number, orphans: Orphan[] }
  *   | { type: 'hand-over' }
@@ -216,7 +225,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-closed', worker: number, url: string }
  *   | { type: 'worker-active', worker: number, resources: string[], isIdle?: boolean }
  *   | { type: 'worker-probed', worker: number, text: string }
- *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null }
+ *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }
  *   | { type: 'worker-drained', worker: number }
  *   | { type: 'worker-silent', worker: number, message: string }
  *   | { type: 'worker-answered', worker: number }
@@ -224,7 +233,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests' | 'app-request', message: string }
  *   | { type: 'worker-crashing', worker: number, errorName: string, errorMessage: string }
  *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean }
- *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number })} Input
+ *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number, starvedMs?: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
  * @typedef {'ready' | 'addresses' | 'alive' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
@@ -246,6 +255,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'prepare-release', rollout: number, source: Record<string, unknown>, note: string | null, actor: string }
  *   | { type: 'run-hook', rollout: number, from: string, release: Release }
  *   | { type: 'end-hook', rollout: number }
+ *   | { type: 'run-start-hook', release: Release }
  *   | { type: 'begin-judging' }
  *   | { type: 'judge', rollout: number, isFinal: boolean, fresh: number[], old: number[], limits: import('./rollout/strategy.js').Limits }
  *   | { type: 'start-next', execPath: string | null }
@@ -265,9 +275,12 @@ import { blankRecord } from './restart-policy.js'
  * @param {number} [start.nextWorker]
  * @param {Record<number, import('./addresses.js').Address[]>} [start.addresses]  of the master before, by slot
  * @param {boolean} [start.hasListened]  the history has a worker that did
+ * @param {boolean} [start.hasBeenReady]  false: the history has no worker that was
+ * @param {import('./boot-room.js').BootCost | null} [start.bootCost]  of the last one
+ * @param {number} [start.cpus]
  * @returns {PoolState}
  */
-export function createState ({ options, release, lastRollout = 0, nextWorker = 1, addresses = {}, hasListened = false }) {
+export function createState ({ options, release, lastRollout = 0, nextWorker = 1, addresses = {}, hasListened = false, hasBeenReady = true, bootCost = null, cpus = 1 }) {
   return {
     phase: 'idle',
     options,
@@ -280,6 +293,10 @@ export function createState ({ options, release, lastRollout = 0, nextWorker = 1
     standby: createStandby(),
     addresses,
     hasListened,
+    hasBeenReady,
+    bootCost,
+    cpus,
+    awaitsHook: false,
     release,
     releases: { [release.id]: release },
     nextWorker,

@@ -1,3 +1,4 @@
+import { MAX_TIMES } from './boot-room.js'
 import { adoptOrphan } from './orphans.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
@@ -14,11 +15,18 @@ const RESERVED_IDS = 1000
  */
 export const UPGRADE_HANDLERS = {
   upgrade ({ state, tell, order, isoTime }, { execPath, note = null, actor }) {
-    state.upgrade = { startedAt: isoTime(), actor, note, execPath, firstWorker: state.nextWorker, reason: null }
+    state.upgrade = { startedAt: isoTime(), actor, note, execPath, firstWorker: state.nextWorker, limitMs: state.options.ready.timeoutMs + MASTER_BOOT_MS, reason: null }
     state.nextWorker += RESERVED_IDS
     tell('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
     order({ type: 'start-next', execPath })
-    order({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.options.ready.timeoutMs + MASTER_BOOT_MS })
+    order({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
+  },
+
+  'next-forks' ({ state, order }) {
+    if (!state.upgrade) return
+    // From here on it looks after its workers' time by itself, and gives them more where they wait for a CPU.
+    state.upgrade.limitMs = state.options.ready.timeoutMs * MAX_TIMES + MASTER_BOOT_MS
+    order({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
   },
 
   'next-failing' ({ state }, { reason }) {
@@ -42,8 +50,8 @@ export const UPGRADE_HANDLERS = {
 
 /** @param {Turn} turn its time is up */
 export function upgradeTooSlow (turn) {
-  const { upgrade, options } = turn.state
-  if (upgrade) cancelUpgrade(turn, `the next master was not ready within ${options.ready.timeoutMs + MASTER_BOOT_MS} ms`)
+  const { state } = turn
+  if (state.upgrade) cancelUpgrade(turn, `the next master was not ready within ${state.upgrade.limitMs} ms`)
 }
 
 /** @param {Turn} turn @param {string} reason what has happened already counts more */

@@ -1,4 +1,6 @@
+import { mayStart } from './boot-room.js'
 import { block, isBlocked, tellDrift, unblock } from './drift.js'
+import { isAsked } from './readiness.js'
 import { takeStandby } from './promotion.js'
 import { tripGuard } from './rollout/guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
@@ -42,20 +44,21 @@ export function forkServing (turn, slot) {
   if (stopsFirst(turn.state) && isOccupied(turn.state, slot.number)) return cancelRetry(turn, slot)
   const standby = takeStandby(turn, slot)
   if (standby === null && isBlocked(turn, slot.release)) return block(turn, slot)
+  if (standby === null && !mayStart(turn.state, slot)) return cancelRetry(turn, slot)
   if (standby === null) unblock(turn, slot)
   slot.blocked = null
   slot.retryAt = null
   slot.serving = standby ?? fork(turn, slot, slot.release)
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {string} [probe] what its app was found to answer */
-export function becomeReady (turn, worker, probe) {
+/** @param {Turn} turn @param {Worker} worker @param {string} [probe] what its app was found to answer @param {import('./boot-room.js').Boot | null} [boot] */
+export function becomeReady (turn, worker, probe, boot = null) {
   worker.state = 'ready'
   for (const name of /** @type {const} */ (['probed', 'report', 'resources'])) delete worker[name]
   worker.readyAt = turn.isoTime()
   for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   turn.order({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: turn.state.options.restart.resetAfterMs })
-  turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker), message: probe ?? null })
+  turn.tellOf('worker.ready', worker, { uptimeMs: uptime(turn, worker), message: probe ?? null, detail: boot && { boot: turn.state.bootCost } })
 }
 
 /**
@@ -64,8 +67,10 @@ export function becomeReady (turn, worker, probe) {
  * @param {import('./state.js').Intent} intent
  * @param {{ isTold?: boolean, deadlineMs?: number }} [how] `isTold`: it drains already
  */
-export function drain (turn, worker, intent, { isTold = false, deadlineMs = turn.state.options.drain.deadlineMs } = {}) {
+export function drain (turn, worker, intent, { isTold = false, deadlineMs } = {}) {
   if (!worker || !canMove(worker.state, 'draining')) return
+  const longestMs = turn.state.options.drain.deadlineMs
+  worker.servesNobody = deadlineMs === undefined && hasServedNobody(turn, worker)
   leaveSlot(turn, worker)
   worker.state = 'draining'
   worker.intent = intent
@@ -73,7 +78,22 @@ export function drain (turn, worker, intent, { isTold = false, deadlineMs = turn
   turn.tellOf('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
   for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive', 'steady', 'age'])) turn.order({ type: 'clear-deadline', deadline, id: worker.id })
   if (!isTold) turn.order({ type: 'drain', worker: worker.id, idleGraceMs })
-  turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
+  turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs ?? (worker.servesNobody ? Math.min(UNSERVED_DRAIN_MS, longestMs) : longestMs) })
+}
+
+/** A worker that has no connections is not waited for, least of all one that is too busy to say so. */
+const UNSERVED_DRAIN_MS = 1000
+
+/** @param {Turn} turn @param {Worker} worker @returns {boolean} whether it cannot have had a connection so far */
+function hasServedNobody ({ state: { options } }, { readyAt, orphan, addresses }) {
+  return readyAt === null && orphan === null && (addresses.length === 0 || isAsked(options.ready))
+}
+
+/** @param {Turn} turn @param {Worker} worker it listens, though it was told to go just before: somebody may be served by it */
+export function drainListening (turn, worker) {
+  if (worker.state !== 'draining' || !worker.servesNobody || isAsked(turn.state.options.ready)) return
+  delete worker.servesNobody
+  turn.order({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: turn.state.options.drain.deadlineMs })
 }
 
 /** @param {Turn} turn @param {Worker} worker it has drained, or may no longer */

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
-import { startDeck } from '../support/deck.js'
+import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, end, pick, roll, start, steer } from '../support/deploys.js'
+import { tempFolder } from '../support/folder.js'
 import { createReleases } from '../support/releases.js'
 import { until } from '../support/until.js'
 
@@ -24,7 +25,7 @@ async function withHooks (fixture = 'answers-with-pid.js') {
     place,
     /** @param {string} name */
     read: (name) => existsSync(place(name)) ? readFileSync(place(name), 'utf8') : '',
-    /** @param {Partial<Record<'beforeDeploy' | 'afterDeploy' | 'onCrash', Hook>>} hooks @param {Record<string, unknown>} [more] */
+    /** @param {Partial<Record<'beforeStart' | 'beforeDeploy' | 'afterDeploy' | 'onCrash', Hook>>} hooks @param {Record<string, unknown>} [more] */
     configure (hooks, more = {}) { writeFileSync(file, JSON.stringify({ hooks, ...more })) }
   }
   return site
@@ -63,6 +64,33 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     assert.equal((await roll(deck, { kind: 'rollback' })).state, 'succeeded')
     assert.equal(site.read('noted').split('\n').length, 3)
+  })
+
+  test('beforeStart runs once before the first worker of a start; a next master runs it again only where the one before died during it', async (t) => {
+    const site = await withHooks()
+    site.configure({ beforeStart: shell(`echo "$CLUSTERDECK_HOOK $CLUSTERDECK_RELEASE" >> ${site.place('noted')}; while test -e ${site.place('gate')}; do sleep 0.02; done; echo passed >> ${site.place('noted')}`) })
+    writeFileSync(site.place('gate'), '')
+    const deck = await startDeck(t, site.entry, { flags: site.flags })
+    await until(() => site.read('noted') !== '', 'the hook to begin')
+    assert.deepEqual((await deck.status()).workers.map((/** @type {any} */ { state }) => state), ['queued', 'queued'])
+    await assert.rejects(deck.rollout('restart'), /hooks\.beforeStart is running/)
+    await deck.loseMaster()
+    await until(() => site.read('noted').split('\n').length === 3, 'the hook to begin again')
+    rmSync(site.place('gate'))
+    await deck.until({ ready: 2 })
+    await deck.loseMaster()
+    await deck.until({ ready: 2 })
+    assert.equal(site.read('noted'), 'beforeStart r1\nbeforeStart r1\npassed\n')
+    assert.equal((await deck.history('type=hook.started')).length, 2)
+  })
+
+  test('beforeStart that fails ends the start with its reason, and no worker is started', async () => {
+    const site = await withHooks()
+    site.configure({ beforeStart: shell('echo "no such table" >&2; exit 3') })
+    const { code, stdout, stderr } = await runCli(['start', site.entry, '--admin-port', '0', '--data-dir', tempFolder(), ...site.flags])
+    assert.equal(code, 1)
+    assert.match(stderr, /clusterdeck: beforeStart exited with code 3 after \d+ ms: no such table\n/)
+    assert.doesNotMatch(stdout, /worker\./)
   })
 
   test('beforeDeploy that fails fails the deploy with its output, shown safely, and replaces nothing', async (t) => {

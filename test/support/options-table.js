@@ -4,7 +4,7 @@ import { OPTIONS } from '../../server/config/options.js'
 const GROUPS = [
   ['General', [null, 'sticky'], '[Connections](connections.md)'],
   ['Admin page', ['admin'], '[Security](security.md)'],
-  ['Readiness', ['ready'], '[Readiness](readiness.md)'],
+  ['Start and readiness', ['start', 'ready'], '[Readiness](readiness.md)'],
   ['Draining and stopping', ['drain', 'stop', 'crash'], '[How it works](how-it-works.md#drain)'],
   ['Restarts, hangs and recycling', ['restart', 'watchdog', 'recycle', 'keeper'], '[How it works](how-it-works.md#what-happens-when)'],
   ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],

@@ -1,3 +1,4 @@
+import { bootRoom } from '../boot-room.js'
 import { isBlocked, whyBlocked } from '../drift.js'
 import { isVacant } from '../vacancy.js'
 import { endHook, isHookRunning } from './hook.js'
@@ -63,7 +64,7 @@ export function revert (turn, rollout) {
   for (const step of rollout.steps) if (step.state === 'reverting' && !isUnderWay(step) && isBlocked(turn, step.from)) leaveStep(turn, rollout, step)
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length
-  for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, room))) beginStep(turn, rollout, step, step.from, 'reverting')
+  for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, Math.min(room, bootRoom(turn.state))))) beginStep(turn, rollout, step, step.from, 'reverting')
   if (steps.length === 0) finish(turn, isBack(turn, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
 }
 

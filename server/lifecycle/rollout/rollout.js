@@ -1,7 +1,8 @@
+import { bootRoom } from '../boot-room.js'
 import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, revert } from './going-back.js'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
-import { countReplaced, find, finish, mustFind, tellRollout, warn } from './record.js'
+import { countReplaced, find, finish, mustFind, noteProgress, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
 import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.js'
 import { strategyOf } from './strategy.js'
@@ -95,6 +96,8 @@ function setOut (turn, rollout, { to, slots }) {
   rollout.to = to
   rollout.steps = toSteps(turn, slots, rollout.strategy)
   move(rollout, rollout.strategy.canary ? 'try' : 'roll')
+  // Its first step may have to wait for its turn.
+  noteProgress(turn)
 }
 
 /** @param {Turn} turn @param {{ rollout: number, reason: string }} input */
@@ -145,7 +148,7 @@ function roll (turn, rollout) {
   if (!isWaiting) for (const step of inState('ready')) promoteStep(turn, rollout, step)
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
   if (inState('pending').length > 0 && giveUpIfBlocked(turn, rollout)) return
-  for (const step of inState('pending').slice(0, Math.max(0, room))) beginStep(turn, rollout, step, mustFind(rollout.to), 'starting')
+  for (const step of inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(turn.state))))) beginStep(turn, rollout, step, mustFind(rollout.to), 'starting')
   if (inState('done').length === rollout.steps.length) finish(turn, 'succeed')
 }
 

@@ -1,3 +1,4 @@
+import { bootRoom } from '../boot-room.js'
 import { giveUp, giveUpIfBlocked } from './going-back.js'
 import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
@@ -22,7 +23,7 @@ export function tryOut (turn, rollout) {
   const canaries = rollout.steps.filter(({ isCanary }) => isCanary)
   const pending = canaries.filter(({ state }) => state === 'pending')
   if (pending.length > 0 && giveUpIfBlocked(turn, rollout)) return
-  for (const step of pending) beginStep(turn, rollout, step, mustFind(rollout.to), 'starting')
+  for (const step of pending.slice(0, Math.max(0, bootRoom(turn.state)))) beginStep(turn, rollout, step, mustFind(rollout.to), 'starting')
   if (canaries.some(({ state }) => state !== 'ready')) return
   if (rollout.canaryEndsAt === null) return beginTrial(turn, rollout, canaries.length)
   if (rollout.progressDueAt === null) return

@@ -44,7 +44,7 @@ function settingsOf (config) {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, guard: null, workers: 2, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(restoreMemory(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -52,7 +52,9 @@ describe('a memory that is restored', () => {
     const guard = { release: 'r3', from: 'r2', rollout: 5, isTripped: false, endsAt: '2026-01-01T00:05:00.000Z' }
     assert.equal(restoreMemory(content, config, null).guard, null)
     const finished = { 2: { at: '2026-01-01T00:05:00.000Z', worker: 7, release: 'r3', cause: 'finished', code: 0, succeeded: true } }
-    assert.deepEqual(restoreMemory({ ...content, guard, finished }, config, null), {
+    const bootCost = { cpuMs: 9000, activeMs: 9100 }
+    assert.deepEqual(restoreMemory({ ...content, guard, finished, bootCost }, config, null), {
+      bootCost,
       finished,
       lost: { pid: 4321, code: null, signal: null },
       before: SOFTWARE,

@@ -24,6 +24,7 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   exit: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 0 })),
   kill: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { signal: 'SIGKILL' })),
   deadline: (pool) => { pool.passNextDeadline() },
+  starved: (pool, n) => { pool.passNextDeadline({ starvedMs: n * 30 }) },
   wait: (pool, n) => { pool.wait(n * 100) },
   deploy: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' }),
   restart: (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' }),
@@ -74,6 +75,8 @@ const options = fc.constantFrom(OPTIONS, /** @type {any} */ ({
 }))
 const happenings = fc.array(fc.tuple(fc.constantFrom(...Object.keys(HAPPENINGS), 'ready', 'ready', 'deadline'), fc.nat(1000)), { maxLength: 120, size: 'max' })
 const size = fc.integer({ min: 1, max: 5 })
+/** What is known of starts before this one. */
+const past = fc.constantFrom({}, { hasBeenReady: false }, { bootCost: { cpuMs: 9000, activeMs: 9000 }, cpus: 2 })
 
 const intent = fc.constantFrom('deploy', 'restart', 'scale-down', 'shutdown', 'boot-failure').map((cause) => ({ cause, actor: 'api', rollout: null }))
 const NO_EXIT = { code: null, signal: null }
@@ -103,7 +106,7 @@ function assertConsistent (/** @type {Pool} */ pool) {
   const { rollout } = pool
   assert.deepEqual(Object.keys(workers).map(Number), [...pool.processes.keys()], 'the state knows exactly the processes that live')
   for (const slot of slots) {
-    const isWaitedFor = stopsFirst(pool.state) && isOccupied(pool.state, slot.number)
+    const isWaitedFor = (stopsFirst(pool.state) && isOccupied(pool.state, slot.number)) || isQueued(pool)
     assert.ok(slot.serving !== null || slot.retryAt !== null || slot.finished || slot.candidate !== null || isWaitedFor, `slot ${slot.number} is never given up`)
     assert.ok(!slot.finished || pool.state.options.restart.policy !== 'always')
     assert.equal(slot.retryAt !== null, pool.deadlines.has(`retry:${slot.number}`), `slot ${slot.number} waits exactly when a retry is due`)
@@ -184,14 +187,22 @@ function becomeHealthy (/** @type {Pool} */ pool) {
   assert.fail(`not healthy after 1000 rounds: ${JSON.stringify(pool.state)}`)
 }
 
+/** Its turn to start comes when another worker is ready or gone. @param {Pool} pool */
+function isQueued ({ state }) {
+  const { hasBeenReady, bootCost, slots, workers } = state
+  const [first] = slots.filter(({ finished }) => finished === null)
+  if (!hasBeenReady && first) return first.retryAt !== null || first.serving !== null || first.candidate !== null || isOccupied(state, first.number)
+  return bootCost !== null && Object.values(workers).some(({ state }) => state === 'starting')
+}
+
 /** @param {Pool} pool */
 function wantedStandbys ({ state: { options, standby, release } }) {
   return standby.useless?.release === release.id ? 0 : options.standby ?? 0
 }
 
 test('whatever happens, every slot is held or waits for its next worker, every worker is watched, and no more live than allowed', () => {
-  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
-    run(simulate({ workers, orphans: left, options: configured }), /** @type {any} */ (schedule), (pool) => {
+  fc.assert(fc.property(size, orphans, options, past, happenings, (workers, left, configured, start, schedule) => {
+    run(simulate({ workers, orphans: left, options: configured, start }), /** @type {any} */ (schedule), (pool) => {
       assertConsistent(pool)
       assertEndedOnce(pool, left)
     })
@@ -199,8 +210,8 @@ test('whatever happens, every slot is held or waits for its next worker, every w
 })
 
 test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
-  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
-    const pool = simulate({ workers, orphans: left, options: configured })
+  fc.assert(fc.property(size, orphans, options, past, happenings, (workers, left, configured, start, schedule) => {
+    const pool = simulate({ workers, orphans: left, options: configured, start })
     run(pool, /** @type {any} */ (schedule), () => {})
     becomeHealthy(pool)
     assertConsistent(pool)
@@ -213,8 +224,8 @@ test('whatever has happened, a cluster whose processes work again becomes whole,
 
 test('in a healthy rollout the ready workers never fall below the wanted number', () => {
   const order = fc.array(fc.nat(1000), { maxLength: 200 })
-  fc.assert(fc.property(size, fc.constantFrom('deploy', 'restart'), order, (workers, kind, choices) => {
-    const pool = simulate({ workers })
+  fc.assert(fc.property(size, fc.constantFrom('deploy', 'restart'), past, order, (workers, kind, start, choices) => {
+    const pool = simulate({ workers, start })
     pool.settle()
     HAPPENINGS[kind](pool, 0)
     for (const choice of choices) {
@@ -284,8 +295,8 @@ test('no slot ever runs a release that was not deployed to it', () => {
 })
 
 test('a stop ends with no process left, whatever was going on', () => {
-  fc.assert(fc.property(size, orphans, options, happenings, (workers, left, configured, schedule) => {
-    const pool = simulate({ workers, orphans: left, options: configured })
+  fc.assert(fc.property(size, orphans, options, past, happenings, (workers, left, configured, start, schedule) => {
+    const pool = simulate({ workers, orphans: left, options: configured, start })
     run(pool, /** @type {any} */ (schedule), () => {})
     pool.feed({ type: 'stop', actor: 'signal' })
     pool.settle()

@@ -64,6 +64,15 @@ test('one that does not get ready in time is ended', () => {
   assert.equal(deck.deadlines.has('upgrade:0'), false)
 })
 
+test('one that has begun to start its workers has the time that those may take where they wait for a CPU', () => {
+  const deck = startUpgrade()
+  deck.feed({ type: 'next-forks' })
+  assert.equal(Number(deck.deadlines.get('upgrade:0')?.dueAt) - deck.at, 330_000)
+  while (deck.nextMaster === 'starting') deck.passNextDeadline()
+  deck.feed({ type: 'next-gone', reason: 'SIGKILL', lastWorker: 0, orphans: [] })
+  assert.equal(deck.last('master.upgrade-failed').message, 'the next master was not ready within 330000 ms')
+})
+
 test('told to stop, this master ends only when the next one has gone', () => {
   const deck = startUpgrade()
   deck.feed({ type: 'stop', actor: 'ada' })
