@@ -15,6 +15,15 @@ export function createTerminal ({ stdout, stderr }) {
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
   const colour = (/** @type {any} */ style, /** @type {string} */ text) => stdout.isTTY ? styleText(style, text) : text
   const line = (/** @type {string} */ text) => { stdout.write(`${text}\n`) }
+  let lastShown = ''
+
+  /** What a worker has said that does not start. A terminal has it already (logs.mirror); the same once more says nothing new. @param {string[]} [lines] */
+  function showLastLines (lines = []) {
+    const text = lines.map((each) => `  | ${oneLine(each)}`).join('\n')
+    if (stdout.isTTY || text === '' || text === lastShown) return
+    lastShown = text
+    line(text)
+  }
 
   return {
     line,
@@ -44,7 +53,9 @@ export function createTerminal ({ stdout, stderr }) {
 
     /** @param {import('./events/stream.js').DeckEvent} event */
     show (event) {
-      if (isInTerminal(event)) line(`${colour('gray', event.at.slice(11, 19))} ${colour(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`)
+      if (!isInTerminal(event)) return
+      line(`${colour('gray', event.at.slice(11, 19))} ${colour(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`)
+      showLastLines(event.detail?.lastLines)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { createOutOfMemory } from './oom.js'
 import { fingerprintOf } from './fingerprint.js'
 import { CRASH_CAUSES, culpritOf, toRecord } from './record.js'
@@ -10,6 +11,10 @@ const STDERR_LINES = 50
 /** What Node writes when the master looks into a worker that is stuck, and clusterdeck by its name: no words of the app. */
 const OURS = /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect|clusterdeck: )/
 const OUR_LINES = 20
+/** Of a worker that did not start: what its terminal would have shown, without Node's own part of a stack. */
+const LAST_LINES = 6
+const MAX_LAST_LINE_CHARS = 300
+const OF_NODE = /^(\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnostics_channel)/
 /** While the database is away; what comes then is in the history without its crash record. */
 const MAX_WAITING = 100
 
@@ -17,7 +22,7 @@ const MAX_WAITING = 100
  * Writes a record of every worker that ended without being asked to, in the turn in which that becomes known, and sorts
  * it into its group. It never throws: a database that fails must not stop supervision.
  * @param {object} [parts]
- * @param {{ tail: (what: { slot: number | null, stream: 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
+ * @param {{ tail: (what: { slot: number | null, stream: 'stdout' | 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
  * @param {{ lastMinute: (worker: number) => unknown[] }} [parts.vitals]
  * @param {ReturnType<typeof createOutOfMemory>} [parts.lackedMemory]
  * @param {() => number} [parts.now]
@@ -61,11 +66,12 @@ export function createCrashRecorder ({
      */
     record (event, evidence) {
       if (!CRASH_CAUSES.includes(event.cause)) return event
+      const told = event.cause === 'boot-failure' ? withLastLines(event, evidence) : event
       const vitalSigns = attempt(() => vitals.lastMinute(event.worker), [])
-      const record = attempt(() => toRecord(event, { ...evidence, vitals: vitalSigns, at: now(), original }), null)
+      const record = attempt(() => toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original }), null)
       const stored = record && store(record)
-      if (!stored) return event
-      return { ...event, detail: { ...event.detail, crash: stored.crash, crashGroup: stored.group } }
+      if (!stored) return told
+      return { ...told, detail: { ...told.detail, crash: stored.crash, crashGroup: stored.group } }
     }
   }
 
@@ -104,9 +110,22 @@ export function createCrashRecorder ({
     return stored
   }
 
-  /** @param {number | null} slot @param {number} worker */
-  function tail (slot, worker) {
-    return attempt(() => logs.tail({ slot, stream: 'stderr', lines: STDERR_LINES + OUR_LINES, worker }).filter((line) => !OURS.test(line)).slice(-STDERR_LINES), [])
+  /**
+   * An app that does not start has usually said why, and many say it before they exit by themselves.
+   * @template {Record<string, any>} T @param {T} event @param {{ note: unknown, stderr: string[] }} evidence @returns {T}
+   */
+  function withLastLines (event, { note, stderr }) {
+    const { slot = null, worker } = event
+    const said = lastLinesOf(stderr)
+    const lastLines = said.length > 0 ? said : lastLinesOf(tail(slot, worker, 'stdout'))
+    if (lastLines.length === 0) return event
+    const why = note || event.signal ? '' : `: ${lastLines.at(-1)}`
+    return { ...event, message: `${event.message}${why}`, detail: { ...event.detail, lastLines } }
+  }
+
+  /** @param {number | null} slot @param {number} worker @param {'stdout' | 'stderr'} [stream] */
+  function tail (slot, worker, stream = 'stderr') {
+    return attempt(() => logs.tail({ slot, stream, lines: STDERR_LINES + OUR_LINES, worker }).filter((line) => !OURS.test(line)).slice(-STDERR_LINES), [])
   }
 }
 
@@ -116,6 +135,11 @@ function newsOf ({ cause, slot, worker, pid, release, rollout, kind, errorName, 
   return {
     cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message: `${what}${culprit ? `, in ${culprit}` : ''}`, detail: { crash, crashGroup: group, kind, errorName, culprit, count }
   }
+}
+
+/** @param {string[]} lines of an app @returns {string[]} the last ones that say something; hostile text, as whatever an app says */
+function lastLinesOf (lines) {
+  return lines.filter((line) => !OF_NODE.test(line)).map((line) => stripVTControlCharacters(line).trimEnd().slice(0, MAX_LAST_LINE_CHARS)).filter((line) => line.trim() !== '').slice(-LAST_LINES)
 }
 
 /** @template T @template U @param {() => T} work @param {U} otherwise @returns {T | U} */

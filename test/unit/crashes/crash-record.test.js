@@ -77,6 +77,23 @@ test('the last words are the app\'s own, not what the master has made node say',
   assert.deepEqual(recorder.examine({ slot: 1, worker: 1, pid: 7, code: 1, signal: null }).stderr, [...words, 'Debugger of the app'].slice(-50))
 })
 
+test('a worker that does not start says why: the last lines of its stderr, or of its stdout, without colours and Node\'s own part of a stack', () => {
+  const said = { stderr: /** @type {string[]} */ ([]), stdout: ['config.json: port missing', ''] }
+  const recorder = createCrashRecorder({ logs: { tail: ({ stream }) => said[stream] } })
+  const exit = (/** @type {any} */ note = null, /** @type {any} */ fields = {}) => {
+    const event = { type: 'worker.exited', cause: 'boot-failure', code: 1, signal: null, slot: 1, worker: 1, message: 'worker 1 exited', ...fields }
+    const { message, detail } = recorder.record(event, { note, memoryKind: null, stderr: said.stderr, root: null })
+    return [message, detail?.lastLines]
+  }
+  assert.deepEqual(exit(), ['worker 1 exited: config.json: port missing', ['config.json: port missing']])
+  said.stderr = ['1', '2', '3', '4', '5', '6', '\u001b[31mDATABASE_URL is not set\u001b[0m', '    at Module._compile (node:internal/modules/cjs/loader:1554:14)', '', 'Node.js v20.20.2']
+  assert.deepEqual(exit(), ['worker 1 exited: DATABASE_URL is not set', ['2', '3', '4', '5', '6', 'DATABASE_URL is not set']])
+  assert.equal(exit({ errorName: 'SyntaxError' })[0], 'worker 1 exited', 'an error is told by itself')
+  assert.deepEqual(exit(null, { cause: 'crash' }), ['worker 1 exited', undefined])
+  Object.assign(said, { stderr: [], stdout: [] })
+  assert.deepEqual(exit(), ['worker 1 exited', undefined])
+})
+
 test('source lines are those that ran: of the release or of its map, and of no file outside, hidden, changed, special or large', () => {
   const root = tempFolder()
   const outside = tempFolder()
