@@ -2,7 +2,7 @@ import { bootRoom } from '../boot-room.js'
 import { isBlocked, whyBlocked } from '../drift.js'
 import { isVacant } from '../vacancy.js'
 import { endHook, isHookRunning } from './hook.js'
-import { clearClocks, countReplaced, finish, running, tellRollout } from './record.js'
+import { clearClocks, countReplaced, finish, noteProgress, running, tellRollout } from './record.js'
 import { askFigures } from './sides.js'
 import { canMove, move } from './stages.js'
 import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
@@ -52,6 +52,8 @@ export function goBack (turn, { reason, actor, hasReplaced = false }) {
   rollout.reason = reason
   rollout.pausedAt = null
   for (const step of rollout.steps) undoStep(turn, rollout, step)
+  // What goes back may have to wait for its turn to start.
+  noteProgress(turn)
   countReplaced(rollout)
   tellRollout(turn, 'rollout.aborting', { actor, message: reason })
 }
