@@ -13,23 +13,30 @@ import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
 /**
  * A folder as one file, to be sent: a tar archive by gzip. Equal folders make equal archives: names in order, nothing of
  * who packs it and where. Times of change are kept, since answers of the app may be told apart by them.
- * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, read: () => Readable, close: () => Promise<void> }} Archive `digest`: `sha256:` and 64 hex digits
+ * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, leftOut: LeftOut[], read: () => Readable, close: () => Promise<void> }} Archive `digest`: `sha256:` and 64 hex digits
+ * @typedef {{ name: string, why: string }} LeftOut
  * @typedef {{ name: string, stat: import('node:fs').Stats, target: string | null }} Entry `name`: with slashes; `target`: of a link
  */
 
 const READ_BYTES = 64 * 1024
 const LEFT_OUT = new Set(['.git', '.clusterdeck'])
+const ENV_FILE = /^\.env(\..+)?$/
+/** What may hold a private key; whether it does is read. */
+const KEY_FILE = /^id_[^.]+$|\.(pem|key|creds)$/i
+const PRIVATE = /PRIVATE KEY-----|NKEY SEED-----/
+const KEY_BYTES = 64 * 1024
+export const ENV_REASON = 'variables'
 const NOT_KEPT = new Set(['ENOENT', 'ENOTDIR'])
 
 /**
  * @param {string} folder
- * @param {import('../system/archive.js').ArchiveLimits} [limits]
+ * @param {{ limits?: import('../system/archive.js').ArchiveLimits, withEnvFiles?: boolean }} [options]
  * @returns {Promise<Archive>} on the disk, without a name: whatever ends this process, nothing is left of it
  * @throws {DeckError} usage: it cannot be packed
  */
-export async function packFolder (folder, limits = ARCHIVE) {
+export async function packFolder (folder, { limits = ARCHIVE, withEnvFiles = false } = {}) {
   const top = await topOf(folder)
-  const { entries, unpackedBytes } = await listEntries(top, limits)
+  const { entries, unpackedBytes, leftOut } = await listEntries(top, { limits, withEnvFiles })
   if (entries.length === 0) throw refused(folder, 'it is empty')
   const file = path.join(tmpdir(), `clusterdeck-${randomUUID()}.tgz`)
   const handle = await open(file, 'wx+', 0o600)
@@ -43,6 +50,7 @@ export async function packFolder (folder, limits = ARCHIVE) {
       bytes: counter.bytes,
       entries: entries.length,
       unpackedBytes,
+      leftOut,
       read: () => Readable.from(bytesOf(handle), { objectMode: false }),
       close: () => handle.close()
     }
@@ -69,26 +77,69 @@ async function topOf (folder) {
   return top
 }
 
-/** @param {string} top @param {import('../system/archive.js').ArchiveLimits} limits @returns {Promise<{ entries: Entry[], unpackedBytes: number }>} folders before what is in them */
-async function listEntries (top, limits) {
+/** @param {string} top @param {{ limits: import('../system/archive.js').ArchiveLimits, withEnvFiles: boolean }} options @returns {Promise<{ entries: Entry[], unpackedBytes: number, leftOut: LeftOut[] }>} folders before what is in them */
+async function listEntries (top, { limits, withEnvFiles }) {
   /** @type {Entry[]} */
   const entries = []
+  /** @type {LeftOut[]} */
+  const leftOut = []
   let unpackedBytes = 0
-  await addAll('')
-  return { entries, unpackedBytes }
+  const names = await readdir(top)
+  if (isDataFolder(names)) throw refused(top, 'it is a data folder, whose token opens this deck')
+  await addAll('', names)
+  return { entries, unpackedBytes, leftOut }
 
-  /** @param {string} folder */
-  async function addAll (folder) {
-    const names = (await readdir(path.join(top, folder))).filter((name) => !LEFT_OUT.has(name)).sort()
-    for (const name of names) {
-      const entry = await look(top, folder === '' ? name : `${folder}/${name}`, limits)
+  /** @param {string} folder @param {string[]} names of what is in it */
+  async function addAll (folder, names) {
+    for (const name of names.sort()) {
+      const place = folder === '' ? name : `${folder}/${name}`
+      if (LEFT_OUT.has(name)) {
+        leftOut.push({ name: place, why: 'never sent' })
+        continue
+      }
+      const entry = await look(top, place, limits)
       if (entry === null) continue
+      const inside = entry.stat.isDirectory() ? await readdir(path.join(top, place)) : []
+      const why = await whyNotSent(path.join(top, place), entry, { inside, withEnvFiles })
+      if (why !== null) {
+        leftOut.push({ name: place, why })
+        continue
+      }
       entries.push(entry)
       unpackedBytes += entry.stat.isFile() ? entry.stat.size : 0
       if (entries.length > limits.maxEntries) throw refused(top, `there are more than ${limits.maxEntries} files and folders in it`)
       if (unpackedBytes > limits.maxUnpackedBytes) throw refused(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
-      if (entry.stat.isDirectory()) await addAll(entry.name)
+      if (entry.stat.isDirectory()) await addAll(entry.name, inside)
     }
+  }
+}
+
+/** By whatever name, as its master has made it. @param {string[]} names of what is in a folder */
+function isDataFolder (names) {
+  return names.includes('admin.token') || names.includes('release.key') || (names.includes('master.lock') && names.includes('history.db'))
+}
+
+/**
+ * What is a secret of the machine where it is packed is not for all hosts, and not for the servers between.
+ * @param {string} file @param {Entry} entry @param {{ inside: string[], withEnvFiles: boolean }} options
+ * @returns {Promise<string | null>}
+ */
+async function whyNotSent (file, { stat }, { inside, withEnvFiles }) {
+  const name = path.basename(file)
+  if (isDataFolder(inside)) return 'a data folder'
+  if (!withEnvFiles && ENV_FILE.test(name) && !stat.isDirectory()) return ENV_REASON
+  if (stat.isFile() && KEY_FILE.test(name) && await isPrivateKey(file)) return 'a private key'
+  return null
+}
+
+/** @param {string} file */
+async function isPrivateKey (file) {
+  const handle = await open(file)
+  try {
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(KEY_BYTES), position: 0 })
+    return PRIVATE.test(buffer.toString('latin1', 0, bytesRead))
+  } finally {
+    await handle.close()
   }
 }
 

@@ -1,22 +1,24 @@
 import path from 'node:path'
 import { formatBytes, formatExactDuration } from '../../public/format.js'
-import { packFolder } from './archive.js'
+import { ENV_REASON, packFolder } from './archive.js'
 
 /** How often somebody who waits hears of it. */
 const TELL_EVERY_MS = 5000
+const MAX_NAMED = 10
 
 /**
  * Sends a folder to the fleet, unless it is there already.
- * @param {string} folder @param {Pick<import('./commands.js').Context, 'api' | 'cwd' | 'tell'>} context
+ * @param {string} folder @param {Pick<import('./commands.js').Context, 'api' | 'cwd' | 'tell' | 'options'>} context
  * @returns {Promise<string>} its digest, by which it can be deployed
  */
-export async function push (folder, { api, cwd, tell }) {
+export async function push (folder, { api, cwd, tell, options }) {
   // Who may not is told before anything is packed.
   const { items } = await api.get('/fleet/releases')
   tell(`packing ${folder}`)
-  const archive = await packFolder(path.resolve(cwd, folder))
-  const { digest, bytes, entries, unpackedBytes } = archive
+  const archive = await packFolder(path.resolve(cwd, folder), { withEnvFiles: options.pushEnv === true })
+  const { digest, bytes, entries, unpackedBytes, leftOut } = archive
   try {
+    if (leftOut.length > 0) tell(`not sent: ${leftOutText(leftOut)}`)
     tell(`packed ${entries} files and folders, ${formatBytes(unpackedBytes)}, to ${formatBytes(bytes)} as ${digest}`)
     if (items.some((/** @type {any} */ item) => item.digest === digest)) tell('it was pushed before: nothing is sent')
     else await send(archive, { api, tell })
@@ -24,6 +26,13 @@ export async function push (folder, { api, cwd, tell }) {
   } finally {
     await archive.close()
   }
+}
+
+/** @param {import('./archive.js').LeftOut[]} leftOut */
+function leftOutText (leftOut) {
+  const named = leftOut.slice(0, MAX_NAMED).map(({ name, why }) => `${name} (${why === ENV_REASON ? `${why}; --push-env sends them` : why})`)
+  const rest = leftOut.length - named.length
+  return [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
 }
 
 /** @param {import('./archive.js').Archive} archive @param {Pick<import('./commands.js').Context, 'api' | 'tell'>} context */

@@ -28,7 +28,7 @@ export async function unpack (file, folder, limits = ARCHIVE) {
   // Not before it is needed: it takes longer to load than all else here.
   const { Unpack } = await import('tar')
   const judge = createJudge(limits)
-  const parser = new Unpack({ cwd: folder, strict: true, preserveOwner: false, dmode: tameMode(0, true), umask: 0o022, maxDepth: limits.maxDepth, filter: (_, entry) => isWanted(/** @type {Entry} */ (entry)) })
+  const parser = new Unpack({ cwd: folder, strict: true, preserveOwner: false, dmode: tameMode(undefined, true), umask: 0o022, maxDepth: limits.maxDepth, filter: (_, entry) => isWanted(/** @type {Entry} */ (entry)) })
   // Each of those that describe others, which the filter does not see.
   parser.on('meta', () => refuse(judge.count()))
   // What the parser does not know, or finds too large, it leaves out before anybody is asked.

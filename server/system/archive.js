@@ -13,9 +13,12 @@ export const ARCHIVE = Object.freeze(/** @type {{ maxBytes: number, maxUnpackedB
   maxPathBytes: 2048
 }))
 
-/** What becomes of modes: nobody else may write, and nothing runs as another user. */
-const MODES = Object.freeze({ folder: 0o755, program: 0o755, file: 0o644 })
-const EXECUTE = 0o111
+/** What of a mode is kept: nobody else may write, and nothing runs as another user. */
+const KEPT = 0o755
+/** Of an entry that says nothing. */
+const USUAL = Object.freeze({ folder: 0o755, file: 0o644 })
+/** Whoever unpacks has to read, to change and to remove. */
+const OWNERS = Object.freeze({ folder: 0o700, file: 0o600 })
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f]/
 
@@ -46,10 +49,16 @@ export function leadsInside (name, target) {
   return ups <= name.split('/').length - 1 && !parts.slice(ups).includes('..') && !parts.includes('')
 }
 
-/** @param {number | undefined} mode @param {boolean} isFolder */
-export function tameMode (mode = 0, isFolder = false) {
-  if (isFolder) return MODES.folder
-  return mode & EXECUTE ? MODES.program : MODES.file
+/**
+ * Group and others only ever lose by it: what nobody else can read where it is packed, nobody else can where it is unpacked.
+ * @param {number} [mode] @param {boolean} [isFolder]
+ */
+export function tameMode (mode, isFolder = false) {
+  const kind = isFolder ? 'folder' : 'file'
+  const kept = (mode ?? USUAL[kind]) & KEPT
+  // tar makes a folder that can be read one that can be entered too.
+  const unentered = isFolder ? (~kept & 0o011) << 2 : 0
+  return (kept & ~unentered) | OWNERS[kind]
 }
 
 /** @param {string} name @returns {string} without the `./` that some programs begin all names with, and the slash at the end of folders; '': the top itself */

@@ -42,7 +42,7 @@ test('packs a folder so that a host unpacks the same', async (t) => {
   symlinkSync(path.join(folder, 'sub'), path.join(folder, 'absolute'))
   linkSync(path.join(folder, 'app.js'), path.join(folder, 'same.js'))
 
-  const archive = await packFolder(folder)
+  const archive = await packFolder(folder, { withEnvFiles: true })
   t.after(archive.close)
   const copy = await unpacked(archive)
 
@@ -55,10 +55,24 @@ test('packs a folder so that a host unpacks the same', async (t) => {
   assert.equal(statSync(path.join(copy, 'app.js')).mtimeMs, 1_700_000_000_000)
 })
 
+test('sends no data folder, no private key, and .env files only when asked to; what only the owner can read stays so', async (t) => {
+  const key = '-----BEGIN EC PRIVATE KEY-----\nx\n'
+  const folder = folderWith({ 'app.js': 'run()', 'state/admin.token': 'no', 'state/history.db': 'no', 'sub/old/master.lock': '', 'sub/old/history.db': '', 'sub/master.json': '{}', '.env': 'A=1', 'sub/.env.production': 'A=1', '.environment': 'a', 'tls/cert.pem': 'CERTIFICATE', 'tls/key.pem': key, 'tls/server.key': key, 'tls/id_rsa': '-----BEGIN OPENSSH PRIVATE KEY-----', 'user.creds': '-----BEGIN USER NKEY SEED-----', 'keys/own': 'x' })
+  chmodSync(path.join(folder, 'keys'), 0o700)
+  chmodSync(path.join(folder, 'keys/own'), 0o600)
+  const archive = await packFolder(folder)
+  t.after(archive.close)
+  const copy = await unpacked(archive)
+  assert.deepEqual(names(copy), ['.environment', 'app.js', 'keys', 'keys/own', 'sub', 'sub/master.json', 'tls', 'tls/cert.pem'])
+  assert.deepEqual(archive.leftOut.map(({ name }) => name), ['.env', 'state', 'sub/.env.production', 'sub/old', 'tls/id_rsa', 'tls/key.pem', 'tls/server.key', 'user.creds'])
+  assert.deepEqual(['keys', 'keys/own', 'app.js'].map((name) => statSync(path.join(copy, name)).mode & 0o777), [0o700, 0o600, 0o644])
+  await assert.rejects(packFolder(path.join(folder, 'state')), { code: 'usage', message: /it is a data folder/ })
+})
+
 test('packs equal folders to equal bytes, whoever they belong to and in whatever order they were made', async (t) => {
   const one = folderWith({ 'a.js': 'a', 'b.js': 'b', 'd/c.js': 'c' })
   const other = folderWith({ 'd/c.js': 'c', 'b.js': 'b', 'a.js': 'a' })
-  chmodSync(path.join(other, 'a.js'), 0o600)
+  chmodSync(path.join(other, 'a.js'), 0o664)
   const [first, second] = await Promise.all([packFolder(one), packFolder(other)])
   t.after(first.close)
   t.after(second.close)
@@ -95,7 +109,7 @@ for (const [what, spoil, reason, limits] of REFUSED) {
   test(`refuses ${what}`, async () => {
     const folder = folderWith({ 'app.js': 'run()' })
     spoil(folder)
-    await assert.rejects(packFolder(folder, { ...ARCHIVE, ...limits }), { code: 'usage', message: reason })
+    await assert.rejects(packFolder(folder, { limits: { ...ARCHIVE, ...limits } }), { code: 'usage', message: reason })
   })
 }
 

@@ -9,8 +9,12 @@ test('a link leads inside where it goes up no further than the top, and then dow
   for (const [name, target] of outside) assert.equal(leadsInside(name, target), false, `${name} to ${target}`)
 })
 
-test('nothing is left of a mode but whether it is a program', () => {
-  assert.deepEqual([[0o6777, false], [0o644, false], [0o100, false], [0o1777, true], [undefined, false]].map(([mode, isFolder]) => tameMode(/** @type {number} */ (mode), Boolean(isFolder))), [0o755, 0o644, 0o755, 0o755, 0o644])
+test('of a mode group and others only lose bits, and nothing of another user is left', () => {
+  assert.deepEqual([[0o6777, false], [0o644, false], [0o600, false], [0o750, false], [0o100, false], [0o1777, true], [0o700, true], [0o744, true], [undefined, false], [undefined, true]].map(([mode, isFolder]) => tameMode(/** @type {number} */ (mode), Boolean(isFolder))),
+    [0o755, 0o644, 0o600, 0o750, 0o700, 0o755, 0o700, 0o700, 0o644, 0o755])
+  for (let mode = 0; mode <= 0o7777; mode++) {
+    for (const isFolder of [true, false]) assert.equal(tameMode(mode, isFolder) & ~mode & 0o7077, 0, mode.toString(8))
+  }
 })
 
 test('a name is what is in the folder, and no more', () => {
