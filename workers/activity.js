@@ -7,7 +7,7 @@ const IDLE_MS = 5000
 /** Of the time between two looks; above it, it works. */
 const IDLE_UTILIZATION = 0.3
 /** What is waited for while a program starts: files, names, connections that are not there yet, a child such as a migration. */
-const STARTS = /^(FS|GetAddrInfo|GetNameInfo|Query|Connect|TCPConnect|PipeConnect|Process|Zlib|Random|Scrypt|PBKDF2|Worker$)/
+const STARTS = /^(FS|GetAddrInfo|GetNameInfo|Query|Connect|TCPConnect|PipeConnect|Process|Zlib|Random|Scrypt|PBKDF2)/
 /** Node's own modules that only a server and its clients need; nothing of clusterdeck loads them before the app does. */
 const SERVERS = ['NativeModule _http_server', 'NativeModule internal/http2/core']
 
@@ -16,8 +16,9 @@ const SERVERS = ['NativeModule _http_server', 'NativeModule internal/http2/core'
  * timers, connections or children all the same. `isIdle`: it has done nothing but wait for a while, and holds no code of
  * an HTTP server, so it is not one that is slow to start.
  * @param {import('./channel.js').Channel} channel
+ * @param {{ areHolding: () => boolean }} threads
  */
-export function tellActivity (channel) {
+export function tellActivity (channel, threads) {
   let told = ''
   let before = performance.eventLoopUtilization()
   let idleSince = performance.now()
@@ -28,7 +29,7 @@ export function tellActivity (channel) {
   function look () {
     const now = performance.eventLoopUtilization()
     // Those that Node would wait for; each kind once.
-    const resources = [...new Set(process.getActiveResourcesInfo())].sort()
+    const resources = [...new Set([...process.getActiveResourcesInfo(), ...(threads.areHolding() ? ['Thread'] : [])])].sort()
     const { utilization } = performance.eventLoopUtilization(now, before)
     if (utilization > IDLE_UTILIZATION || resources.some((each) => STARTS.test(each)) || holdsServer()) idleSince = performance.now()
     const isIdle = performance.now() - idleSince >= IDLE_MS

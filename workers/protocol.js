@@ -21,6 +21,7 @@
  *   | { type: 'listening', address: string, isFixed: boolean }
  *   | { type: 'closed', address: string }
  *   | { type: 'active', resources: string[], isIdle: boolean }
+ *   | { type: 'thread-port-taken', message: string }
  *   | { type: 'probed', text: string }
  *   | { type: 'ready', probe?: string, warmupFailed?: string | null }
  *   | { type: 'spread', isEven: boolean }
@@ -40,7 +41,8 @@
  * `probed`: why the probe does not find it ready yet; `probe`: what it found in the end.
  * `hello`: the worker can hear from now on; what was sent to it before would be lost.
  * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it; it waits for another answer.
- * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it, and whether it has only waited for a while.
+ * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it, `Thread` for a thread, and whether it has only waited for a while.
+ * `thread-port-taken`: what Node said to a thread whose address is in use.
  * `spread`: whether it waits for its turn, and accepts only then; `draining`: it accepts nothing any more.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `leaving`: the app has said that this worker should end; it serves until it is replaced.

@@ -21,6 +21,7 @@ import { answerRequestLists } from './request-list.js'
 import { watchRequests } from './requests.js'
 import { standBy } from './standby.js'
 import { createTermination } from './termination.js'
+import { watchThreads } from './threads.js'
 import { sendVitals } from './vitals.js'
 
 const WAITS_FOR_LISTEN = ['auto', 'listening']
@@ -85,7 +86,7 @@ export function startWorker ({ worker, standsBy, instanceIsOurs, dispatch, ready
     graceMs = limits.graceMs
     limitRequests(limits.maxRequests)
   })
-  const activity = tellActivity(channel)
+  const activity = tellActivity(channel, watchThreads(channel))
   replaceBeforeLeaving({ ask: () => channel.send({ type: 'leaving' }), isServing: () => isReady && !drain.isDraining() })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)

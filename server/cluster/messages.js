@@ -56,6 +56,7 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
     listening: (/** @type {number} */ worker, /** @type {any} */ { address, isFixed }) => receive({ type: 'worker-listening', worker, url: clip(address), isFixed: isFixed === true }),
     closed: (/** @type {number} */ worker, /** @type {any} */ { address }) => receive({ type: 'worker-closed', worker, url: clip(address) }),
     active: (/** @type {number} */ worker, /** @type {any} */ { resources, isIdle }) => receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clip), isIdle: isIdle === true }),
+    'thread-port-taken': (/** @type {number} */ worker, /** @type {any} */ { message }) => receive({ type: 'thread-port-taken', worker, message: clip(message) }),
     probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
     ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
       if (standbys.has(worker)) return

@@ -29,6 +29,7 @@ const KINDS = Object.freeze({
   'worker.ready': { icon: 'circle-check', tone: 'ok', label: 'Worker ready' },
   'worker.no-server': { icon: 'circle-alert', tone: 'warn', label: 'Ready without listening', inTerminal: true },
   'worker.listens-late': { icon: 'circle-alert', tone: 'warn', label: 'Listens after all', inTerminal: true },
+  'worker.thread-port-taken': { icon: 'circle-alert', tone: 'warn', label: 'Port of a thread is in use', weight: 'problem', inTerminal: true },
   'worker.warm-up-failed': { icon: 'circle-alert', tone: 'warn', label: 'Warm-up failed' },
   'worker.standby': { icon: 'hourglass', tone: 'idle', label: 'Worker on standby', weight: 'routine' },
   'worker.promoted': { icon: 'arrow-right', tone: 'info', label: 'Standby took over' },

@@ -9,7 +9,7 @@ import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promot
 import { endsByItself } from './restart-policy.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
-import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellWarmUp, watchNoServer } from './readiness.js'
+import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort, tellWarmUp, watchNoServer } from './readiness.js'
 import { advance, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
@@ -189,6 +189,8 @@ const HANDLERS = {
     if (isIdle && isSurelyNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
     else watchNoServer(turn, worker)
   }),
+
+  'thread-port-taken': ofWorker(tellThreadPort),
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 

@@ -1,5 +1,6 @@
 import { keepAddresses } from './addresses.js'
 import { endsByItself } from './restart-policy.js'
+import { nameOf } from './worker.js'
 
 /** @typedef {import('./turn.js').Turn} Turn */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -27,8 +28,11 @@ export function notReadyInTime ({ id, slot, probed, readyTimeoutMs, starvedMs = 
   return `worker ${id} (slot ${slot}) was not ready within ${readyTimeoutMs} ms (option ${option})${starved}${seen}`
 }
 
+/** A thread that the process lives for; the name is the worker's own, as Node has none. */
+const THREAD = 'Thread'
+
 /** What keeps a process running that is no server: a timer, a UDP socket, a child, a connection, a file that is watched, a thread. */
-const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', 'Worker']
+const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', THREAD]
 
 /** How long a worker has to be alive where those before it did not listen either. */
 const ALIVE_MS = 5000
@@ -76,9 +80,18 @@ export function beNoServer (turn, worker) {
   turn.order({ type: 'count-as-ready', worker: worker.id })
   if (!isFirst) return
   const afterMs = Math.round(turn.at - worker.forkedAt)
+  const threads = worker.resources?.includes(THREAD) ? '. It runs threads: where one of them listens, that socket is its own, and no second worker can listen there' : ''
   turn.tellOf('worker.no-server', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${afterMs} ms and counts as ready; for an app without a server, ready.signal: online (--ready-signal online) avoids this wait, and ready.signal: listening waits for a slow one`
+    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${afterMs} ms and counts as ready; for an app without a server, ready.signal: online (--ready-signal online) avoids this wait, and ready.signal: listening waits for a slow one${threads}`
+  })
+}
+
+/** @param {Turn} turn @param {Worker} worker a thread of which could not listen @param {{ message: string }} seen */
+export function tellThreadPort (turn, worker, { message }) {
+  turn.tellOf('worker.thread-port-taken', worker, {
+    actor: 'system',
+    message: `a thread of ${nameOf(worker)} cannot listen, as another process does (${message}): the socket of a thread is its own, and workers cannot share it. Listen in the main thread, or run one worker with rollout.order: stop-first`
   })
 }
 

@@ -224,6 +224,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-listening', worker: number, url: string, isFixed: boolean }
  *   | { type: 'worker-closed', worker: number, url: string }
  *   | { type: 'worker-active', worker: number, resources: string[], isIdle?: boolean }
+ *   | { type: 'thread-port-taken', worker: number, message: string }
  *   | { type: 'worker-probed', worker: number, text: string }
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }
  *   | { type: 'worker-drained', worker: number }

@@ -113,6 +113,31 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.deepEqual([withoutStarved(message), cause], ['worker 1 (slot 1) was not ready within 4000 ms (option ready.timeoutMs)', 'boot-failure'])
   })
 
+  test('a server in a thread counts as ready and answers; it is said that no second worker can listen there, and why the next one cannot', async (t) => {
+    const port = await freePort()
+    const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'server', PORT: String(port) } })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
+    const [{ message }] = await deck.history('type=worker.no-server')
+    assert.match(message, /counts as ready; .*\. It runs threads: where one of them listens, that socket is its own, and no second worker can listen there$/)
+    assert.equal((await deck.rollout('restart')).state, 'failed')
+    const taken = await deck.untilEvent(({ type }) => type === 'worker.thread-port-taken', 'the reason')
+    assert.match(taken.message, new RegExp(`^a thread of worker 2 \\(slot 1\\) cannot listen, as another process does \\(listen EADDRINUSE: .*:${port}\\): .*stop-first$`))
+    assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
+  })
+
+  test('one whose work is done in a thread counts as ready', async (t) => {
+    const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'consumer' } })
+    await deck.until({ ready: 1 })
+    assert.deepEqual(await deck.history('type=worker.exited'), [])
+  })
+
+  test('an idle pool of threads makes no server ready that does not come to listen', async (t) => {
+    const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'pool' } })
+    const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the end of its time')
+    assert.deepEqual([withoutStarved(message), cause], ['worker 1 (slot 1) was not ready within 4000 ms (option ready.timeoutMs)', 'boot-failure'])
+  })
+
   test('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
     const { message } = await deck.untilEvent(({ type }) => type === 'master.waiting', 'the line')

@@ -1,0 +1,37 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { errorMonitor } from 'node:events'
+
+/** @typedef {import('node:worker_threads').Worker} Thread */
+
+/**
+ * The threads that the app starts. Node names none of them among the active resources of a process, and a server in one
+ * is no server of this process: node:cluster knows nothing of it.
+ * @param {import('./channel.js').Channel} channel
+ */
+export function watchThreads (channel) {
+  /** @type {Set<Thread>} */
+  const threads = new Set()
+  subscribe('worker_threads', (message) => {
+    const { worker: thread } = /** @type {{ worker: Thread }} */ (message)
+    threads.add(thread)
+    thread.once('exit', () => threads.delete(thread))
+    // Whether the app handles its errors or not stays as it is.
+    thread.on(errorMonitor, (error) => {
+      if (error?.code === 'EADDRINUSE' && error.syscall === 'listen') channel.send({ type: 'thread-port-taken', message: String(error.message) })
+    })
+  })
+
+  return {
+    /** @returns {boolean} whether the process lives on for one of them; for an idle pool, which is unref()ed, it does not */
+    areHolding: () => [...threads].some(isHolding)
+  }
+}
+
+/** Node has no public name for it. @param {Thread} thread @returns {boolean} true where it cannot be known */
+function isHolding (thread) {
+  const key = Object.getOwnPropertySymbols(thread).find(({ description }) => description === 'kHandle')
+  const handle = key && /** @type {any} */ (thread)[key]
+  // None: it has ended.
+  if (key && !handle) return false
+  return handle?.hasRef?.() ?? true
+}
