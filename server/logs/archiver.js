@@ -1,73 +1,193 @@
 // Moves the older bytes of large logs into files of their own, and ends. A process of its own, so that the copying is
 // not the master's; whoever is killed in the middle of it, the next one goes on: what is in a finished part is freed
 // in the live file, what is not is copied again. Two at once do not harm each other, and copy the same.
-import { closeSync, constants, fdatasyncSync, fstatSync, ftruncateSync, linkSync, openSync, readdirSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
+//
+// No copying is waited for where a log grows faster than that: what is beyond `maxBytes` x `maxFiles` is removed, oldest
+// first, whether it has been copied or not. Reports are lines of JSON on stdout.
+import { closeSync, constants, fstatSync, ftruncateSync, linkSync, openSync, read, readdirSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { loadPosix } from '../system/posix.js'
-import { listParts, liveFile, partFile, previousFile } from './log-files.js'
+import { listLogs, listParts, liveFile, partFile, previousFile, sizeOf } from './log-files.js'
 
-/** @typedef {{ folder: string, maxBytes: number, maxFiles: number, logs: import('./log-files.js').Log[] }} Order */
+/** @typedef {{ folder: string, maxBytes: number, maxFiles: number }} Order */
+/** @typedef {import('./log-files.js').Log & { start: number, dropped: number, error: string | null }} Report `start`: where the live file begins; `dropped`: bytes since the last report */
+/** @typedef {Report & { hasHoles: boolean, droppedAt: number, isDone: boolean }} One */
 
 const CHUNK_BYTES = 1024 * 1024
 const LINE_END = 10
 const FAR_BYTES = 2 ** 30
 /** A line without an end is waited for until it is this many times as long as a file may be. */
 const MAX_LINE_FILES = 4
+/** How often the logs are measured while others are copied. */
+const LOOK_MS = 20
+/** Nothing is copied of a log that has outrun the copying so lately: it would be beyond the bound before it is copied. */
+const CALM_MS = 250
+const REPORT_MS = 10_000
 const posix = loadPosix()
+const readFrom = promisify(read)
 
 /** @type {Order} */
-const order = JSON.parse(process.argv[2])
-removeUnfinished(order.folder)
-const results = order.logs.map((log) => {
-  try {
-    return { ...log, start: archive(log, order), error: null }
-  } catch (/** @type {any} */ error) {
-    return { ...log, start: 0, error: String(error.message) }
-  }
-})
-process.stdout.write(JSON.stringify(results))
+const { folder, maxBytes, maxFiles } = JSON.parse(process.argv[2])
+/** Of a log with all its files. One file has to fit in beside the one that is written. */
+const bound = maxBytes * Math.max(2, maxFiles)
+/** What is left of a log that has grown beyond it: all its files, and half of the live one. */
+const trimmed = bound - Math.floor(maxBytes / 2)
+/** @type {Map<string, One>} by live file */
+const all = new Map()
 
-/**
- * @param {import('./log-files.js').Log} log @param {Order} options
- * @returns {number} where the live file now begins
- */
-function archive (log, { folder, maxBytes, maxFiles }) {
-  const fd = openSync(liveFile(folder, log), constants.O_RDWR | constants.O_NOFOLLOW)
+const over = new AbortController()
+// The master has ended, and the next one starts its own.
+process.stdin.on('close', () => over.abort()).on('error', () => {}).resume()
+removeUnfinished()
+look()
+const looks = setInterval(look, LOOK_MS)
+const reports = setInterval(() => { if ([...all.values()].some(({ dropped }) => dropped > 0)) report() }, REPORT_MS)
+for (let large = findLarge(); large.length > 0 && !over.signal.aborted; large = findLarge()) {
+  const one = large.find(({ droppedAt }) => performance.now() - droppedAt > CALM_MS)
+  if (!one) await wait(LOOK_MS)
+  else await withError(one, () => moveOut(one))
+}
+clearInterval(looks)
+clearInterval(reports)
+if (!over.signal.aborted) report()
+process.stdin.destroy()
+
+function findLarge () {
+  return [...all.values()].filter((one) => !one.isDone && (sizeOf(liveFile(folder, one)) ?? 0) - one.start >= maxBytes)
+}
+
+function report () {
+  /** @type {Report[]} */
+  const told = [...all.values()].map(({ slot, stream, start, dropped, error }) => ({ slot, stream, start, dropped, error }))
+  // At once, since the process may end right after it.
+  writeSync(1, `${JSON.stringify(told)}\n`)
+  for (const one of all.values()) one.dropped = 0
+}
+
+function look () {
+  for (const log of listLogs(folder)) {
+    const file = liveFile(folder, log)
+    const size = sizeOf(file) ?? 0
+    const known = all.get(file)
+    const one = known ?? { ...log, start: 0, dropped: 0, error: null, hasHoles: true, droppedAt: -Infinity, isDone: false }
+    all.set(file, one)
+    // Emptied by hand.
+    const isAnew = size < one.start
+    if (!known || isAnew) withErrorSync(one, (fd) => begin(one, fd))
+    if (size - one.start > maxBytes) withErrorSync(one, (fd) => trim(one, fd))
+  }
+}
+
+/** @param {One} one @param {(fd: number) => void} work */
+function withErrorSync (one, work) {
   try {
-    // In this order: a part never ends behind what the file has by then.
-    const parts = listParts(folder, log)
-    const { size } = fstatSync(fd)
-    for (const part of parts.filter(({ to }) => to > size)) rmSync(part.file, { force: true })
-    const start = Math.max(firstByte(fd, size), ...parts.filter(({ to }) => to <= size).map(({ to }) => to))
-    // Far behind the end there is nothing to lose by asking whether it can be done.
-    if (!posix?.punchHole(fd, size + FAR_BYTES, size + FAR_BYTES + 1)) return copyAndTruncate(fd, log, folder, maxBytes)
-    if (start > 0) posix.punchHole(fd, 0, start)
-    return moveOut(fd, log, start, { folder, maxBytes, maxFiles })
+    const fd = openLive(one)
+    try {
+      work(fd)
+    } finally {
+      closeSync(fd)
+    }
+  } catch (error) {
+    fail(one, error)
+  }
+}
+
+/** @param {One} one @param {() => Promise<void>} work */
+async function withError (one, work) {
+  try {
+    await work()
+  } catch (error) {
+    fail(one, error)
+  }
+}
+
+/** @param {One} one @param {any} error */
+function fail (one, error) {
+  one.isDone = true
+  one.error = String(error.message)
+}
+
+/** @param {import('./log-files.js').Log} log */
+function openLive (log) {
+  return openSync(liveFile(folder, log), constants.O_RDWR | constants.O_NOFOLLOW)
+}
+
+/** Frees what others have copied, and finds where the live file now begins. @param {One} one @param {number} fd */
+function begin (one, fd) {
+  // In this order: a part never ends behind what the file has by then.
+  const parts = listParts(folder, one)
+  const { size } = fstatSync(fd)
+  for (const part of parts.filter(({ to }) => to > size)) rmSync(part.file, { force: true })
+  one.start = Math.max(firstByte(fd, size), ...parts.filter(({ to }) => to <= size).map(({ to }) => to))
+  // Far behind the end there is nothing to lose by asking whether it can be done.
+  one.hasHoles = posix?.punchHole(fd, size + FAR_BYTES, size + FAR_BYTES + 1) ?? false
+  if (!one.hasHoles) one.start = 0
+  else if (one.start > 0) posix?.punchHole(fd, 0, one.start)
+}
+
+/** Removes what is beyond the bound. @param {One} one @param {number} fd */
+function trim (one, fd) {
+  const { size } = fstatSync(fd)
+  const parts = listParts(folder, one)
+  let excess = size - one.start - bound + parts.reduce((sum, { from, to }) => sum + to - from, 0)
+  for (const { from, to, file } of parts) {
+    if (excess <= 0) return
+    rmSync(file, { force: true })
+    excess -= to - from
+  }
+  if (excess <= 0) return
+  if (one.hasHoles) {
+    const end = nextLine(fd, size - trimmed)
+    posix?.punchHole(fd, 0, end)
+    drop(one, end - one.start)
+    one.start = end
+  } else if (excess > bound) {
+    // Without holes all goes, or nothing.
+    ftruncateSync(fd, 0)
+    drop(one, size)
+  }
+}
+
+/** @param {One} one @param {number} bytes */
+function drop (one, bytes) {
+  one.dropped += bytes
+  one.droppedAt = performance.now()
+}
+
+/** Moves out one file. @param {One} one */
+async function moveOut (one) {
+  const fd = openLive(one)
+  try {
+    if (!one.hasHoles) return await copyAndTruncate(one, fd)
+    const { start } = one
+    const end = lineEnd(fd, start, start + maxBytes, start + maxBytes * MAX_LINE_FILES)
+    if (end === null) one.isDone = true
+    else if (maxFiles === 1 || await keep(one, fd, end)) {
+      posix?.punchHole(fd, 0, end)
+      for (const { file } of listParts(folder, one).slice(0, -(maxFiles - 1) || undefined)) rmSync(file, { force: true })
+      one.start = Math.max(end, one.start)
+    } else {
+      // Another archiver was faster.
+      if (one.start === start) begin(one, fd)
+      one.isDone = one.start === start
+    }
   } finally {
     closeSync(fd)
   }
 }
 
-/** @param {number} fd @param {import('./log-files.js').Log} log @param {number} start @param {Omit<Order, 'logs'>} options */
-function moveOut (fd, log, start, { folder, maxBytes, maxFiles }) {
-  while (fstatSync(fd).size - start >= maxBytes) {
-    const end = lineEnd(fd, start, start + maxBytes, start + maxBytes * MAX_LINE_FILES)
-    if (end === null) break
-    if (maxFiles > 1 && !keep(fd, partFile(folder, log, start), start, end)) break
-    posix?.punchHole(fd, 0, end)
-    for (const { file } of listParts(folder, log).slice(0, -(maxFiles - 1) || undefined)) rmSync(file, { force: true })
-    start = end
-  }
-  return start
-}
-
-/** @param {number} fd @param {string} file @param {number} start @param {number} end @returns {boolean} false: another archiver was faster */
-function keep (fd, file, start, end) {
+/** @param {One} one @param {number} fd @param {number} end @returns {Promise<boolean>} false: it was removed meanwhile, or another archiver has it */
+async function keep (one, fd, end) {
+  const { start } = one
+  const file = partFile(folder, one, start)
   const unfinished = `${file}.${process.pid}.new`
-  copy(fd, unfinished, start, end)
-  // A hole could have come under the copying hand only from one that has finished this part before.
-  const isWhole = firstData(fd) <= start
   try {
+    await copy(fd, unfinished, start, end, () => one.start === start)
+    // A hole could have come under the copying hand only from one that has finished this part before, or has trimmed the log.
+    const isWhole = !over.signal.aborted && one.start === start && firstData(fd) <= start
     // Not renamed: what is there already is whole, and must not be replaced.
     if (isWhole) linkSync(unfinished, file)
     return isWhole
@@ -81,33 +201,49 @@ function keep (fd, file, start, end) {
 
 /**
  * Without holes there is only this way, and a line that is written between its last two calls is lost.
- * @param {number} fd @param {import('./log-files.js').Log} log @param {string} folder @param {number} maxBytes
+ * @param {One} one @param {number} fd
  */
-function copyAndTruncate (fd, log, folder, maxBytes) {
-  if (fstatSync(fd).size < maxBytes) return 0
-  const file = previousFile(folder, log)
-  copy(fd, `${file}.new`, 0, Infinity)
-  ftruncateSync(fd, 0)
-  renameSync(`${file}.new`, file)
-  return 0
+async function copyAndTruncate (one, fd) {
+  const { size } = fstatSync(fd)
+  const from = size > bound ? nextLine(fd, size - trimmed) : 0
+  const file = previousFile(folder, one)
+  const unfinished = `${file}.${process.pid}.new`
+  try {
+    const to = await copy(fd, unfinished, from, Infinity, () => one.dropped === 0)
+    // Somebody else has emptied it.
+    if (over.signal.aborted || fstatSync(fd).size < to) return
+    // In this order: an archiver that ends in between loses nothing.
+    renameSync(unfinished, file)
+    ftruncateSync(fd, 0)
+    if (from > 0) drop(one, from)
+  } finally {
+    rmSync(unfinished, { force: true })
+  }
 }
 
-/** @param {number} fd @param {string} file @param {number} position @param {number} end */
-function copy (fd, file, position, end) {
-  const target = openSync(file, 'w', 0o600)
+/** @param {number} fd @param {string} file @param {number} position @param {number} end @param {() => boolean} isWanted @returns {Promise<number>} where it has ended */
+async function copy (fd, file, position, end, isWanted) {
+  const target = await open(file, 'w', 0o600)
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   try {
-    while (position < end) {
-      const count = readSync(fd, buffer, 0, Math.min(CHUNK_BYTES, end - position), position)
-      if (count === 0) break
-      for (let written = 0; written < count;) written += writeSync(target, buffer, written, count - written)
-      position += count
+    while (position < end && isWanted() && !over.signal.aborted) {
+      const { bytesRead } = await readFrom(fd, buffer, 0, Math.min(CHUNK_BYTES, end - position), position)
+      if (bytesRead === 0) break
+      for (let written = 0; written < bytesRead;) written += (await target.write(buffer, written, bytesRead - written)).bytesWritten
+      position += bytesRead
     }
     // It has to outlast a power failure before the original goes.
-    if (end !== Infinity) fdatasyncSync(target)
+    if (isWanted() && !over.signal.aborted) await target.datasync()
+    return position
   } finally {
-    closeSync(target)
+    await target.close()
   }
+}
+
+/** @param {number} fd @param {number} position @returns {number} where the next line begins, or the same place where that is far away */
+function nextLine (fd, position) {
+  const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, maxBytes))
+  return position + buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, position)).indexOf(LINE_END) + 1
 }
 
 /**
@@ -146,8 +282,8 @@ function firstData (fd) {
   return posix?.firstData(fd) ?? 0
 }
 
-/** Of archivers that were killed: they are gone, or are about to copy again. @param {string} folder */
-function removeUnfinished (folder) {
+/** Of archivers that were killed: they are gone, or are about to copy again. */
+function removeUnfinished () {
   for (const name of readdirSync(folder)) {
     const [, pid] = /^slot-.*\.log\.(\d+)\.new$/.exec(name) ?? []
     if (pid !== undefined && !isAlive(Number(pid))) rmSync(path.join(folder, name), { force: true })

@@ -3,12 +3,14 @@ import { fileURLToPath } from 'node:url'
 import { listLogs, liveFile, sizeOf } from './log-files.js'
 
 const ARCHIVER = fileURLToPath(new URL('./archiver.js', import.meta.url))
-const POLL_MS = 500
+/** How much a log may grow unseen. */
+const POLL_MS = 200
 /** After a failure, as on a full disk. */
 const RETRY_MS = 10_000
 
 /**
  * Looks how large the logs are, and has the large ones moved out. Only for the master that holds the data folder.
+ * The archiver may be ended at any time: the next one goes on with what it leaves.
  * @param {object} parts
  * @param {string} parts.folder
  * @param {{ maxBytes: number, maxFiles: number }} parts.options
@@ -21,34 +23,44 @@ export function createRotation ({ folder, options, logs, onError }) {
   const starts = new Map()
   /** @type {import('node:child_process').ChildProcess | null} */
   let archiver = null
-  /** @type {Promise<void> | null} */
-  let running = null
+  let isStopped = false
   let isPaused = false
   /** @type {NodeJS.Timeout | undefined} */
   let timer
 
   return {
     start () {
-      run(listLogs(folder))
+      if (listLogs(folder).length > 0) run()
       timer = setInterval(look, POLL_MS).unref()
     },
 
     /** @param {{ maxBytes: number, maxFiles: number }} wanted  from the next file that is moved on */
-    configure (wanted) { ({ maxBytes, maxFiles } = wanted) },
+    configure (wanted) {
+      if (wanted.maxBytes === maxBytes && wanted.maxFiles === maxFiles) return
+      ;({ maxBytes, maxFiles } = wanted)
+      end()
+    },
 
     /** @param {number} pid */
     isArchiver: (pid) => archiver?.pid === pid,
 
-    /** Waits for what is under way, so that the next master finds nothing half done. */
-    async stop () {
+    /** Waits for no disk: what has not been moved out stays in the live file for the next master. */
+    stop () {
+      isStopped = true
       clearInterval(timer)
-      await running
+      end()
     }
   }
 
   function look () {
-    if (running || isPaused) return
-    run(logs().filter((log) => (sizeOf(liveFile(folder, log)) ?? 0) - startOf(log) >= maxBytes))
+    if (archiver) return
+    // Also after a failure no log grows beyond what all its files may take.
+    const limit = isPaused ? maxBytes * Math.max(2, maxFiles) : maxBytes
+    if (logs().some((log) => (sizeOf(liveFile(folder, log)) ?? 0) - startOf(log) >= limit)) run()
+  }
+
+  function end () {
+    archiver?.kill('SIGKILL')
   }
 
   /** @param {import('./log-files.js').Log} log */
@@ -58,20 +70,34 @@ export function createRotation ({ folder, options, logs, onError }) {
     return start > (sizeOf(liveFile(folder, log)) ?? 0) ? 0 : start
   }
 
-  /** @param {import('./log-files.js').Log[]} large */
-  function run (large) {
-    if (large.length === 0) return
-    archiver = startArchiver({ folder, maxBytes, maxFiles, logs: large })
-    running = resultsOf(archiver).then((results) => {
-      for (const { slot, stream, start, error } of results) {
-        if (error === null) starts.set(liveFile(folder, { slot, stream }), start)
-        else fail(`slot ${slot}, ${stream}: ${error}`)
-      }
-    }, (error) => fail(error.message)).finally(() => { running = archiver = null })
+  function run () {
+    const child = startArchiver({ folder, maxBytes, maxFiles })
+    archiver = child
+    // A process that waits for the disk does not end before the disk has answered.
+    unref(child)
+    readLines(child, take)
+    child.on('error', (error) => {
+      archiver = null
+      fail(error.message)
+    })
+    child.on('close', (code, signal) => {
+      archiver = null
+      if (code !== 0 && !child.killed) fail(`the archiver of the logs ended with ${signal ?? `exit code ${code}`}`)
+    })
+  }
+
+  /** @param {string} line */
+  function take (line) {
+    for (const { slot, stream, start, dropped, error } of /** @type {import('./archiver.js').Report[]} */ (JSON.parse(line))) {
+      starts.set(liveFile(folder, { slot, stream }), start)
+      if (dropped > 0 && !isStopped) onError(`slot ${slot}, ${stream}: ${dropped} bytes were removed before they could be moved into a file of their own: the app writes faster than that, and logs.maxBytes (${maxBytes}) × logs.maxFiles (${maxFiles}) is the bound`)
+      if (error !== null) fail(`slot ${slot}, ${stream}: ${error}`)
+    }
   }
 
   /** @param {string} reason */
   function fail (reason) {
+    if (isPaused || isStopped) return
     isPaused = true
     setTimeout(() => { isPaused = false }, RETRY_MS).unref()
     onError(reason)
@@ -80,25 +106,22 @@ export function createRotation ({ folder, options, logs, onError }) {
 
 /** @param {import('./archiver.js').Order} order */
 function startArchiver (order) {
-  // Without the environment: NODE_OPTIONS are the app's business.
-  return spawn(process.execPath, [ARCHIVER, JSON.stringify(order)], { stdio: ['ignore', 'pipe', 'ignore'], env: {} })
+  // It ends when its stdin does. Without the environment: NODE_OPTIONS are the app's business.
+  return spawn(process.execPath, [ARCHIVER, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'ignore'], env: {} })
 }
 
-/**
- * @param {import('node:child_process').ChildProcess} child
- * @returns {Promise<(import('./log-files.js').Log & { start: number, error: string | null })[]>}
- */
-function resultsOf (child) {
-  return new Promise((resolve, reject) => {
-    let text = ''
-    child.stdout?.setEncoding('utf8').on('data', (chunk) => { text += chunk })
-    child.on('error', reject)
-    child.on('close', (code, signal) => {
-      try {
-        resolve(JSON.parse(text))
-      } catch {
-        reject(new Error(`the archiver of the logs ended with ${signal ?? `exit code ${code}`}`))
-      }
-    })
+/** @param {import('node:child_process').ChildProcess} child */
+function unref (child) {
+  child.unref()
+  for (const pipe of [child.stdin, child.stdout]) /** @type {import('node:net').Socket | null} */ (pipe)?.unref()
+}
+
+/** @param {import('node:child_process').ChildProcess} child @param {(line: string) => void} take */
+function readLines ({ stdout }, take) {
+  let rest = ''
+  stdout?.setEncoding('utf8').on('data', (chunk) => {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    lines.forEach(take)
   })
 }

@@ -12,6 +12,7 @@ import { createLogs } from '../../../server/logs/logs.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
 
+const WITHOUT_HOLES = ['--import', 'data:text/javascript,Object.defineProperty(process,"platform",{value:"other"})']
 const ARCHIVER = fileURLToPath(new URL('../../../server/logs/archiver.js', import.meta.url))
 const MAX_BYTES = 64 * 1024
 const LOG = /** @type {const} */ ({ slot: 1, stream: 'stdout' })
@@ -44,6 +45,38 @@ test('keeps no more files than it may, and what is left is the newest', async (t
     written.push(...say(5, 'after'))
     assert.deepEqual(logs.tail({ ...LOG, lines: 20 }), written.slice(-20))
   }
+})
+
+test('a writer that is faster than the copying takes no more of the disk than the bound, and how much was removed is told', async (t) => {
+  /** @type {string[]} */
+  const reasons = []
+  const { folder, logs, fd, say } = setUp(t, { onError: (reason) => reasons.push(reason) })
+  const other = { slot: 2, stream: LOG.stream }
+  writeFileSync(liveFile(folder, other), 'of another slot\n')
+  const chunk = Buffer.alloc(1_000_000, `${'f'.repeat(99)}\n`)
+  // While nobody looks, as in the time of no master.
+  for (let count = 0; count < 8; count++) writeSync(fd, chunk)
+  logs.start()
+  t.after(() => logs.close())
+  await until(() => reasons.length > 0, 'word of what was removed')
+  assert.match(reasons[0], /^slot 1, stdout: \d{7} bytes were removed before .* logs\.maxBytes \(65536\) × logs\.maxFiles \(5\) is the bound$/)
+  const parts = listParts(folder, LOG)
+  assert.equal(parts.length, 4)
+  assert.ok(statSync(liveFile(folder, LOG)).blocks * 512 < 2 * MAX_BYTES, 'what was moved out or removed is freed')
+  const said = say(3, 'after')
+  assert.deepEqual(logs.tail({ ...LOG, lines: 4 }), ['f'.repeat(99), ...said])
+  assert.equal(readFileSync(liveFile(folder, other), 'utf8'), 'of another slot\n')
+})
+
+test('the end of a master waits for no archiver, and the next one goes on with what is left', async (t) => {
+  const { folder, logs, say, rotate, all } = setUp(t, { maxFiles: 1000 })
+  const written = say(9000, 'y'.repeat(60))
+  logs.start()
+  await logs.close()
+  assert.ok(statSync(liveFile(folder, LOG)).size > 4 * MAX_BYTES && listParts(folder, LOG).length === 0, 'nothing was waited for')
+  await rotate({ maxFiles: 1000 })
+  assert.ok(listParts(folder, LOG).length > 4)
+  assert.deepEqual(all(), written)
 })
 
 test('moves out what is larger than a limit that is set while it runs', async (t) => {
@@ -104,7 +137,7 @@ test('archivers that are killed at any time, several at once, while somebody wri
   const written = []
   for (let round = 0; round < 6; round++) {
     written.push(...say(2000, `${round} ${'k'.repeat(60)}`))
-    const children = [1, 2].map(() => spawn(process.execPath, [ARCHIVER, JSON.stringify({ folder, maxBytes: MAX_BYTES, maxFiles: 1000, logs: [LOG] })], { stdio: ['ignore', 'pipe', 'inherit'] }))
+    const children = [1, 2].map(() => startArchiver({ folder, maxBytes: MAX_BYTES, maxFiles: 1000 }))
     const exits = children.map((child) => once(child, 'exit'))
     const timer = setTimeout(() => children[0].kill('SIGKILL'), 40 + round * 10)
     written.push(...say(500, `meanwhile ${round}`))
@@ -272,9 +305,7 @@ test('a reader of the mirror that has stopped reading does not keep the master f
 test('without holes in files it copies and empties', async (t) => {
   const { folder, logs, say } = setUp(t)
   const written = say(3000, 'e'.repeat(60))
-  const child = spawn(process.execPath, ['--import', 'data:text/javascript,Object.defineProperty(process,"platform",{value:"other"})', ARCHIVER,
-    JSON.stringify({ folder, maxBytes: MAX_BYTES, maxFiles: 5, logs: [LOG] })], { stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child, 'close')
+  await once(startArchiver({ folder, maxBytes: MAX_BYTES, maxFiles: 5 }, WITHOUT_HOLES), 'close')
   assert.equal(statSync(liveFile(folder, LOG)).size, 0)
   assert.deepEqual(readFileSync(path.join(folder, 'slot-1.stdout.previous.log'), 'utf8').split('\n').slice(0, -1), written)
   say(2, 'after')
@@ -293,12 +324,12 @@ test('does not write through a link that somebody has put there', (t) => {
 /**
  * The logs of a slot with one worker, which this process plays.
  * @param {import('node:test').TestContext} t
- * @param {{ mirror?: 'auto' | 'on' | 'off', maxBytes?: number, streams?: any }} [options]
+ * @param {{ mirror?: 'auto' | 'on' | 'off', maxBytes?: number, maxFiles?: number, streams?: any, onError?: (reason: string) => void }} [options]
  */
-function setUp (t, { mirror = 'off', maxBytes = MAX_BYTES, streams = { stdout: process.stdout, stderr: process.stderr } } = {}) {
+function setUp (t, { mirror = 'off', maxBytes = MAX_BYTES, maxFiles = 5, streams = { stdout: process.stdout, stderr: process.stderr }, onError = (reason) => assert.fail(reason) } = {}) {
   const folder = tempFolder()
-  const options = { maxBytes, maxFiles: 5, mirror }
-  const logs = createLogs({ folder, options, streams, onError: (reason) => assert.fail(reason) })
+  const options = { maxBytes, maxFiles, mirror }
+  const logs = createLogs({ folder, options, streams, onError })
   logs.open({ worker: 1, slot: 1 }).close()
   const fd = openSync(liveFile(folder, LOG), 'a')
   t.after(() => closeSync(fd))
@@ -317,9 +348,8 @@ function setUp (t, { mirror = 'off', maxBytes = MAX_BYTES, streams = { stdout: p
 
     /** Has what is too large moved out, as a master does that begins. @param {{ maxFiles?: number }} [how] */
     async rotate ({ maxFiles = 5 } = {}) {
-      const other = createLogs({ folder, options: { ...options, maxFiles, mirror: 'off' }, streams, onError: (reason) => assert.fail(reason) })
-      other.start()
-      await other.close()
+      const [code] = await once(startArchiver({ folder, maxBytes, maxFiles }), 'close')
+      assert.equal(code, 0)
     },
 
     /** Every line of all files. */
@@ -329,6 +359,11 @@ function setUp (t, { mirror = 'off', maxBytes = MAX_BYTES, streams = { stdout: p
       return [...parts.map(({ file }) => readFileSync(file, 'utf8')), live.toString()].join('').split('\n').slice(0, -1)
     }
   }
+}
+
+/** @param {import('../../../server/logs/archiver.js').Order} order @param {string[]} [flags] of Node */
+function startArchiver (order, flags = []) {
+  return spawn(process.execPath, [...flags, ARCHIVER, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'inherit'] })
 }
 
 /** A stream that keeps what is written. @param {{ isTTY: boolean, takesMs?: number }} kind `takesMs`: how long each write takes */
