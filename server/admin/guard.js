@@ -13,6 +13,9 @@ import { DeckError } from '../errors.js'
 export const LIVE_PATH = '/socket.io/'
 
 const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Asked by address, or by no name at all, and the same for everybody. */
+const PROBES = new Set(['/healthz', '/readyz'])
+const PROBE_METHODS = new Set(['GET', 'HEAD'])
 const WILDCARDS = new Set(['0.0.0.0', '::', '[::]'])
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]']
 
@@ -75,9 +78,10 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
      */
     admitRequest (req) {
       checkTarget(req)
-      checkHost(req, hosts)
+      if (!isProbe(req)) checkHost(req, hosts)
       checkOrigin(req, origins)
-      const auth = authenticate(req)
+      // Whoever probes is nobody, whatever comes along.
+      const auth = isProbe(req) ? null : authenticate(req)
       if (auth?.via === 'session') checkSameOrigin(req, SAFE_METHODS.has(String(req.method)))
       if (!auth && isLive(req)) throw new DeckError('unauthenticated', 'Sign in to follow the live page')
       return auth
@@ -132,6 +136,10 @@ function checkOrigin (/** @type {IncomingMessage} */ req, /** @type {Set<string>
   const { origin } = req.headers
   if (origin === undefined || origins.has(origin)) return
   throw new DeckError('forbidden', `Origin: ${JSON.stringify(origin.slice(0, 100))} is not this dashboard`)
+}
+
+function isProbe (/** @type {IncomingMessage} */ { method, url }) {
+  return PROBE_METHODS.has(String(method)) && PROBES.has(String(url).split('?', 1)[0])
 }
 
 function isLive (/** @type {IncomingMessage} */ req) {

@@ -31,7 +31,7 @@ test('answers to its own names and to no other', async (t) => {
   const admin = await startAdmin(t, { allowedHosts: ['deck.example.com', 'proxied.example.com:8443'] })
   for (const { host, status } of HOSTS) {
     const Host = host(admin.port)
-    const answer = await rawRequest(admin, { headers: { Host } })
+    const answer = await rawRequest(admin, { path: '/sign-in', headers: { Host } })
     assert.equal(answer.status, status, Host)
     if (status === 403) assertForbidden(answer)
   }
@@ -39,8 +39,8 @@ test('answers to its own names and to no other', async (t) => {
 
 test('does not answer to the wildcard address that it is bound to', async (t) => {
   const admin = await startAdmin(t, { host: '0.0.0.0' })
-  assert.equal((await rawRequest(admin, { headers: { Host: `0.0.0.0:${admin.port}` } })).status, 403)
-  assert.equal((await rawRequest(admin, { headers: { Host: `localhost:${admin.port}` } })).status, 200)
+  assert.equal((await rawRequest(admin, { path: '/sign-in', headers: { Host: `0.0.0.0:${admin.port}` } })).status, 403)
+  assert.equal((await rawRequest(admin, { path: '/sign-in', headers: { Host: `localhost:${admin.port}` } })).status, 200)
   assert.match(admin.url, /^http:\/\/127\.0\.0\.1:/)
 })
 
@@ -48,14 +48,28 @@ test('refuses requests whose Host is missing, doubled or contradicted by the tar
   const admin = await startAdmin(t)
   const own = `127.0.0.1:${admin.port}`
   for (const [bytes, status] of /** @type {[string, number][]} */ ([
-    ['GET /healthz HTTP/1.0\r\n\r\n', 403],
+    ['GET /sign-in HTTP/1.0\r\n\r\n', 403],
     ['GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
-    [`GET /healthz HTTP/1.1\r\nHost: ${own}\r\nHost: evil.example\r\nConnection: close\r\n\r\n`, 403],
-    [`GET /healthz HTTP/1.1\r\nHost: evil.example\r\nHost: ${own}\r\nConnection: close\r\n\r\n`, 403],
+    [`GET /sign-in HTTP/1.1\r\nHost: ${own}\r\nHost: evil.example\r\nConnection: close\r\n\r\n`, 403],
+    [`GET /sign-in HTTP/1.1\r\nHost: evil.example\r\nHost: ${own}\r\nConnection: close\r\n\r\n`, 403],
     [`GET http://evil.example/healthz HTTP/1.1\r\nHost: ${own}\r\nConnection: close\r\n\r\n`, 400],
     [`OPTIONS * HTTP/1.1\r\nHost: ${own}\r\nConnection: close\r\n\r\n`, 400]
   ])) {
     assert.match(await rawBytes(admin, bytes), new RegExp(`^HTTP/1.1 ${status} `), bytes)
+  }
+})
+
+test('probes are answered by whatever Host, and by none, on GET and HEAD alone; nothing else is, under no spelling', async (t) => {
+  const admin = await startAdmin(t)
+  const Host = '10.1.2.3:9777'
+  for (const path of ['/healthz', '/readyz']) {
+    for (const method of ['GET', 'HEAD']) assert.ok([200, 503].includes((await rawRequest(admin, { method, path, headers: { Host } })).status), `${method} ${path}`)
+    for (const method of ['POST', 'PUT', 'OPTIONS']) assert.equal((await rawRequest(admin, { method, path, headers: { Host } })).status, 403, `${method} ${path}`)
+    assert.equal((await rawRequest(admin, { path, headers: { Host, Origin: 'https://evil.example' } })).status, 403)
+  }
+  assert.match(await rawBytes(admin, 'GET /healthz HTTP/1.0\r\n\r\n'), /^HTTP\/1.1 200 /)
+  for (const path of ['/metrics', '/', '/sign-in', '/healthz/', '/healthz/../metrics', '/healthz%2f..', '//healthz', '/HEALTHZ', '/api/v1/status', '/socket.io/?EIO=4&transport=polling']) {
+    assert.equal((await rawRequest(admin, { path, headers: { Host, ...BEARER } })).status, 403, path)
   }
 })
 
@@ -132,7 +146,7 @@ test('puts the security headers on every answer, refusals and the live path incl
     { path: '/', headers: { Accept: 'text/html' } },
     { path: '/api/v1/status' },
     { path: '/api/v1/status', headers: BEARER },
-    { path: '/healthz', headers: { Host: 'evil.example' } },
+    { path: '/sign-in', headers: { Host: 'evil.example' } },
     { path: LIVE },
     { path: LIVE, headers: BEARER },
     { path: '/api/v1/nothing', headers: BEARER }
