@@ -33,7 +33,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
   /** @type {NodeJS.Timeout | undefined} */
   let cutting
 
-  return { watch, watchDatagrams, start, letGo, servers: () => servers, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
+  return { watch, watchDatagrams, start, letGo, servers: () => servers, countConnections, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
 
   /** @param {any} server */
   function watch (server) {
@@ -64,6 +64,14 @@ export function createDrain ({ requests, onStart, onDrained }) {
   /** A connection that the app has sent to another process is that one's now, and nobody tells of it. */
   function forgetPassedOn () {
     for (const socket of connections.keys()) if (!socket._handle && !socket.destroyed) connections.delete(socket)
+  }
+
+  /** @returns {number} how many are open. One of TLS has two sockets here, of which the outer one is not counted */
+  function countConnections () {
+    forgetPassedOn()
+    let count = 0
+    for (const socket of connections.keys()) if (!socket.encrypted) count++
+    return count
   }
 
   /** @param {{ idleGraceMs: number }} message */

@@ -36,6 +36,7 @@
  *   | { type: 'crashing', errorName: string, errorMessage: string }
  *   | { type: 'slot-read', name: string, place: string | null }
  *   | { type: 'crash-note', note: import('./crash-note.js').CrashNote }
+ *   | { type: 'unfinished', requests: number, connections: number }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `probed`: why the probe does not find it ready yet; `probe`: what it found in the end.
@@ -51,6 +52,7 @@
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
  * `slot-read`: the app on standby has asked for its slot, in the variable `name`, while it loaded.
  * `crash-note`: what it dies of, where it could not leave a file.
+ * `unfinished`: it ends before it has drained, and these end with it.
  */
 
 /**

@@ -78,6 +78,9 @@ export function startWorker ({ worker, standsBy, instanceIsOurs, dispatch, ready
   })
   channel.on('accept-again', evenAccept.again)
   channel.on('serve', () => isReady && deferral?.end())
+  process.on('exit', () => {
+    if (drain.isDraining() && !drain.isDrained()) channel.send({ type: 'unfinished', requests: requests.count(), connections: drain.countConnections() })
+  })
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
   tellState(channel)

@@ -21,6 +21,8 @@ const METRICS = Object.freeze(/** @type {Metric[]} */ ([
   ['rollout_running', 'gauge', 'Whether a rollout is running (1) or not (0).', ({ status }) => [{ value: Number(status.rollout !== null && !status.rollout.done) }]],
   ['rollouts_total', 'counter', 'Rollouts that have ended.', ({ vitals }) => vitals.rollouts.map(({ result, value }) => ({ labels: { result }, value }))],
   ['worker_exits_total', 'counter', 'Workers that have ended.', ({ vitals }) => vitals.exits.map(({ cause, value }) => ({ labels: { cause }, value }))],
+  ['ended_requests_total', 'counter', 'Requests that were not answered yet when their worker ended: it had not drained in time, or got SIGKILL.', ({ vitals }) => [{ value: vitals.endedRequests }]],
+  ['ended_connections_total', 'counter', 'Connections that were open then.', ({ vitals }) => [{ value: vitals.endedConnections }]],
   ['worker_restarts_total', 'counter', 'Workers that were replaced because the one before had failed.', ({ status, vitals }) => slotsOf(status, vitals.restarts).map((slot) => ({ labels: { slot }, value: vitals.restarts.find((each) => each.slot === slot)?.value ?? 0 }))],
   ['worker_cpu_seconds_total', 'counter', 'User and system time of the slot\'s workers.', ({ vitals }) => vitals.cpuSeconds.map(({ slot, value }) => ({ labels: { slot }, value }))],
   newest('worker_resident_memory_bytes', 'Resident memory.', 'rssBytes'),

@@ -8,8 +8,8 @@ export function createAutopsy (crashes) {
 
   return {
     /**
-     * @param {{ id: number, slot: number | null, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any }} exit
-     * @returns {{ code: number | null, signal: string | null, error: any, isOutOfMemory: boolean }} as the lifecycle wants to hear of it
+     * @param {{ id: number, slot: number | null, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any, unfinished?: any, left?: any }} exit
+     * @returns {{ code: number | null, signal: string | null, error: any, isOutOfMemory: boolean, unfinished?: any, left?: any }} as the lifecycle wants to hear of it
      */
     examine ({ id, slot, pid }, exit) {
       const found = crashes.examine({ slot, worker: id, pid, code: exit.code, signal: exit.signal })

@@ -311,7 +311,8 @@ export function createSupervisor (initialState, {
   function exited (worker, exit) {
     const known = state.workers[worker]
     const error = exit.error ?? watchdog.takeNote(worker)
-    const end = known ? autopsy.examine(known, { ...exit, error }) : exit
+    const unfinished = exit.unfinished ? { ...exit.unfinished, isReported: false } : exit.signal === null ? null : lastReported(worker)
+    const end = known ? autopsy.examine(known, { ...exit, error, unfinished }) : exit
     handles.delete(worker)
     vitals.left(worker)
     sockets.forget(worker)
@@ -322,6 +323,12 @@ export function createSupervisor (initialState, {
     standbys.left(worker)
     boots.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
+  }
+
+  /** @param {number} worker that could not say any more what ends with it @returns {import('../lifecycle/state.js').Unfinished | null} */
+  function lastReported (worker) {
+    const report = vitals.latest(worker)
+    return report && { requests: report.inFlight ?? 0, connections: report.openConnections ?? 0, isReported: true }
   }
 
   /** @param {Extract<Command, { type: 'prepare-release' }>} order */

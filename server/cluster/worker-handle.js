@@ -1,6 +1,8 @@
+import { setTimeout } from 'node:timers/promises'
 import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
-import { identify } from '../system/process-identity.js'
+import { listChildren } from '../system/children.js'
+import { identify, isAlive } from '../system/process-identity.js'
 import { within } from '../system/within.js'
 import { refuseUntilReady } from './refuse-until-ready.js'
 import { guardWorkerChannel } from './worker-channel.js'
@@ -9,6 +11,8 @@ import { guardWorkerChannel } from './worker-channel.js'
 
 /** How long the channel of a process that has ended is read on, where a child of it keeps that open. */
 const LAST_WORDS_MS = 200
+/** How long what a worker has started gets to end with it. */
+const CHILDREN_END_WITHIN_MS = 200
 /** Messages of operators that wait in this process, for a worker that does not read its channel. */
 const MAX_UNSENT = 100
 
@@ -21,7 +25,7 @@ const MAX_UNSENT = 100
  * @param {(body: any) => void} hooks.onMessage  a message of workers/protocol.js
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(reason: string) => void} hooks.onNonsense  of a message that was dropped
- * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null }) => void} hooks.onExit
+ * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null, unfinished?: { requests: number, connections: number } | null, left?: import('../system/children.js').ChildProcess[] }) => void} hooks.onExit  `unfinished`: what it has said that ends with it; `left`: what it had started, and that lives on
  * @param {WorkerFiles} files
  * @param {{ dispatch?: 'shared' | 'sticky' | 'round-robin', isAsked?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isAsked`: it gets no connection before `accept`
  */
@@ -34,6 +38,11 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
   let unsent = 0
   /** @type {unknown} */
   let crashNote
+  let isToGo = false
+  /** What ends with it, as it has said itself. @type {{ requests: number, connections: number } | null} */
+  let unfinished = null
+  /** What it had started when it was told to end. @type {import('../system/children.js').ChildProcess[]} */
+  let children = []
   /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */
   let unheard = []
 
@@ -43,13 +52,18 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     const body = unwrap(message)
     if (body?.type === 'hello') hear()
     else if (body?.type === 'crash-note') crashNote = body.note
+    else if (body?.type === 'unfinished') unfinished = { requests: toCount(body.requests), connections: toCount(body.connections) }
     else if (body) onMessage(body)
   })
   child.once('exit', (code, signal) => {
     const error = takeCrashNote(crashFile, code, crashNote)
-    if (error || !code || !child.connected) return leave({ code, signal, error })
+    const waits = []
     // What it has sent of its end may still be on its way.
-    within(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS).then(() => leave({ code, signal, error: takeCrashNote(crashFile, code, crashNote) }))
+    if (!error && (code || (code === 0 && isToGo)) && child.connected) waits.push(within(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
+    if (children.some(isAlive)) waits.push(setTimeout(CHILDREN_END_WITHIN_MS))
+    const end = () => leave({ code, signal, error: error ?? takeCrashNote(crashFile, code, crashNote) })
+    if (waits.length === 0) end()
+    else Promise.all(waits).then(end)
   })
   // A process that could not be spawned has no 'exit'; a failed send is answered by the 'exit' to come.
   worker.on('error', (error) => {
@@ -62,6 +76,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {any} [handle] */
     tell (message, handle = undefined) {
+      isToGo ||= message.type === 'drain'
       const deliver = () => send(envelope(message), handle)
       if (unheard) unheard.push(deliver)
       else deliver()
@@ -80,12 +95,16 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
 
     /** The app hears that its time has come, by message and by signal. */
     terminate () {
+      noteChildren()
       send(shutdownMessage(message))
       send(envelope({ type: 'terminate' }))
       child.kill('SIGTERM')
     },
 
-    kill () { child.kill('SIGKILL') },
+    kill () {
+      noteChildren()
+      child.kill('SIGKILL')
+    },
 
     /** Connections may come from now on. */
     accept () {
@@ -105,11 +124,21 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     if (child.connected) child.send(message, handle, undefined, () => {})
   }
 
-  function leave (/** @type {Parameters<typeof onExit>[0]} */ exit) {
+  function noteChildren () {
+    const hasEnded = child.exitCode !== null || child.signalCode !== null
+    if (child.pid !== undefined && !hasEnded) children = listChildren(child.pid)
+  }
+
+  function leave (/** @type {Omit<Parameters<typeof onExit>[0], 'unfinished' | 'left'>} */ exit) {
     if (isGone) return
     isGone = true
-    onExit(exit)
+    onExit({ ...exit, unfinished, left: children.filter(isAlive) })
   }
+}
+
+/** @param {unknown} value untrusted */
+function toCount (value) {
+  return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0
 }
 
 /** @typedef {{ crashFile: string, orderFile: string }} WorkerFiles what it may leave behind, and where it is told to go once its master is dead */

@@ -37,9 +37,9 @@ export function unfolded (events) {
 }
 
 /** @param {ShownEvent} event */
-function isRoutineEvent ({ type, cause, signal }) {
-  // One that had to be killed did not end as planned.
-  if (type === 'worker.exited') return PLANNED.includes(String(cause)) && signal !== 'SIGKILL'
+function isRoutineEvent ({ type, cause, signal, detail }) {
+  // One that had to be killed, or had something left to do, did not end as planned.
+  if (type === 'worker.exited') return PLANNED.includes(String(cause)) && signal !== 'SIGKILL' && detail?.endedConnections === undefined
   return type === 'rollout.step' || Object.hasOwn(DEEDS, type)
 }
 

@@ -34,7 +34,7 @@ const KINDS = Object.freeze({
   'worker.standby': { icon: 'hourglass', tone: 'idle', label: 'Worker on standby', weight: 'routine' },
   'worker.promoted': { icon: 'arrow-right', tone: 'info', label: 'Standby took over' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining', weight: 'routine' },
-  'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: isFault },
+  'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: (event) => isFault(event) || event.detail?.endedConnections !== undefined },
   'worker.unresponsive': { icon: 'triangle-alert', tone: 'bad', label: 'Worker unresponsive', weight: 'alert' },
   'worker.responsive': { icon: 'heart-pulse', tone: 'ok', label: 'Worker responsive again' },
   'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },

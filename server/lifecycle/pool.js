@@ -203,6 +203,7 @@ const HANDLERS = {
   }),
 
   'worker-drained': ofWorker((turn, worker) => {
+    worker.drainEnd = 'drained'
     if (worker.state === 'draining') terminate(turn, worker)
   }),
 
@@ -275,7 +276,9 @@ const DEADLINES = {
     failBoot(turn, worker, message)
   },
   drain (turn, worker) {
-    if (worker.state === 'draining') terminate(turn, worker)
+    if (worker.state !== 'draining') return
+    worker.drainEnd = 'deadline'
+    terminate(turn, worker)
   },
   term (turn, worker) {
     if (worker.state === 'stopping') killLate(turn, worker)

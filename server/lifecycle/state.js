@@ -66,6 +66,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ probe?: string, warmupFailed?: string | null }} [report]  it is ready, but does not listen yet where it has to
  * @property {string[]} [resources]  what keeps it running while it does not listen, as Node names it
  * @property {boolean} [isNoServer]  it counts as ready though it has not listened
+ * @property {'drained' | 'deadline'} [drainEnd]  it has nothing open any more, or was told to end before that
  * @property {string} [killedFor]  why the master has killed it
  * @property {string} [probed]  why its app was not ready when it was last asked
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
@@ -233,10 +234,12 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'stack-captured', worker: number }
  *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests' | 'app-request', message: string }
  *   | { type: 'worker-crashing', worker: number, errorName: string, errorMessage: string }
- *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean }
+ *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean, unfinished?: Unfinished | null, left?: LeftProcess[] }
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number, starvedMs?: number })} Input
  *
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
+ * @typedef {{ requests: number, connections: number, isReported: boolean }} Unfinished  what was open when a worker ended; `isReported`: as of its last report, as it could not say it in the end
+ * @typedef {{ name: string, pid: number }} LeftProcess  that a worker had started, and that lives on
  * @typedef {'ready' | 'addresses' | 'alive' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
  */
 

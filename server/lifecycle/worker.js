@@ -2,6 +2,7 @@ import { mayStart } from './boot-room.js'
 import { block, isBlocked, tellDrift, unblock } from './drift.js'
 import { isAsked } from './readiness.js'
 import { takeStandby } from './promotion.js'
+import { lossOf, toEndDetail, unfinishedOf, warnOfLoss } from './loss.js'
 import { tripGuard } from './rollout/guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
 import { isOccupied, stopsFirst } from './vacancy.js'
@@ -121,12 +122,14 @@ const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', '
 /**
  * Takes note of an exit.
  * @param {Turn} turn @param {Worker} worker
- * @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean }} exit
+ * @param {import('./loss.js').Exit} exit
  * @returns {string} its cause
  */
 export function recordEnd (turn, worker, exit) {
   const cause = causeOfExit(worker, exit, worker.slot === null ? 'always' : turn.state.options.restart.policy)
-  const message = exitMessage(worker, exit, cause)
+  const unfinished = unfinishedOf(worker, exit)
+  const message = `${exitMessage(worker, exit, cause)}${lossOf(unfinished, exit.left)}`
+  warnOfLoss(turn, worker, unfinished)
   clearDeadlines(turn, worker.id)
   turn.tellOf('worker.exited', worker, {
     cause,
@@ -137,7 +140,7 @@ export function recordEnd (turn, worker, exit) {
     actor: worker.intent?.cause === cause ? worker.intent.actor : null,
     rollout: worker.intent?.rollout ?? turn.state.rollout?.id ?? null,
     message,
-    detail: exit.error ? { errorName: exit.error.errorName, stack: exit.error.stack } : null
+    detail: toEndDetail(exit, unfinished)
   })
   delete turn.state.workers[worker.id]
   leaveSlot(turn, worker)

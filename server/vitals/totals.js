@@ -24,6 +24,8 @@ export function createTotals () {
   let latencySumMs = 0
   /** @type {Map<string, number>} */
   const exits = new Map(CAUSES.map((cause) => [cause, 0]))
+  let endedRequests = 0
+  let endedConnections = 0
   /** @type {Map<number, number>} */
   const restarts = new Map()
   /** @type {Map<string, number>} */
@@ -31,9 +33,12 @@ export function createTotals () {
 
   return {
     /** @param {import('../events/stream.js').DeckEvent} event */
-    count ({ type, cause, slot }) {
-      if (type === 'worker.exited') countUp(exits, exits.has(String(cause)) ? String(cause) : OTHER_CAUSE)
-      else if (type === 'worker.restarted' && slot !== null) countUp(restarts, slot)
+    count ({ type, cause, slot, detail }) {
+      if (type === 'worker.exited') {
+        countUp(exits, exits.has(String(cause)) ? String(cause) : OTHER_CAUSE)
+        endedRequests += detail?.endedRequests ?? 0
+        endedConnections += detail?.endedConnections ?? 0
+      } else if (type === 'worker.restarted' && slot !== null) countUp(restarts, slot)
       else if (rollouts.has(type)) countUp(rollouts, type)
     },
 
@@ -56,6 +61,8 @@ export function createTotals () {
         requests: slots.flatMap(([slot, { statuses }]) => STATUS_CLASSES.map((name, index) => ({ slot, class: name, value: statuses[index] }))),
         cpuSeconds: slots.map(([slot, { cpuSeconds }]) => ({ slot, value: cpuSeconds })),
         exits: [...exits].map(([cause, value]) => ({ cause, value })),
+        endedRequests,
+        endedConnections,
         restarts: [...restarts].sort(([a], [b]) => a - b).map(([slot, value]) => ({ slot, value })),
         rollouts: [...rollouts].map(([type, value]) => ({ result: type.slice('rollout.'.length), value })),
         duration: { ...cumulative(latency), sumSeconds: latencySumMs / 1000 }

@@ -90,6 +90,7 @@ test('tells Prometheus all of it: every line parses, and every sample is of a ty
   const admin = await startAdmin(t)
   live(admin, 10)
   admin.deck.events.publish({ type: 'worker.exited', cause: 'crash', slot: 1 })
+  for (const detail of [{ endedRequests: 2, endedConnections: 3 }, { endedRequests: 0, endedConnections: 1 }]) admin.deck.events.publish({ type: 'worker.exited', cause: 'deploy', slot: 1, detail })
   admin.deck.events.publish({ type: 'worker.restarted', slot: 1 })
   const { text, headers } = await admin.api('get', '/metrics').set('Accept', 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4').expect(200)
   assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
@@ -108,6 +109,8 @@ test('tells Prometheus all of it: every line parses, and every sample is of a ty
     'clusterdeck_http_request_duration_seconds_sum{}': 5.1,
     'clusterdeck_worker_exits_total{cause="crash"}': 1,
     'clusterdeck_worker_exits_total{cause="hung"}': 0,
+    'clusterdeck_ended_requests_total{}': 2,
+    'clusterdeck_ended_connections_total{}': 4,
     'clusterdeck_worker_restarts_total{slot="1"}': 1,
     'clusterdeck_worker_restarts_total{slot="2"}': 0,
     'clusterdeck_workers_ready{}': 2,

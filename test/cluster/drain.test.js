@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
 import path from 'node:path'
@@ -11,6 +11,7 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
+import { metric } from '../support/vitals.js'
 
 describe('drain', { concurrency: 3 }, () => {
   test('a response that takes longer than every grace period while its worker is replaced arrives whole; of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
@@ -209,14 +210,29 @@ describe('drain', { concurrency: 3 }, () => {
     agent.destroy()
   })
 
-  test('a connection that does not end is cut when the drain deadline passes', async (t) => {
-    const deck = await startDeckHere(t, 'websocket-echo.js', { workers: 1, flags: ['--drain-deadline-ms', '500'] })
+  test('what does not end is cut when the drain deadline passes, and the exit, the rollout and a metric say so; a process that its worker has left behind is named', async (t) => {
+    const helper = path.join(tempFolder(), 'he\u202e\n\u001b[31mlper')
+    await symlink('/bin/sleep', helper)
+    const deck = await startDeckHere(t, 'websocket-echo.js', { workers: 1, env: { HELPER: helper }, flags: ['--drain-deadline-ms', '500'] })
     await deck.until({ ready: 1 })
-    const socket = new WebSocket((await deck.appUrl()).replace('http', 'ws'))
+    const url = await deck.appUrl()
+    const socket = new WebSocket(url.replace('http', 'ws'))
     await once(socket, 'open')
+    const upload = http.request(url, { method: 'POST', headers: { expect: '100-continue' } }).on('error', () => {})
+    upload.flushHeaders()
+    await once(upload, 'continue')
     const closed = once(socket, 'close')
-    assert.equal((await deck.rollout('deploy')).state, 'succeeded')
+    const rollout = await deck.rollout('deploy')
     await closed
+    const [exit] = await deck.history('type=worker.exited')
+    const [{ name, pid }] = exit.detail.leftProcesses
+    process.kill(pid, 'SIGKILL')
+    assert.deepEqual([rollout.state, rollout.warnings], ['succeeded', ['worker 1 (slot 1) ended with 1 request and 2 connections still open, as it had not drained within 500 ms (option drain.deadlineMs)']])
+    assert.equal(name, 'he lper')
+    assert.deepEqual(exit.detail, { endedRequests: 1, endedConnections: 2, leftProcesses: [{ name, pid }] })
+    assert.equal(exit.message, `worker 1 (slot 1) exited with code 0, with 1 request and 2 connections still open; what it had started still runs: he lper (pid ${pid})`)
+    assert.equal(await metric(deck, 'clusterdeck_ended_connections_total'), 2)
+    assert.equal(await metric(deck, 'clusterdeck_ended_requests_total'), 1)
   })
 
   test('an app hears of its end by message, its exit listeners run, and its exit code is 0', async (t) => {

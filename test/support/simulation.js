@@ -118,10 +118,10 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     /** @param {number} ms */
     wait (ms) { at += ms },
 
-    /** @param {number} worker @param {{ code?: number | null, signal?: string | null }} [exit] */
-    exit (worker, { code = null, signal = null } = {}) {
+    /** @param {number} worker @param {Partial<import('../../server/lifecycle/loss.js').Exit>} [exit] */
+    exit (worker, { code = null, signal = null, ...more } = {}) {
       processes.delete(worker)
-      return simulation.feed({ type: 'worker-exited', worker, code, signal })
+      return simulation.feed({ type: 'worker-exited', worker, code, signal, ...more })
     },
 
     /** It listens where the one before it did. @param {number} worker */

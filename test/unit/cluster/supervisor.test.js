@@ -5,7 +5,7 @@ import { createState } from '../../../server/lifecycle/state.js'
 import { NEW_RELEASE, OPTIONS } from '../../support/simulation.js'
 
 /** A supervisor of one worker, whose processes are none; it ends with its test. */
-function supervised (/** @type {import('node:test').TestContext} */ t, /** @type {Record<string, any>} */ release = {}, { options = OPTIONS, changed = /** @type {Record<string, any>} */ ({}) } = {}) {
+function supervised (/** @type {import('node:test').TestContext} */ t, /** @type {Record<string, any>} */ release = {}, { options = OPTIONS, changed = /** @type {Record<string, any>} */ ({}), vitals = /** @type {any} */ (undefined) } = {}) {
   /** @type {any[]} */
   const calls = []
   /** @type {any[]} */
@@ -21,6 +21,7 @@ function supervised (/** @type {import('node:test').TestContext} */ t, /** @type
     },
     events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } },
     time: () => time,
+    vitals,
     drift: {
       noteLoaded: (...given) => calls.push(['noteLoaded', ...given]),
       renew: (...given) => calls.push(['renew', ...given]),
@@ -73,6 +74,14 @@ test('what is gone back to is looked at before its first worker starts', async (
   supervisor.dispatch({ type: 'rollout', kind: 'rollback', source: { release: 'r7' }, actor: 'api' })
   await new Promise(setImmediate)
   assert.deepEqual(calls.at(-1), ['look', 'r7'])
+})
+
+test('what a worker cannot say any more of its end is told by its last report', (t) => {
+  const { events, last } = supervised(t, {}, { vitals: { accept () {}, left () {}, latest: (/** @type {number} */ worker) => worker === 1 ? { inFlight: 2, openConnections: 5 } : null } })
+  last().onMessage({ type: 'ready' })
+  last().onExit({ code: null, signal: 'SIGKILL', error: null })
+  const exit = events.find(({ type }) => type === 'worker.exited')
+  assert.equal(exit.message, 'worker 1 (slot 1) was ended by SIGKILL, with 2 requests and 5 connections still open, by its last report')
 })
 
 const CHANGED = { r1: { count: 1, files: ['/srv/app.js'] } }

@@ -1,0 +1,57 @@
+import { warn } from './rollout/record.js'
+import { nameOf } from './worker.js'
+
+/** @typedef {import('./state.js').Worker} Worker */
+/** @typedef {import('./state.js').Unfinished} Unfinished */
+/** @typedef {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean, unfinished?: Unfinished | null, left?: import('./state.js').LeftProcess[] }} Exit */
+
+const MAX_NAMED = 5
+
+/**
+ * What the end of a worker has ended with it: of one that was to go, or that got SIGKILL.
+ * @param {Worker} worker @param {Exit} exit
+ * @returns {Unfinished | null} null: nothing, as far as is known
+ */
+export function unfinishedOf (worker, { signal, unfinished }) {
+  const isOurs = signal === 'SIGKILL' || worker.state === 'draining' || worker.state === 'stopping'
+  if (!unfinished || !isOurs || worker.drainEnd === 'drained') return null
+  return unfinished.requests > 0 || unfinished.connections > 0 ? unfinished : null
+}
+
+/** @param {Unfinished | null} unfinished @param {Exit['left']} [left] @returns {string} as it goes on with the sentence of the exit */
+export function lossOf (unfinished, left = []) {
+  const named = left.slice(0, MAX_NAMED).map(({ name, pid }) => `${name} (pid ${pid})`)
+  return [
+    unfinished && `, with ${tell(unfinished)}`,
+    left.length > 0 && `; what it had started still runs: ${named.join(', ')}${left.length > MAX_NAMED ? ' …' : ''}`
+  ].filter(Boolean).join('')
+}
+
+/** @param {Exit} exit @param {Unfinished | null} unfinished @returns {Record<string, unknown> | null} */
+export function toEndDetail ({ error, left = [] }, unfinished) {
+  const detail = {
+    ...(error ? { errorName: error.errorName, stack: error.stack } : {}),
+    ...(unfinished ? { endedRequests: unfinished.requests, endedConnections: unfinished.connections } : {}),
+    ...(left.length > 0 ? { leftProcesses: left.map(({ name, pid }) => ({ name, pid })) } : {})
+  }
+  return Object.keys(detail).length > 0 ? detail : null
+}
+
+/** @param {import('./turn.js').Turn} turn @param {Worker} worker one that a rollout has replaced @param {Unfinished | null} unfinished */
+export function warnOfLoss (turn, worker, unfinished) {
+  const { rollout, options } = turn.state
+  if (!unfinished || !rollout || worker.intent?.rollout !== rollout.id) return
+  const why = worker.drainEnd === 'deadline' ? `, as it had not drained within ${options.drain.deadlineMs} ms (option drain.deadlineMs)` : ''
+  warn(rollout, `${nameOf(worker)} ended with ${tell(unfinished)}${why}`)
+}
+
+/** @param {Unfinished} unfinished */
+function tell ({ requests, connections, isReported }) {
+  const parts = [requests > 0 && count(requests, 'request'), connections > 0 && count(connections, 'connection')].filter(Boolean)
+  return `${parts.join(' and ')} still open${isReported ? ', by its last report' : ''}`
+}
+
+/** @param {number} number @param {string} what */
+function count (number, what) {
+  return `${number} ${what}${number === 1 ? '' : 's'}`
+}
