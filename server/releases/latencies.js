@@ -42,7 +42,7 @@ export function createLatencies () {
         const side = sides.fresh.has(worker) ? 'fresh' : sides.old.has(worker) ? 'old' : null
         if (side === null || !warmUp(worker, report, limits)) continue
         addSparse(warm[side], report.latency)
-        stretch[side].add(worker, report)
+        stretch[side].add(worker, report, workers.get(worker)?.ms ?? 0)
       }
       // Only what both have answered in the same time is compared.
       if (!stretch.fresh.hasAny()) stretch = newStretch()
@@ -84,16 +84,16 @@ function newStretch () {
 
 /** What the workers of one side have answered. */
 class Side {
-  /** @type {Map<number, { requests: number, latency: Float64Array }>} */
+  /** `servedMs`: since its first answer. @type {Map<number, { requests: number, latency: Float64Array, servedMs: number }>} */
   workers = new Map()
   #requests = 0
   #ms = 0
   #busyMs = 0
 
-  /** @param {number} worker @param {Report} report */
-  add (worker, { requests, latency, intervalMs, busyMs }) {
+  /** @param {number} worker @param {Report} report @param {number} servedMs */
+  add (worker, { requests, latency, intervalMs, busyMs }, servedMs) {
     let known = this.workers.get(worker)
-    if (!known) this.workers.set(worker, known = { requests: 0, latency: new Float64Array(BUCKETS) })
+    if (!known) this.workers.set(worker, known = { requests: 0, latency: new Float64Array(BUCKETS), servedMs })
     known.requests += requests
     addSparse(known.latency, latency)
     this.#requests += requests
@@ -131,15 +131,23 @@ function compare ({ fresh, old }, { p99Ratio, slowerMs }) {
 }
 
 /**
- * Also without the worker that has most of them: one alone may still warm up, or have the one client that asks for more.
+ * Whether so many of all answers are slow, and as many without the worker that has most of them, which may have the one
+ * client that asks for more; and as many of those workers that have served longest, as a rollout always has some that are
+ * still getting warm.
  * @param {Side} fresh @param {number} limit a bucket @param {number} share
  */
 function isOver (fresh, limit, share) {
-  const counts = [...fresh.workers.values()].map(({ requests, latency }) => ({ requests, slow: slowIn(latency, limit) }))
-  const slow = counts.reduce((sum, each) => sum + each.slow, 0)
+  const counts = [...fresh.workers.values()].map(({ requests, latency, servedMs }) => ({ requests, servedMs, slow: slowIn(latency, limit) }))
+  if (!hasShare(counts, share)) return false
   const worst = counts.reduce((most, each) => each.slow > most.slow ? each : most)
-  const others = fresh.requests() - worst.requests
-  return slow >= share * fresh.requests() && (counts.length === 1 || (others >= LEAST_SLOW && slow - worst.slow >= share * others))
+  const longest = [...counts].sort((one, other) => other.servedMs - one.servedMs).slice(0, Math.ceil(counts.length / 2))
+  return hasShare(longest, share) && (counts.length === 1 || hasShare(counts.filter((each) => each !== worst), share, LEAST_SLOW))
+}
+
+/** @param {{ requests: number, slow: number }[]} counts @param {number} share @param {number} [least] of requests */
+function hasShare (counts, share, least = 0) {
+  const [requests, slow] = counts.reduce(([all, some], each) => [all + each.requests, some + each.slow], [0, 0])
+  return requests >= least && slow >= share * requests
 }
 
 /** @param {Float64Array} latency @param {number} limit a bucket @returns {number} how many answers took longer */
