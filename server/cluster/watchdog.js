@@ -112,6 +112,6 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
     const samples = rssBytes > maxRssBytes ? (overLimit.get(worker) ?? 0) + 1 : 0
     overLimit.set(worker, samples)
     if (samples !== SAMPLES_OVER_LIMIT) return
-    receive({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})` })
+    receive({ type: 'worker-due', worker, cause: 'memory-limit', rssBytes, message: `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})` })
   }
 }

@@ -40,6 +40,7 @@ const KINDS = Object.freeze({
   'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },
   'worker.recycling': { icon: 'rotate-cw', tone: 'info', label: 'Worker recycled' },
   'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
+  'recycling.slowed': { icon: 'hourglass', tone: 'warn', label: 'Recycling slowed', weight: 'problem', inTerminal: true },
   'worker.message': { icon: 'message', tone: 'info', label: 'Message of the app', weight: 'routine' },
   'worker.unanswered': { icon: 'circle-alert', tone: 'warn', label: 'Nobody answers the app', weight: 'problem', inTerminal: true },
   'worker.orphaned': { icon: 'circle-alert', tone: 'warn', label: 'Worker without master' },

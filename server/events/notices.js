@@ -16,7 +16,7 @@ import { sentenceOf } from './sentences.js'
  * @property {string | null} endedAt  when it was over by itself
  */
 
-export const NOTICE_KINDS = /** @type {const} */ (['master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'history-degraded'])
+export const NOTICE_KINDS = /** @type {const} */ (['master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed', 'history-degraded'])
 
 const ACKNOWLEDGED = 'notice.acknowledged'
 /** Of each look into the history at the start. */
@@ -31,6 +31,7 @@ const KINDS = Object.freeze(/** @type {Record<string, (event: DeckEvent) => Noti
   // A deploy that had succeeded, and was taken back.
   'rollout.succeeded': ({ actor }) => actor === 'guard' ? 'rolled-back' : null,
   'master.upgrade-failed': () => 'upgrade-failed',
+  'recycling.slowed': () => 'recycling-slowed',
   'history.degraded': () => 'history-degraded'
 }))
 
@@ -39,7 +40,7 @@ const ENDS = Object.freeze(/** @type {Record<string, NoticeKind>} */ ({ 'history
 
 /** Those that come often for other reasons are asked for by their cause. */
 const QUERIES = Object.freeze([
-  { type: ['keeper.lost', 'rollout.failed', 'rollout.rolled-back', 'master.upgrade-failed', 'history.degraded', 'history.recovered', ACKNOWLEDGED] },
+  { type: ['keeper.lost', 'rollout.failed', 'rollout.rolled-back', 'master.upgrade-failed', 'recycling.slowed', 'history.degraded', 'history.recovered', ACKNOWLEDGED] },
   { type: 'master.stopped', cause: 'master-lost' },
   { type: 'rollout.succeeded', cause: 'rollback' }
 ])

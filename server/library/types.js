@@ -94,7 +94,7 @@
  * What has gone wrong while nobody looked: one stands for all of its kind.
  * @typedef {object} Notice
  * @property {number} id  that of its newest event
- * @property {'master-lost' | 'keeper-lost' | 'rollout-failed' | 'rolled-back' | 'upgrade-failed' | 'history-degraded'} kind
+ * @property {'master-lost' | 'keeper-lost' | 'rollout-failed' | 'rolled-back' | 'upgrade-failed' | 'recycling-slowed' | 'history-degraded'} kind
  * @property {string} at
  * @property {string} firstAt  of the first that nobody has acknowledged
  * @property {number} count

@@ -246,6 +246,8 @@ const HANDLERS = {
     if (deadline === 'retry') return retry(turn, id)
     if (deadline === 'upgrade') return upgradeTooSlow(turn)
     if (deadline === 'recycle') return endRecycling(turn)
+    // Whoever has waited for it is recycled as the state is settled.
+    if (deadline === 'recycle-pace') return
     if (deadline === 'standby') return retryStandby(turn)
     if (deadline === 'progress') return noProgress(turn)
     if (deadline === 'guard') return turn.state.guard?.isTripped ? undefined : liftGuard(turn)
@@ -256,7 +258,7 @@ const HANDLERS = {
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker, starvedMs: number) => void>} */
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker, starvedMs: number) => void>} */
 const DEADLINES = {
   ready (turn, worker, starvedMs) {
     if (worker.state !== 'starting') return

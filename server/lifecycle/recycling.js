@@ -17,6 +17,28 @@ import { drain, fork } from './worker.js'
 /** Up to this share earlier than the limit says, so that workers of one age do not all go one after the other. */
 const JITTER = 0.1
 
+/** A worker that reaches a limit so soon after it was ready says that the limit is too low. */
+const SOON_MS = 30_000
+/** So many of those within the window are recycled without a wait. */
+const FREE = 5
+const WINDOW_MS = 300_000
+/** From then on each one waits twice as long as the one before. */
+const FIRST_DELAY_MS = 30_000
+const LONGEST_DELAY_MS = 300_000
+/** Without another one for so long, it all begins anew. */
+const RESET_MS = 2 * LONGEST_DELAY_MS
+
+/**
+ * How fast workers that reach a limit too soon are recycled, over all slots. `times`: monotonic ms, of the last such
+ * recyclings; `delays`: how many waits in a row; `until`: monotonic ms, none of them before that.
+ * @typedef {{ times: number[], delays: number, until: number }} RecyclePace
+ */
+
+/** @returns {RecyclePace} */
+export function blankPace () {
+  return { times: [], delays: 0, until: 0 }
+}
+
 /** @param {number} limit @param {number} random in [0, 1) @returns {number} the limit of one worker, never above the one that was set */
 function jittered (limit, random) {
   return Math.max(1, Math.round(limit * (1 - JITTER * random)))
@@ -34,7 +56,9 @@ export function watchAge (turn, worker) {
 }
 
 /** @param {Turn} turn @param {'memory-limit' | 'max-age' | 'max-requests'} cause whose limit is another one now: who is over it too is due again */
-export function forgetDue ({ state }, cause) {
+export function forgetDue ({ state, order }, cause) {
+  state.recyclePace = blankPace()
+  order({ type: 'clear-deadline', deadline: 'recycle-pace', id: 0 })
   for (const worker of Object.values(state.workers)) {
     if (worker.due?.cause === cause && state.recycling?.worker !== worker.id) worker.due = null
   }
@@ -52,10 +76,44 @@ export function watchAges (turn) {
   }
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string }} reason */
-export function becomeDue (turn, worker, { cause, message }) {
-  // It is said once, also of one that does not serve yet, or not at the moment.
-  worker.due ??= { cause, message }
+/** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string, rssBytes?: number }} reason */
+export function becomeDue (turn, worker, { cause, message, rssBytes = 0 }) {
+  const servedMs = worker.readyAt === null ? 0 : Date.parse(turn.isoTime()) - Date.parse(worker.readyAt)
+  // It is said once, also of one that does not serve yet, or not at the moment. An app that asks for it is not kept waiting.
+  worker.due ??= { cause, message, ...(cause !== 'app-request' && servedMs <= SOON_MS && { soon: { servedMs, rssBytes } }) }
+}
+
+/** @param {Turn} turn @param {Worker} worker it is recycled now, soon after it was ready: those that follow may have to wait */
+function countSoon (turn, worker) {
+  const { state, at } = turn
+  const before = at - (state.recyclePace.times.at(-1) ?? 0) >= RESET_MS ? blankPace() : state.recyclePace
+  const times = [...before.times.filter((time) => at - time < WINDOW_MS), at].slice(-FREE)
+  state.recyclePace = { ...before, times }
+  if (before.delays === 0 && times.length < FREE) return
+  const ms = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** before.delays)
+  state.recyclePace = { times, delays: before.delays + 1, until: at + ms }
+  turn.order({ type: 'set-deadline', deadline: 'recycle-pace', id: 0, ms })
+  if (before.delays === 0) turn.tellOf('recycling.slowed', worker, { cause: worker.due?.cause, actor: 'system', message: tooLow(state.options, worker) })
+}
+
+/** @param {import('./state.js').LifecycleOptions} options @param {Worker} worker @returns {string} which limit it is, what the app needs, and what to set */
+function tooLow ({ recycle }, { due }) {
+  const { servedMs = 0, rssBytes = 0 } = due?.soon ?? {}
+  const pace = 'until then a worker is recycled only every few minutes'
+  if (due?.cause === 'memory-limit') {
+    const enough = Math.ceil(rssBytes * 1.5 / MB)
+    return `the limit recycle.maxRssBytes is ${inMB(recycle?.maxRssBytes ?? 0)}, but the app holds ${inMB(rssBytes)} soon after its start: set it to ${enough * MB} (${enough} MB) or more, or to 0 for no limit; ${pace}`
+  }
+  if (due?.cause === 'max-age') return `the limit recycle.maxAgeMs is ${recycle?.maxAgeMs}, so workers are replaced almost as soon as they serve: set it to 600000 (10 minutes) or more, or to 0 for no limit; ${pace}`
+  const enough = Math.ceil((recycle?.maxRequests ?? 0) * LONGEST_DELAY_MS / Math.max(1000, servedMs))
+  return `the limit recycle.maxRequests is ${recycle?.maxRequests}, and a worker begins that many within ${Math.ceil(servedMs / 1000)} s: set it to ${enough} or more, or to 0 for no limit; ${pace}`
+}
+
+const MB = 1024 ** 2
+
+/** @param {number} bytes */
+function inMB (bytes) {
+  return `${Math.round(bytes / MB)} MB`
 }
 
 /** @param {Turn} turn begins the next one, if nothing else is going on */
@@ -67,10 +125,12 @@ export function recycleNext (turn) {
   for (const slot of state.slots) {
     const worker = state.workers[slot.serving ?? 0]
     if (worker?.state !== 'ready' || !worker.due) continue
-    const { cause, message } = worker.due
+    const { cause, message, soon } = worker.due
+    if (soon && turn.at < state.recyclePace.until) continue
     state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
     if (isBlocked(turn, slot.release)) return postpone(turn, worker)
     turn.tellOf('worker.recycling', worker, { cause, actor: 'system', message })
+    if (soon) countSoon(turn, worker)
     if (stopsFirst(state)) return makeWay(turn, worker)
     slot.candidate = fork(turn, slot, slot.release)
     return

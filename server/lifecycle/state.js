@@ -1,3 +1,4 @@
+import { blankPace } from './recycling.js'
 import { createStandby } from './promotion.js'
 import { blankRecord } from './restart-policy.js'
 
@@ -59,7 +60,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {number} readyTimeoutMs
  * @property {number} [starvedMs]  how much was added to that, as it waited for a CPU for so long
  * @property {boolean} [servesNobody]  it drains, and has never had a connection
- * @property {{ cause: string, message: string, isBlocked?: boolean } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isBlocked`: it has been told that it is not, see drift.js
+ * @property {{ cause: string, message: string, isBlocked?: boolean, soon?: { servedMs: number, rssBytes: number } } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isBlocked`: it has been told that it is not, see drift.js; `soon`: it had hardly served, and may have to wait
  * @property {boolean} [hasStoodBy]  it was on standby before it got its slot
  * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
  * @property {import('./addresses.js').Address[]} addresses  where it listens
@@ -176,6 +177,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Rollout | null} rollout
  * @property {Upgrade | null} upgrade
  * @property {import('./recycling.js').Recycling | null} recycling
+ * @property {import('./recycling.js').RecyclePace} recyclePace
  * @property {import('./rollout/guard.js').Guard | null} guard
  * @property {import('./standby.js').Standby} standby
  * @property {Record<number, import('./addresses.js').Address[]>} addresses  where the last worker of a slot that was ready has listened
@@ -232,7 +234,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-silent', worker: number, message: string }
  *   | { type: 'worker-answered', worker: number }
  *   | { type: 'stack-captured', worker: number }
- *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests' | 'app-request', message: string }
+ *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests' | 'app-request', message: string, rssBytes?: number }
  *   | { type: 'worker-crashing', worker: number, errorName: string, errorMessage: string }
  *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean, unfinished?: Unfinished | null, left?: LeftProcess[] }
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number, starvedMs?: number })} Input
@@ -240,7 +242,7 @@ import { blankRecord } from './restart-policy.js'
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
  * @typedef {{ requests: number, connections: number, isReported: boolean }} Unfinished  what was open when a worker ended; `isReported`: as of its last report, as it could not say it in the end
  * @typedef {{ name: string, pid: number }} LeftProcess  that a worker had started, and that lives on
- * @typedef {'ready' | 'addresses' | 'alive' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
+ * @typedef {'ready' | 'addresses' | 'alive' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
  */
 
 /**
@@ -293,6 +295,7 @@ export function createState ({ options, release, lastRollout = 0, nextWorker = 1
     rollout: null,
     upgrade: null,
     recycling: null,
+    recyclePace: blankPace(),
     guard: null,
     standby: createStandby(),
     addresses,

@@ -27,18 +27,22 @@ function assertOneAtATime (events) {
 }
 
 describe('recycling', { concurrency: true }, () => {
-  for (const { cause, flags } of [
-    { cause: 'max-requests', flags: ['--recycle-max-requests', '100'] },
-    { cause: 'max-age', flags: ['--recycle-max-age-ms', '1500'] }
+  for (const { cause, limit } of [
+    { cause: 'max-requests', limit: { 'recycle.maxRequests': 100 } },
+    { cause: 'max-age', limit: { 'recycle.maxAgeMs': 1500 } }
   ]) {
     test(`workers that go by ${cause} drop no request, new before old, one at a time`, async (t) => {
-      const deck = await startDeckHere(t, 'answers-with-pid.js', { flags: [...flags, '--drain-idle-grace-ms', '20000'] })
+      const deck = await startDeckHere(t, 'answers-with-pid.js', { flags: ['--drain-idle-grace-ms', '20000'] })
       await deck.until({ ready: 2 })
       const url = await deck.appUrl()
       const keptAlive = hammer(t, url, { connections: 8 })
       const fresh = openFreshConnections(t, url, { perSecond: 50 })
       await Promise.all([keptAlive.untilAnswered(8), fresh.untilAnswered(8)])
-      await untilRecycled(deck, cause, 3)
+      // Limits as low as these slow recycling down after a few, so they begin with the load.
+      const { headers } = await deck.api('/config')
+      const change = deck.api('/config', { method: 'PATCH', body: JSON.stringify(limit), headers: { 'if-match': String(headers.get('etag')) } })
+      const [changed] = await Promise.all([change, untilRecycled(deck, cause, 3)])
+      assert.equal(changed.status, 200)
       const [kept, opened] = await Promise.all([keptAlive.stop(), fresh.stop()])
       assert.deepEqual([kept.failures, opened.failures], [[], []])
 

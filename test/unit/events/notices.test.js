@@ -78,3 +78,10 @@ function openDeck (t) {
 function brief (notices) {
   return notices.list().map(({ id, kind, message }) => [id, kind, message])
 }
+
+test('a limit that is too low for the app is one, with the sentence that says what to set', (t) => {
+  const { events, notices, nextNotices } = openDeck(t)
+  events.publish({ type: 'recycling.slowed', cause: 'memory-limit', message: 'the limit recycle.maxRssBytes is 100 MB' })
+  const all = [[1, 'recycling-slowed', 'The limit recycle.maxRssBytes is 100 MB']]
+  assert.deepEqual([brief(notices), brief(nextNotices())], [all, all])
+})

@@ -132,3 +132,76 @@ describe('recycling', () => {
     assert.equal(pool.ready(), 2)
   })
 })
+
+describe('a limit that workers reach as soon as they serve', () => {
+  const limits = { maxRssBytes: 100 * 1024 ** 2, maxAgeMs: 0, maxRequests: 0 }
+
+  /** For so long, with workers that are due 5 s after they are ready. @returns {number[]} when one was recycled, in seconds since the first */
+  function runFor (/** @type {ReturnType<typeof running>} */ pool, /** @type {number} */ minutes, servedMs = 5000) {
+    const until = pool.at + minutes * 60_000
+    /** @type {number[]} */
+    const times = []
+    while (pool.at < until) {
+      const seen = pool.events.length
+      pool.wait(servedMs)
+      for (const id of pool.serving()) pool.feed({ ...due(Number(id)), rssBytes: 250 * 1024 ** 2 })
+      const next = Math.min(...[...pool.deadlines.values()].map(({ dueAt }) => dueAt))
+      if (next <= pool.at) pool.passNextDeadline()
+      pool.settle()
+      if (pool.events.slice(seen).some(({ type }) => type === 'worker.recycling')) times.push(pool.at)
+    }
+    return times.map((time) => Math.round((time - times[0]) / 1000))
+  }
+  const recyclings = (/** @type {ReturnType<typeof running>} */ pool) => pool.types().filter((type) => type === 'worker.recycling').length
+
+  test('is told once, with what to set, and slows recycling down while all go on serving', () => {
+    const pool = running({ options: /** @type {any} */ ({ ...OPTIONS, recycle: limits }) })
+    runFor(pool, 1)
+    assert.ok(recyclings(pool) <= 6, `${recyclings(pool)} in the first minute`)
+    runFor(pool, 59)
+    assert.ok(recyclings(pool) >= 14 && recyclings(pool) <= 20, `${recyclings(pool)} in an hour`)
+    assert.equal(pool.ready(), 2)
+    assert.equal(pool.types().filter((type) => type === 'recycling.slowed').length, 1)
+    const { cause, message } = pool.last('recycling.slowed')
+    assert.deepEqual([cause, message], ['memory-limit', 'the limit recycle.maxRssBytes is 100 MB, but the app holds 250 MB soon after its start: set it to 393216000 (375 MB) or more, or to 0 for no limit; until then a worker is recycled only every few minutes'])
+  })
+
+  test('begins anew with another limit', () => {
+    const pool = running({ options: /** @type {any} */ ({ ...OPTIONS, recycle: limits }) })
+    runFor(pool, 10)
+    const before = recyclings(pool)
+    pool.feed({ type: 'configure', options: { ...OPTIONS, recycle: { ...limits, maxRssBytes: 200 * 1024 ** 2 } } })
+    assert.equal(pool.deadlines.has('recycle-pace:0'), false)
+    runFor(pool, 1)
+    // Two that have served for long, five without a wait, and one that has waited.
+    assert.equal(recyclings(pool) - before, 8)
+  })
+
+  test('is none where workers have served for a while, or the app asks for it', () => {
+    const pool = running({ options: /** @type {any} */ ({ ...OPTIONS, recycle: limits }) })
+    runFor(pool, 20, 31_000)
+    for (let n = 0; n < 20; n++) {
+      pool.feed({ ...due(Number(pool.serving()[0])), cause: 'app-request' })
+      pool.settle()
+    }
+    assert.ok(recyclings(pool) > 30)
+    assert.equal(pool.last('recycling.slowed'), undefined)
+  })
+
+  for (const [cause, recycle, message] of /** @type {[string, any, RegExp][]} */ ([
+    ['max-age', { ...limits, maxAgeMs: 3 }, /^the limit recycle\.maxAgeMs is 3, so workers are replaced almost as soon as they serve: set it to 600000 /],
+    ['max-requests', { ...limits, maxRequests: 10 }, /^the limit recycle\.maxRequests is 10, and a worker begins that many within 2 s: set it to 1500 or more/]
+  ])) {
+    test(`may be ${cause}`, () => {
+      const pool = running({ options: /** @type {any} */ ({ ...OPTIONS, standby: 2, recycle }) })
+      for (let n = 0; n < 40 && !pool.last('recycling.slowed'); n++) {
+        pool.wait(2000)
+        if (cause === 'max-age') pool.passNextDeadline()
+        else pool.feed({ ...due(Number(pool.serving()[0])), cause })
+        pool.settle()
+      }
+      assert.match(pool.last('recycling.slowed').message, message)
+      assert.deepEqual([pool.state.recycling, pool.ready()], [null, 2])
+    })
+  }
+})
