@@ -3,6 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SHARE_ENV, Worker } from 'node:worker_threads'
 import { DeckError } from '../errors.js'
+import { whyPathDistrusted } from '../system/trust.js'
 
 const THREAD = new URL('./file-thread.js', import.meta.url)
 const GUARD = new URL('./loading-guard.js', import.meta.url)
@@ -10,7 +11,7 @@ const PATIENCE_MS = 10_000
 const DEFAULT_NAMES = ['clusterdeck.config.js', 'clusterdeck.config.mjs', 'clusterdeck.config.json']
 
 /**
- * Reads the config file that was named, or the one that lies in the working folder.
+ * Reads the config file that was named, or the one that lies in the working folder, unless somebody else could have put it there.
  * @param {string | undefined} named
  * @param {string} cwd
  * @param {{ isAgain?: boolean, isGuest?: boolean, patienceMs?: number }} [how] `isAgain`: as it is now, though this process has read it before; `isGuest`: the process is another program's, and is not ended where the file never comes to its end
@@ -22,12 +23,19 @@ export async function readConfigFile (named, cwd, { isAgain = false, isGuest = f
     ? DEFAULT_NAMES.map((name) => path.resolve(cwd, name)).find(isFile)
     : path.resolve(cwd, named)
   if (file === undefined) return null
+  if (named === undefined) checkFound(file)
   if (!isFile(file)) throw new DeckError('invalid-config', `config: expected a file, received ${file}, which does not exist`)
   const values = await load(file, { isAgain, isGuest, patienceMs })
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new DeckError('invalid-config', `${file}: expected an object of options, received ${describeType(values)}`)
   }
   return { file, values }
+}
+
+/** Whoever names a file trusts its owner. @param {string} file @throws {DeckError} invalid-config */
+function checkFound (file) {
+  const reason = whyPathDistrusted(file)
+  if (reason !== null) throw new DeckError('invalid-config', `config: expected ${file} to be a file that only root and its user can write, but ${reason}; correct that, or name it by --config or CLUSTERDECK_CONFIG if you trust it`)
 }
 
 /** @param {string} file @param {{ isAgain: boolean, isGuest: boolean, patienceMs: number }} how */

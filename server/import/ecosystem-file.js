@@ -5,6 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { whyPathDistrusted } from '../system/trust.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { toPlain } from './plain.js'
 
@@ -28,6 +29,8 @@ const KINDS = Object.freeze(/** @type {Record<string, (file: string, how: How) =
 export function findEcosystem (named, cwd) {
   const file = named === undefined ? NAMES.map((name) => path.join(cwd, name)).find(isFile) : path.resolve(cwd, named)
   if (file === undefined) throw new DeckError('usage', `import: expected a file of PM2, such as ecosystem.config.js, or --pm2, received neither, and ${cwd} has none`)
+  const reason = named === undefined ? whyPathDistrusted(file) : null
+  if (reason !== null) throw new DeckError('usage', `import: expected ${path.basename(file)} to be a file that only root and its user can write, but ${reason}; name it if you trust it`)
   if (!isFile(file)) throw new DeckError('usage', `import: expected a file, received ${file}, which does not exist`)
   if (!Object.hasOwn(KINDS, path.extname(file))) throw new DeckError('usage', `import: expected a file that ends with one of ${Object.keys(KINDS).join(', ')}, received ${file}`)
   return file

@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
-import { SECRETS, whyFolderDistrusted } from './trust.js'
+import { SECRETS, whyFolderDistrusted, whyPathDistrusted } from './trust.js'
 
 /** @typedef {ReturnType<typeof openDataDir>} DataDir */
+
+/** What else is in a folder of this name is nothing that anybody wants in a repository either. */
+const DEFAULT_NAME = '.clusterdeck'
+const IGNORED = '# Tokens, history and logs of this deck: nothing for a repository.\n*\n'
 
 /**
  * The data folder: made at the first start, readable by its owner alone. Where nothing can be written there, as on a full
@@ -81,7 +85,7 @@ export function openDataDir (wanted) {
     /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
     releaseKey: () => secret('release.key'),
 
-    /** @param {{ pid: number, adminUrl: string, fingerprint?: string, startedAt: string }} master `fingerprint`: of its certificate */
+    /** @param {import('./process-identity.js').ProcessIdentity & { keeper: import('./process-identity.js').ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string, startedAt: string }} master `fingerprint`: of its certificate */
     announce (master) {
       const [own, ...others] = announcements
       try {
@@ -116,6 +120,8 @@ export function openDataDir (wanted) {
 
   /** Of a master that is gone, or was told of somewhere else. @param {string} announcement */
   function withdraw (announcement) {
+    // Anybody can make a folder of that name in a place for all, or a link.
+    if (!attempt(() => refuse(whyPathDistrusted(announcement)))) return
     attempt(() => rmSync(announcement, { force: true }))
     // ENOTEMPTY: more than that is kept there.
     if (path.dirname(announcement) !== folder) attempt(() => rmdirSync(path.dirname(announcement)))
@@ -156,22 +162,38 @@ function isOutOfReach ({ code = '' }, folder) {
 
 /** @param {string} folder */
 function make (folder) {
-  makePrivate(folder, SECRETS)
+  const isOurs = makePrivate(folder, SECRETS) || path.basename(folder) === DEFAULT_NAME
+  if (isOurs) attempt(() => keepOutOfRepositories(folder))
   for (const name of ['logs', 'crashes', 'orders']) makePrivate(path.join(folder, name), [])
   const token = path.join(folder, 'admin.token')
   if (readToken(token) === null) makeToken(token)
 }
 
+/** @param {string} folder */
+function keepOutOfRepositories (folder) {
+  const file = path.join(folder, '.gitignore')
+  // A full disk leaves an empty one.
+  if (!statSync(file, { throwIfNoEntry: false })?.size) writeFileSync(file, IGNORED)
+}
+
 /**
  * What is in it says whose orders are obeyed, and which programs are run.
  * @param {string} folder @param {readonly string[]} secrets names of files in it that nobody else may read
- * @throws {DeckError} data-dir-unusable: others could have written there; and what the system says
+ * @returns {boolean} whether nothing was in it
+ * @throws {DeckError} data-dir-unusable: others could have written there, or put another folder in its place; and what the system says
  */
 function makePrivate (folder, secrets) {
+  // Nothing is made where it is theirs to move, and nothing was put there meanwhile.
+  refuse(whyPathDistrusted(folder))
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const reason = whyFolderDistrusted(folder, secrets)
-  if (reason) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
+  refuse(whyFolderDistrusted(folder, secrets))
   accessSync(folder, constants.W_OK)
+  return readdirSync(folder).length === 0
+}
+
+/** @param {string | null} reason @throws {DeckError} data-dir-unusable */
+function refuse (reason) {
+  if (reason !== null) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
 }
 
 /** @param {string[]} files @returns {string} the one that was written last */

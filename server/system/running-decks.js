@@ -5,6 +5,7 @@ import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
+import { whyPathDistrusted } from './trust.js'
 
 /**
  * A deck of this user on this machine, as its master has said it.
@@ -149,6 +150,8 @@ function check (folder) {
   if (own === undefined) return
   if (stat.uid !== own) throw unusable(`${folder}, which belongs to another user (uid ${stat.uid}, this process has ${own})`)
   if (stat.mode & OF_OTHERS) throw unusable(`${folder}, which is open to others (mode ${(stat.mode & 0o7777).toString(8).padStart(4, '0')}, expected 0700)`)
+  const reason = whyPathDistrusted(folder)
+  if (reason !== null) throw unusable(`${folder}, but ${reason}`)
 }
 
 /** @param {string} received @param {unknown} [cause] */

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs'
+import { lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 /** The files of a data folder that nobody but its user may read. */
@@ -9,68 +9,135 @@ const OTHERS_ENTER = 0o011
 const OTHERS_READ = 0o044
 const OTHERS_REPLACE = 0o002
 const STICKY = 0o1000
+/** As many as Linux follows. */
+const MAX_LINKS = 40
+
+/** @typedef {{ owner?: number }} Trusted `owner`: a user whose files count as well as those of root and of this process */
 
 /**
  * Why somebody else than root and the user of this process could have made of a file what it is.
  * @param {string} file absolute path; a link leads to the one that is meant, and has an owner of its own
+ * @param {Trusted} [trusted]
  * @returns {string | null} null: nobody could, or this system knows no owners
  * @throws {NodeJS.ErrnoException} where it is not there
  */
-export function whyDistrusted (file) {
+export function whyDistrusted (file, trusted) {
   const target = statSync(file)
-  return ownership(lstatSync(file)) ?? ownership(target) ?? writable(target)
+  return ownership(lstatSync(file), trusted) ?? ownership(target, trusted) ?? writable(target)
 }
 
 /**
- * The same of a folder, and of what is in it.
+ * The same of a folder, of what is in it, and of all that leads there.
  * @param {string} folder absolute path
  * @param {readonly string[]} secrets names of files in it that others may not even read
+ * @param {Trusted} [trusted]
  * @returns {string | null} beginning with the path that is meant
  */
-export function whyFolderDistrusted (folder, secrets) {
-  const reason = whyDistrusted(folder)
+export function whyFolderDistrusted (folder, secrets, trusted) {
+  const reason = whyDistrusted(folder, trusted)
   if (reason) return `${folder} ${reason}`
   const isOpen = (statSync(folder).mode & OTHERS_ENTER) !== 0
   for (const name of readdirSync(folder)) {
     const file = path.join(folder, name)
     const stat = lstatSync(file, { throwIfNoEntry: false })
     if (!stat) continue
-    const reason = ownership(stat) ?? (isOpen ? openness(stat, secrets.includes(name)) : null)
+    const reason = ownership(stat, trusted) ?? (isOpen ? openness(stat, secrets.includes(name)) : null)
     if (reason) return `${file} ${reason}`
+    const behind = stat.isSymbolicLink() ? whyPathDistrusted(file, trusted) : null
+    if (behind) return `${file} leads to what others choose: ${behind}`
   }
-  return null
+  return whyPathDistrusted(folder, trusted)
 }
 
 /**
- * The same of a program, which whoever can write a folder above it could replace. Groups may: many systems give each
- * user one of his own.
+ * Why somebody else could put something of his own at a path: he owns what is there, a folder above it or a link on the
+ * way, or he can write to one. Groups may: many systems give each user one of his own. So may everybody to a volume of
+ * root's, as Kubernetes makes them, for there nobody else is.
+ * @param {string} file absolute path; what is not there yet is nobody's
+ * @param {Trusted} [trusted]
+ * @returns {string | null} beginning with the path that is meant
+ */
+export function whyPathDistrusted (file, trusted) {
+  return whyWayDistrusted(file, ({ place, stat }) => ownership(stat, trusted) ?? (isReplaceable(stat) && !isVolume(place, stat) ? writable(stat) : null))
+}
+
+/**
+ * The same of a program, which nobody else may be able to replace, wherever it lies.
  * @param {string} program absolute path
  * @returns {string | null}
  * @throws {NodeJS.ErrnoException} where it is not there
  */
 export function whyProgramDistrusted (program) {
-  return whyDistrusted(program) ?? whyPlaceDistrusted(path.dirname(realpathSync(program)))
+  return whyDistrusted(program) ?? whyPlaceDistrusted(program)
 }
 
 /**
- * Who could put something else in its place: the owners of it and of all folders above, and whoever may write there.
- * @param {string} file real path
+ * Who could put something else in its place: as of a path, and no volume is as safe as that.
+ * @param {string} file absolute path
  * @returns {string | null} beginning with the path that is meant
  * @throws {NodeJS.ErrnoException} where it is not there
  */
 export function whyPlaceDistrusted (file) {
-  for (let place = file; ; place = path.dirname(place)) {
-    const stat = statSync(place)
-    const reason = ownership(stat) ?? (stat.mode & OTHERS_REPLACE && !(stat.mode & STICKY) ? writable(stat) : null)
-    if (reason) return `${place} ${reason}`
-    if (place === path.dirname(place)) return null
+  statSync(file)
+  return whyWayDistrusted(file, ({ stat }) => ownership(stat) ?? (isReplaceable(stat) ? writable(stat) : null))
+}
+
+/** @typedef {{ place: string, stat: import('node:fs').Stats }} Step */
+
+/** @param {string} file @param {(step: Step) => string | null} why @returns {string | null} */
+function whyWayDistrusted (file, why) {
+  if (!process.geteuid) return null
+  for (const step of wayTo(file)) {
+    const reason = why(step)
+    if (reason) return `${step.place} ${reason}`
+  }
+  return null
+}
+
+/**
+ * Each folder and link on the way to a file, and the file: the kernel goes the same way.
+ * @param {string} file absolute path @returns {Generator<Step>} as far as there is something
+ */
+function * wayTo (file) {
+  const ahead = partsOf(file)
+  let place = path.parse(file).root
+  yield { place, stat: lstatSync(place) }
+  for (let links = 0; ahead.length > 0 && links <= MAX_LINKS;) {
+    const next = path.join(place, /** @type {string} */ (ahead.shift()))
+    const stat = lstatSync(next, { throwIfNoEntry: false })
+    if (!stat) return
+    yield { place: next, stat }
+    if (!stat.isSymbolicLink()) {
+      place = next
+      continue
+    }
+    links += 1
+    const target = readlinkSync(next)
+    ahead.unshift(...partsOf(target))
+    if (path.isAbsolute(target)) place = path.parse(target).root
   }
 }
 
-/** @param {import('node:fs').Stats} stat */
-function ownership ({ uid }) {
+/** @param {string} file */
+function partsOf (file) {
+  return file.split(path.sep).filter(Boolean)
+}
+
+/** Whether anybody could write to it, or rename what is in it. The mode of a link means nothing. @param {import('node:fs').Stats} stat */
+function isReplaceable (stat) {
+  return !stat.isSymbolicLink() && (stat.mode & OTHERS_REPLACE) !== 0 && !(stat.isDirectory() && stat.mode & STICKY)
+}
+
+/** @param {string} place @param {import('node:fs').Stats} stat */
+function isVolume (place, stat) {
+  const above = path.dirname(place)
+  return stat.isDirectory() && (above === place || lstatSync(above).dev !== stat.dev)
+}
+
+/** @param {import('node:fs').Stats} stat @param {Trusted} [trusted] */
+function ownership ({ uid }, { owner } = {}) {
   const own = process.geteuid?.()
-  return own === undefined || uid === own || uid === 0 ? null : `belongs to another user (uid ${uid}, this process has ${own})`
+  return own === undefined || uid === own || uid === 0 || uid === owner ? null : `belongs to another user (uid ${uid}, this process has ${own})`
 }
 
 /** @param {import('node:fs').Stats} stat */
