@@ -42,7 +42,7 @@ import { createLog } from './system/log.js'
 import { createMilestone } from './system/milestone.js'
 import { createOtherDecks } from './system/other-decks.js'
 import { loadPosix } from './system/posix.js'
-import { identify } from './system/process-identity.js'
+import { identify, pidNamespace } from './system/process-identity.js'
 import { registerDeck, withdrawDeck } from './system/running-decks.js'
 import { listenForSignals } from './system/signals.js'
 import { within } from './system/within.js'
@@ -283,7 +283,7 @@ async function serve (tools, { supervisor, deck, startedAt }) {
   const token = dataDir.token()
   const certificate = openCertificate(config.admin.tls, {
     onRenewed: (fingerprint) => {
-      dataDir.announce({ pid: process.pid, adminUrl: url, fingerprint, startedAt })
+      announce(tools, { adminUrl: url, fingerprint, startedAt })
       register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
     },
     onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
@@ -299,6 +299,19 @@ async function serve (tools, { supervisor, deck, startedAt }) {
   register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
   closers.add(register, (_, { handsOver }) => { if (!handsOver) withdrawDeck({ dataDir: config.dataDir, master: identify(process.pid) }) })
   return { url, publicUrl, fingerprint, token, signInLink: admin.signInLink, ask: admin.ask }
+}
+
+/**
+ * For whoever looks for this master in its data folder, with all by which it is told from others.
+ * @param {Tools} tools @param {{ adminUrl: string, fingerprint: string | null, startedAt: string }} master
+ */
+function announce ({ dataDir, keeper }, { adminUrl, fingerprint, startedAt }) {
+  dataDir.announce({ ...identify(process.pid), keeper: identityOf(keeper), pidNamespace: pidNamespace(), adminUrl, ...(fingerprint && { fingerprint }), startedAt })
+}
+
+/** @param {Tools['keeper']} keeper */
+function identityOf ({ isKept }) {
+  return isKept ? identify(process.ppid) : null
 }
 
 /**
@@ -320,7 +333,7 @@ function register ({ config, keeper, log }, { deck, startedAt }, { url, publicUr
       version,
       startedAt,
       master: identify(process.pid),
-      keeper: keeper.isKept ? identify(process.ppid) : null
+      keeper: identityOf(keeper)
     })
   } catch (error) {
     log.warn({ err: error }, 'this deck is not in the list of running decks')
@@ -415,7 +428,7 @@ function run (tools, past, cluster, { admin, ending }) {
   followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
 
   joinFleet(tools, cluster, { admin, ending })
-  restoreIfGone(tools, past, () => announceIn(tools.dataDir, { adminUrl: admin.url, fingerprint: admin.fingerprint, startedAt: cluster.startedAt }))
+  restoreIfGone(tools, past, () => announce(tools, { adminUrl: admin.url, fingerprint: admin.fingerprint, startedAt: cluster.startedAt }))
   supervisor.running.then(() => {
     releases.settleFirst(release.id)
     terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs: Math.round(performance.now() - startTime) })
@@ -463,7 +476,8 @@ async function joinFleet ({ config, dataDir, log, closers }, { deck, supervisor 
  * @param {Tools} tools @param {Past} past @param {Cluster} cluster @param {{ since: number, adminUrl: string, fingerprint: string | null }} start
  * @returns {import('./cluster/supervisor.js').SavedWorker[]} the workers that it has left
  */
-function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, { memory, history, events }, { supervisor, startedAt }, { since, adminUrl, fingerprint }) {
+function takeStock (tools, { memory, history, events }, { supervisor, startedAt }, { since, adminUrl, fingerprint }) {
+  const { memoryStore, log, vitals, releases, terminal } = tools
   /** @param {() => void} work */
   const attempt = (work) => {
     try {
@@ -476,7 +490,7 @@ function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, {
   let { left } = memory
   if (memory.lost) tellLost(events, memory.lost)
   attempt(() => signMemory(memoryStore))
-  attempt(() => announceIn(dataDir, { adminUrl, fingerprint, startedAt }))
+  attempt(() => announce(tools, { adminUrl, fingerprint, startedAt }))
   keepOutcomes({ releases, events })
   attempt(() => endUnfinished({ history, events }))
   attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
@@ -487,11 +501,6 @@ function takeStock ({ dataDir, memoryStore, log, vitals, releases, terminal }, {
     onFailure: (error) => events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
   })
   return left
-}
-
-/** @param {Tools['dataDir']} dataDir @param {{ adminUrl: string, fingerprint: string | null, startedAt: string }} master */
-function announceIn (dataDir, { adminUrl, fingerprint, startedAt }) {
-  dataDir.announce({ pid: process.pid, adminUrl, ...(fingerprint && { fingerprint }), startedAt })
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
 import { stringifySetCookie } from 'cookie'
-import { NOBODY, ownerOf as ownerOfConnection } from './connection-owner.js'
+import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.js'
 
 /**
  * Who asks: the token's holder, or a browser with a session. The secret of a session lives in its cookie alone;

@@ -2,9 +2,11 @@ import { text } from 'node:stream/consumers'
 import { DeckError } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
 import { request } from '../system/http.js'
+import { isAlive } from '../system/process-identity.js'
 
 /** @typedef {ReturnType<typeof createApiClient>} ApiClient */
 /** @typedef {import('node:http').IncomingMessage} Response */
+/** @typedef {Pick<import('./find-master.js').Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member'>} Addressee */
 
 // For an error whose code this version does not know: the master may be newer.
 const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors.js').ErrorCode>} */ ({
@@ -12,16 +14,13 @@ const CODE_BY_STATUS = Object.freeze(/** @type {Record<number, import('../errors
 }))
 
 /**
- * Talks to the admin API of a running master. Every failure is a DeckError that says what to do.
- * @param {{ url: string, token: string, fingerprint?: string | null, member?: string }} master `member`: of its fleet, which is asked by it
- * @param {{ timeoutMs: number, signal?: AbortSignal }} options `timeoutMs`: for all calls together, from now; `signal`: aborts then, or earlier
+ * Talks to the admin API of a running master, and of the next ones after it. Every failure is a DeckError that says what to do.
+ * @param {Addressee} master
+ * @param {{ timeoutMs: number, signal?: AbortSignal, findAgain?: () => Promise<Addressee> }} options
+ *   `timeoutMs`: for all calls together, from now; `signal`: aborts then, or earlier; `findAgain`: where a master may have followed it
  */
-export function createApiClient ({ url, token, fingerprint = null, member }, { timeoutMs, signal = AbortSignal.timeout(timeoutMs) }) {
-  const base = member === undefined ? `${url}/api/v1` : `${url}/api/v1/fleet/members/${member}/api`
-  const headers = { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli' }
-
+export function createApiClient (master, { timeoutMs, signal = AbortSignal.timeout(timeoutMs), findAgain = async () => master }) {
   return {
-    url,
     signal,
     /** @param {string} path below /api/v1 */
     get: (path) => call('GET', path),
@@ -46,14 +45,12 @@ export function createApiClient ({ url, token, fingerprint = null, member }, { t
   /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @param {Record<string, string>} [more] headers @returns {Promise<any>} */
   async function call (method, path, body, more = {}) {
     try {
-      const response = await request(`${base}${path}`, {
+      return await readBody(await send(path, {
         method,
         signal,
-        fingerprint,
-        headers: body === undefined ? headers : { ...headers, ...more, 'content-type': 'application/json' },
+        headers: body === undefined ? {} : { ...more, 'content-type': 'application/json' },
         body: body === undefined ? undefined : JSON.stringify(body)
-      })
-      return await readBody(response)
+      }))
     } catch (error) {
       throw explained(error)
     }
@@ -62,7 +59,7 @@ export function createApiClient ({ url, token, fingerprint = null, member }, { t
   /** @param {string} path @param {import('node:stream').Readable} body @param {{ type: string, bytes: number }} what */
   async function upload (path, body, { type, bytes }) {
     try {
-      return await readBody(await request(`${url}/api/v1${path}`, { method: 'POST', signal, fingerprint, headers: { ...headers, 'content-type': type, 'content-length': String(bytes) }, body }))
+      return await readBody(await send(path, { method: 'POST', signal, headers: { 'content-type': type, 'content-length': String(bytes) }, body }))
     } catch (error) {
       throw explained(error)
     }
@@ -71,7 +68,7 @@ export function createApiClient ({ url, token, fingerprint = null, member }, { t
   /** @param {string} path @param {string} [type] */
   async function download (path, type = 'application/octet-stream') {
     try {
-      const response = await request(`${base}${path}`, { signal, fingerprint, headers: { ...headers, accept: `${type}, application/json;q=0.5` } })
+      const response = await send(path, { signal, headers: { accept: `${type}, application/json;q=0.5` } })
       if (!isOk(response)) await readBody(response)
       return response
     } catch (error) {
@@ -86,7 +83,7 @@ export function createApiClient ({ url, token, fingerprint = null, member }, { t
       yield * response.setEncoding('utf8')
     } catch (error) {
       if (signal.aborted) throw timedOut(timeoutMs)
-      throw new DeckError('no-master', `${url} has ended its answer before it was whole`, { cause: error })
+      throw new DeckError('no-master', `${master.url} has ended its answer before it was whole`, { cause: error })
     }
   }
 
@@ -96,7 +93,7 @@ export function createApiClient ({ url, token, fingerprint = null, member }, { t
    */
   async function * stream (path, { lastEventId } = {}) {
     try {
-      const response = await request(`${base}${path}`, { fingerprint, headers: { ...headers, accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
+      const response = await send(path, { headers: { accept: 'text/event-stream', ...(lastEventId !== undefined && { 'last-event-id': lastEventId }) } })
       if (!isOk(response)) await readBody(response)
       let rest = ''
       for await (const chunk of response.setEncoding('utf8')) {
@@ -109,12 +106,27 @@ export function createApiClient ({ url, token, fingerprint = null, member }, { t
     }
   }
 
+  /**
+   * To the master that there is now: at the address of one that has ended, somebody else may listen by now.
+   * @param {string} path @param {Pick<Parameters<typeof request>[1], 'method' | 'headers' | 'body' | 'signal'>} what
+   */
+  async function send (path, { headers, ...what }) {
+    if (master.recipient && !isAlive(master.recipient.processes[0])) master = await findAgain()
+    const { url, token, fingerprint, recipient, member } = master
+    return await request(`${url}/api/v1${member === undefined ? '' : `/fleet/members/${member}/api`}${path}`, {
+      ...what,
+      headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli', ...headers },
+      fingerprint,
+      recipient
+    })
+  }
+
   /** @param {Response} response */
   async function readBody (response) {
     const { statusCode: status = 0, headers } = response
     const content = await text(response)
     if (!/^application\/(problem\+)?json\b/.test(headers['content-type'] ?? '')) {
-      throw new DeckError('no-master', `${url} answers, but not as a clusterdeck master does (HTTP ${status})`)
+      throw new DeckError('no-master', `${master.url} answers, but not as a clusterdeck master does (HTTP ${status})`)
     }
     const body = JSON.parse(content)
     if (isOk(response)) return body
@@ -126,7 +138,7 @@ export function createApiClient ({ url, token, fingerprint = null, member }, { t
     if (error instanceof DeckError) return error
     if (signal.aborted) return timedOut(timeoutMs)
     const reason = error?.code ?? error?.message
-    return new DeckError('no-master', `no master answers at ${url} (${reason})`, { cause: error })
+    return new DeckError('no-master', `no master answers at ${master.url} (${reason})`, { cause: error })
   }
 }
 

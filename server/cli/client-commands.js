@@ -187,10 +187,11 @@ async function createContext (options, { stdout, stderr, env, cwd }) {
   const { member } = options
   const master = { ...await findMaster(options, { env, cwd }), member }
   if (!isPatient(options, env)) await checkAnswers(master, { env })
+  const findAgain = async () => ({ ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }), member })
   return {
-    api: createApiClient(master, { timeoutMs }),
+    api: createApiClient(master, { timeoutMs, findAgain }),
     master,
-    findAgain: async () => ({ ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }), member }),
+    findAgain,
     options,
     cwd,
     timeoutMs,

@@ -6,6 +6,8 @@ import { oneLine } from '../system/one-line.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { timedOut } from './api-client.js'
 import { request } from '../system/http.js'
+import { isAlive } from '../system/process-identity.js'
+import { isInOtherNamespace } from '../system/recipient.js'
 import { checkedId } from './id.js'
 import { statusText } from './output.js'
 import { watch } from './watch.js'
@@ -114,17 +116,9 @@ export async function stop ({ api, master, options, print, tell, timeoutMs }) {
 /**
  * @param {import('./find-master.js').Master} master @param {AbortSignal} signal
  */
-async function isGone ({ pid, url, fingerprint }, signal) {
-  if (pid !== null) {
-    try {
-      process.kill(pid, 0)
-      return false
-    } catch (/** @type {any} */ error) {
-      // EPERM: it lives, under another user.
-      if (error.code !== 'EPERM') return true
-    }
-  }
-  return request(`${url}/healthz`, { signal, fingerprint, headers: {} }).then((response) => !response.resume(), () => !signal.aborted)
+async function isGone ({ recipient, url, fingerprint }, signal) {
+  if (recipient && !isInOtherNamespace(recipient)) return !isAlive(recipient.processes[0])
+  return request(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} }).then((response) => !response.resume(), () => !signal.aborted)
 }
 
 /** @param {() => boolean | Promise<boolean>} isDone @param {AbortSignal} signal @param {number} timeoutMs */

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pickApp } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
@@ -10,8 +10,21 @@ import { runningDecks } from '../system/running-decks.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 import { asNamed, pinned } from '../system/working-folder.js'
 import { givenToken } from './token.js'
+import { userId } from './user.js'
 
-/** @typedef {{ url: string, token: string, fingerprint: string | null, pid: number | null, dataDir: string, member?: string }} Master `fingerprint`: of its certificate, where the data folder says it; `pid`: null for one that was named by its address; `member`: of its fleet, which is meant instead and asked by it */
+const ROOT = 0
+
+/**
+ * @typedef {object} Master
+ * @property {string} url
+ * @property {string} token
+ * @property {string | null} fingerprint of its certificate, where the data folder says it
+ * @property {import('../system/recipient.js').Recipient | null} recipient who may be told the token; null: whoever answers there, as it was named by its address
+ * @property {string} dataDir
+ * @property {string} [member] of its fleet, which is meant instead and asked by it
+ *
+ * @typedef {{ folder: string, isNamed: boolean }} Place of a data folder; `isNamed`: somebody has said it, and it does not just lie in the working folder
+ */
 
 /**
  * Where the master is and what it takes to talk to it: what was named, else what the data folder says.
@@ -22,19 +35,20 @@ import { givenToken } from './token.js'
  */
 export async function findMaster (options, { env, cwd }) {
   const byName = findByName(options, env)
-  const dataDir = byName ?? await findDataDir(options, env, cwd)
+  const place = byName === null ? await findDataDir(options, env, cwd) : { folder: byName, isNamed: true }
+  const dataDir = place.folder
   const named = byName === null ? checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined)) : null
-  const running = readRunning(dataDir, env)
+  const running = readRunning(place, env)
   if (named === null && running === null) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
   // The token of this folder belongs to this folder's master and is sent to no other address.
-  const isOwn = named === null || named === running?.url
-  const token = givenToken(options, { env, cwd }) ?? (isOwn ? readToken([dataDir, running?.folder ?? dataDir]) : undefined)
+  const own = named === null || named === running?.url ? running : null
+  const token = givenToken(options, { env, cwd }) ?? (own ? readToken([dataDir, own.folder]) : undefined)
   if (token === undefined) {
     throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE), received none`)
   }
-  return { url: /** @type {string} */ (named ?? running?.url), token, fingerprint: isOwn ? running?.fingerprint ?? null : null, pid: isOwn ? running?.pid ?? null : null, dataDir }
+  return { url: /** @type {string} */ (named ?? running?.url), token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir }
 }
 
 /**
@@ -43,8 +57,8 @@ export async function findMaster (options, { env, cwd }) {
  */
 export function findRunning (dataDir, env) {
   try {
-    const { pid = null } = readRunning(dataDir, env) ?? {}
-    return pid !== null && isAlive({ pid, startTime: null }) ? pid : null
+    const [master] = readRunning({ folder: dataDir, isNamed: true }, env)?.recipient.processes ?? []
+    return master && isAlive(master) ? master.pid : null
   } catch {
     // EACCES: somebody else's.
     return null
@@ -71,16 +85,18 @@ function findByName (options, env) {
   throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, known)}; ${known.length === 0 ? 'none runs' : `there run ${known.join(', ')}`}`)
 }
 
-/** @param {{ url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env @param {string} cwd */
+/** @param {{ url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env @param {string} cwd @returns {Promise<Place>} */
 async function findDataDir (options, env, cwd) {
   const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
-  if (named !== undefined) return path.resolve(cwd, named)
+  if (named !== undefined) return { folder: path.resolve(cwd, named), isNamed: true }
   const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   const app = options.app ?? (env.CLUSTERDECK_APP || undefined)
   // What was named by its address need not be one of them.
   const isElsewhere = app === undefined && (options.url ?? (env.CLUSTERDECK_URL || undefined)) !== undefined
-  const dataDir = isElsewhere ? placeOf({ shared: file, own: null, dataDir: null }, cwd) : dataDirOfApp(file, app, cwd)
-  return app !== undefined || isElsewhere || readRunning(dataDir, env) !== null ? dataDir : dataDirBehindLink(cwd, env) ?? dataDir
+  const place = placeOf(isElsewhere ? { shared: file, own: null, dataDir: null } : pickApp(file, app, cwd), cwd)
+  if (app !== undefined || isElsewhere || readRunning(place, env) !== null) return place
+  const behind = dataDirBehindLink(cwd, env)
+  return behind === null ? place : { folder: behind, isNamed: true }
 }
 
 /**
@@ -89,18 +105,18 @@ async function findDataDir (options, env, cwd) {
  * @throws {DeckError} invalid-config
  */
 export function dataDirOfApp (file, app, cwd) {
-  return placeOf(pickApp(file, app, cwd), cwd)
+  return placeOf(pickApp(file, app, cwd), cwd).folder
 }
 
-/** @param {Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>} picked @param {string} cwd */
+/** @param {Pick<ReturnType<typeof pickApp>, 'shared' | 'own' | 'dataDir'>} picked @param {string} cwd @returns {Place} */
 function placeOf ({ shared, own, dataDir }, cwd) {
   const file = own ?? shared
   const configured = own?.values.dataDir ?? shared?.values.dataDir
-  const folder = dataDir
+  const said = dataDir
     ? path.resolve(dataDir.folder, dataDir.value)
-    : file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : path.resolve(cwd, '.clusterdeck')
+    : file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : null
   // As its master has it, whose data folder stays where it was.
-  return pinned(folder, asNamed(cwd))
+  return { folder: pinned(said ?? path.resolve(cwd, '.clusterdeck'), asNamed(cwd)), isNamed: said !== null }
 }
 
 /**
@@ -116,11 +132,31 @@ function dataDirBehindLink (cwd, env) {
 
 /**
  * Where nothing can be written to the folder, its master is told of in another one, and a dead one may still be told of here.
- * @param {string} dataDir @param {Record<string, string | undefined>} env
+ * @param {Place} place @param {Record<string, string | undefined>} env
+ * @throws {DeckError} data-dir-unusable, unauthenticated
  */
-function readRunning (dataDir, env) {
-  const masters = [dataDir, ...fallbackFolders(dataDir, env).filter(isOwnFolder)].map(readMaster).filter((master) => master !== null)
-  return masters.find(({ pid }) => isAlive({ pid, startTime: null })) ?? masters[0] ?? null
+function readRunning ({ folder, isNamed }, env) {
+  checkFolder(folder, isNamed)
+  const masters = [folder, ...fallbackFolders(folder, env).filter(isOwnFolder)].map(readMaster).filter((master) => master !== null)
+  return masters.find(({ recipient: { processes: [master] } }) => isAlive(master)) ?? masters[0] ?? null
+}
+
+/**
+ * As at a start, what others could have planted is not believed. The deck of another user is one that was named: what its
+ * folder says is his, and goes to his processes alone.
+ * @param {string} folder @param {boolean} isNamed
+ * @throws {DeckError} data-dir-unusable, unauthenticated
+ */
+function checkFolder (folder, isNamed) {
+  try {
+    const found = statSync(folder, { throwIfNoEntry: false })
+    const reason = found ? whyFolderDistrusted(folder, SECRETS, isNamed ? { owner: found.uid } : {}) : null
+    if (reason !== null) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}${isNamed ? '' : '; --data-dir names the folder of another deck'}`)
+  } catch (/** @type {any} */ error) {
+    if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
+    if (error instanceof DeckError) throw error
+    // ENOTDIR: none runs here.
+  }
 }
 
 /** Anybody can make a folder of that name first. @param {string} folder */
@@ -133,14 +169,13 @@ function isOwnFolder (folder) {
   }
 }
 
-/** @param {string} folder @returns {{ url: string, fingerprint: string | null, pid: number, folder: string } | null} */
+/** @param {string} folder @returns {{ url: string, fingerprint: string | null, recipient: import('../system/recipient.js').Recipient, folder: string } | null} */
 function readMaster (folder) {
-  const file = path.join(folder, 'master.json')
   try {
-    const { adminUrl, fingerprint = null, pid } = JSON.parse(readFileSync(file, 'utf8'))
-    return { url: new URL(adminUrl).origin, fingerprint, pid: Number(pid), folder }
-  } catch (/** @type {any} */ error) {
-    if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${file}: belongs to another user`, { cause: error })
+    const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null } = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
+    const processes = [{ pid: Number(pid), startTime }, ...(keeper === null ? [] : [{ pid: Number(keeper.pid), startTime: keeper.startTime }])]
+    return { url: new URL(adminUrl).origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder }
+  } catch {
     // ENOENT: none runs here. Unreadable content is as good as none.
     return null
   }
@@ -151,9 +186,23 @@ function readToken (folders) {
   const files = folders.map((folder) => path.join(folder, 'admin.token'))
   const file = files.find((each) => existsSync(each)) ?? files[0]
   try {
-    return readFileSync(file, 'utf8').trim()
+    return readOwn(file)
   } catch (/** @type {any} */ error) {
     throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${error.code}; give it by --token-file or CLUSTERDECK_TOKEN`, { cause: error })
+  }
+}
+
+/** What another user has in his folder may be a link to a secret that is not his. @param {string} file @returns {string} */
+function readOwn (file) {
+  const { uid } = statSync(path.dirname(file))
+  if (uid === userId() || uid === ROOT) return readFileSync(file, 'utf8').trim()
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    const found = fstatSync(descriptor)
+    if (found.uid !== uid || !found.isFile()) throw Object.assign(new Error('not his'), { code: 'what is not a file of the owner of its folder' })
+    return readFileSync(descriptor, 'utf8').trim()
+  } finally {
+    closeSync(descriptor)
   }
 }
 

@@ -1,4 +1,6 @@
+import path from 'node:path'
 import { DeckError } from '../errors.js'
+import { whyPathDistrusted } from '../system/trust.js'
 import { createInstallation, unitFolder } from '../systemd/installation.js'
 import { createSystemctl } from '../systemd/systemctl.js'
 import { findRunning } from './find-master.js'
@@ -91,6 +93,8 @@ function checkAlone ({ config, dataDir }, { env }) {
 
 /** @param {{ entry?: string, config?: string }} app @param {Terminal} terminal */
 async function nameOfApp ({ entry, config }, { cwd }) {
+  const reason = whyPathDistrusted(path.join(cwd, 'package.json'))
+  if (reason !== null) throw new DeckError('usage', `--name: expected the name of the service, as ${reason}, and so could somebody else choose what is removed`)
   const { loadConfig } = await import('../config/config.js')
   const found = await loadConfig({ flags: { entry, config }, env: {}, cwd })
   return serviceName(undefined, found)

@@ -9,19 +9,19 @@ export const ANSWER_WITHIN_MS = 4000
 /**
  * Whether anybody answers where a command is about to ask. The keeper holds the admin port open while no master lives, and
  * one that hangs does not close it: both look as if an answer were on its way.
- * @param {Pick<import('./find-master.js').Master, 'url' | 'fingerprint' | 'pid' | 'dataDir'>} master
+ * @param {Pick<import('./find-master.js').Master, 'url' | 'fingerprint' | 'recipient' | 'dataDir'>} master
  * @param {{ env: Record<string, string | undefined>, withinMs?: number }} how
  * @throws {DeckError} no-master, timed-out: with what is known
  */
-export async function checkAnswers ({ url, fingerprint, pid, dataDir }, { env, withinMs = ANSWER_WITHIN_MS }) {
+export async function checkAnswers ({ url, fingerprint, recipient, dataDir }, { env, withinMs = ANSWER_WITHIN_MS }) {
   const signal = AbortSignal.timeout(withinMs)
   try {
     // No secret goes along.
-    const response = await request(`${url}/healthz`, { signal, fingerprint, headers: {} })
+    const response = await request(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} })
     response.resume()
   } catch {
     // What else is wrong is said by the request that counts.
-    if (signal.aborted) throw silent({ url, pid, dataDir }, env, withinMs)
+    if (signal.aborted) throw silent({ url, pid: recipient?.processes[0].pid ?? null, dataDir }, env, withinMs)
   }
 }
 

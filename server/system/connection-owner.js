@@ -3,6 +3,9 @@ import { endianness } from 'node:os'
 
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
 const ROW = /^ *\d+: /m
+const NO_INODE = '0'
+/** ESTABLISHED and SYN_RECV. */
+const WAITING = ['01', '03']
 
 /** Whoever had the other end of a connection has closed it before anybody asked: no user id, and not to be taken for anyone. */
 export const NOBODY = -1
@@ -30,17 +33,32 @@ function isOfThisMachine ({ remoteAddress = '', localAddress }) {
 
 /** @param {import('node:net').Socket} socket @returns {number | null} */
 function findOwner (socket) {
-  const { remoteAddress, remotePort, localAddress, localPort } = socket
   // It was reset before it was accepted: where it came from is not known any more.
-  if (remoteAddress === undefined) return NOBODY
-  if (!isOfThisMachine(socket)) return null
-  // What is remote to us is local to them. One that no process has any more is shown as root's, with the inode 0.
-  const row = new RegExp(`^ *\\d+: ${place(remoteAddress, remotePort)} ${place(localAddress, localPort)} \\S+ \\S+ \\S+ \\S+ +(\\d+) +\\d+ (?!0 )`, 'm')
+  if (socket.remoteAddress === undefined) return NOBODY
+  const found = otherEndOf(socket)
+  if (typeof found === 'number') return found
+  return found === 'elsewhere' || found === 'untold' ? null : NOBODY
+}
+
+/**
+ * Who has the other end of a connection at this moment.
+ * @param {import('node:net').Socket} socket connected
+ * @returns {number | 'not taken' | 'gone' | 'untold' | 'elsewhere'} a user id; `not taken`: it waits for whoever listens to
+ *   accept it; `gone`: nobody has it any more; `untold`: the system does not tell; `elsewhere`: another machine
+ */
+export function otherEndOf (socket) {
+  if (!isOfThisMachine(socket)) return 'elsewhere'
+  const { remoteAddress, remotePort, localAddress, localPort } = socket
+  // What is remote to us is local to them.
+  const row = new RegExp(`^ *\\d+: ${place(remoteAddress, remotePort)} ${place(localAddress, localPort)} (\\S+) \\S+ \\S+ \\S+ +(\\d+) +\\d+ (\\d+) `, 'gm')
   const tables = TABLES.map(readTable)
-  const uid = tables.map((table) => row.exec(table)?.[1]).find((uid) => uid !== undefined)
-  if (uid !== undefined) return Number(uid)
-  // At least the port that we listen on is in them, where they tell anything.
-  return tables.some((table) => ROW.test(table)) ? NOBODY : null
+  const rows = tables.flatMap((table) => [...table.matchAll(row)]).map(([, state, uid, inode]) => ({ state, uid: Number(uid), inode }))
+  // One that no process has is shown as root's.
+  const held = rows.find(({ inode }) => inode !== NO_INODE)
+  if (held) return held.uid
+  if (rows.some(({ state }) => WAITING.includes(state))) return 'not taken'
+  // At least our own end is in them, where they tell anything.
+  return tables.some((table) => ROW.test(table)) ? 'gone' : 'untold'
 }
 
 /** @param {string} [address] @param {number} [port] @returns {string} a pattern: an IPv4 address is in both tables, in the second one as mapped into IPv6 */

@@ -1,21 +1,27 @@
 import http from 'node:http'
 import https from 'node:https'
+import net from 'node:net'
 import tls from 'node:tls'
+import { whyAbsent, whyNotTold } from './recipient.js'
 
 /**
  * One request, whose redirects are not followed. Not by fetch(), which on Node 20 to 24 never settles where a
  * connection is closed as soon as it is open.
  * @param {string} url
- * @param {{ method?: string, headers: Record<string, string>, body?: string | import('node:stream').Readable, signal?: AbortSignal, fingerprint?: string | null }} request `fingerprint`: of the one certificate that is right, whoever has signed it
+ * @param {{ method?: string, headers: Record<string, string>, body?: string | import('node:stream').Readable, signal?: AbortSignal, fingerprint?: string | null, recipient: import('./recipient.js').Recipient | null }} request
+ *   `fingerprint`: of the one certificate that is right, whoever has signed it; `recipient`: who may be told what is in it;
+ *   null: whoever answers, as nothing is secret, or somebody has named both the address and the secret
  * @returns {Promise<http.IncomingMessage>} its body is still to be read
  * @throws {NodeJS.ErrnoException} such as ECONNREFUSED and ECONNRESET; AbortError
  */
-export function request (url, { method = 'GET', headers, body, signal, fingerprint = null }) {
+export function request (url, { method = 'GET', headers, body, signal, fingerprint = null, recipient }) {
+  const absent = recipient && whyAbsent(recipient)
+  if (absent) return Promise.reject(notTold(absent))
   const { request } = url.startsWith('https:') ? https : http
   // Who is to close a connection does so with its answer, and what is still being sent then would break it off.
   const sentHeaders = isStream(body) ? { ...headers, connection: 'keep-alive' } : headers
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers: sentHeaders, signal, ...(fingerprint === null ? { agent: false } : { createConnection: connectTo(fingerprint) }) }).once('response', resolve).once('error', reject)
+    const sent = request(url, { method, headers: sentHeaders, signal, ...(fingerprint === null && recipient === null ? { agent: false } : { createConnection: connectTo({ hasTls: url.startsWith('https:'), fingerprint, recipient, signal }) }) }).once('response', resolve).once('error', reject)
     if (!isStream(body)) return sent.end(body)
     // An answer that comes before all is sent is one that needs no more.
     sent.once('response', (response) => {
@@ -33,17 +39,35 @@ function isStream (body) {
 
 /**
  * Nothing is sent before it is known who listens.
- * @param {string} fingerprint
+ * @param {{ hasTls: boolean, fingerprint: string | null, recipient: import('./recipient.js').Recipient | null, signal?: AbortSignal }} expected
  * @returns {http.RequestOptions['createConnection']}
  */
-function connectTo (fingerprint) {
+function connectTo ({ hasTls, fingerprint, recipient, signal }) {
   return (options, onConnected) => {
-    const socket = tls.connect(/** @type {tls.ConnectionOptions} */ ({ ...options, rejectUnauthorized: false }))
+    const socket = hasTls
+      ? tls.connect(/** @type {tls.ConnectionOptions} */ ({ ...options, ...(fingerprint !== null && { rejectUnauthorized: false }) }))
+      : net.connect(/** @type {net.NetConnectOpts} */ (options))
+    const give = () => socket.destroy(signal?.reason)
+    socket.once('close', () => signal?.removeEventListener('abort', give))
+    signal?.addEventListener('abort', give)
     socket.once('error', (error) => onConnected(error, socket))
-    socket.once('secureConnect', () => {
-      if (socket.getPeerCertificate().fingerprint256 === fingerprint) return onConnected(null, socket)
-      socket.destroy(Object.assign(new Error('another certificate'), { code: 'it shows another certificate than that of the master' }))
+    socket.once(hasTls ? 'secureConnect' : 'connect', async () => {
+      const reason = await whyWrong(socket)
+      if (reason === null) return onConnected(null, socket)
+      socket.destroy()
+      onConnected(notTold(reason), socket)
     })
     return undefined
   }
+
+  /** @param {net.Socket} socket @returns {Promise<string | null>} */
+  async function whyWrong (socket) {
+    if (fingerprint !== null && /** @type {tls.TLSSocket} */ (socket).getPeerCertificate().fingerprint256 !== fingerprint) return 'it shows another certificate than that of the master'
+    return recipient && await whyNotTold(socket, recipient, { isPinned: fingerprint !== null })
+  }
+}
+
+/** @param {string} reason is shown where others show a code */
+function notTold (reason) {
+  return Object.assign(new Error(reason), { code: reason })
 }

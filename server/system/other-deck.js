@@ -4,7 +4,6 @@ import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { request } from './http.js'
-import { ownersOfListeners } from './listener-owner.js'
 import { isLoopback } from './loopback.js'
 import { oneLine } from './one-line.js'
 import { isAlive } from './process-identity.js'
@@ -14,7 +13,6 @@ import { SECRETS, whyFolderDistrusted } from './trust.js'
  * The master of another deck of this user, asked by the admin token of its data folder. That token goes to the very
  * process that has registered the deck alone: over loopback, to a port of this user, with the certificate that it has named.
  * @typedef {import('./running-decks.js').RunningDeck} RunningDeck
- * @typedef {{ ownersOf?: typeof ownersOfListeners, env?: Record<string, string | undefined> }} Machine
  */
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -33,7 +31,7 @@ export function isOnLoopback ({ adminUrl }) {
 }
 
 /**
- * @param {RunningDeck} deck @param {{ timeoutMs: number } & Machine} options
+ * @param {RunningDeck} deck @param {{ timeoutMs: number, env?: Record<string, string | undefined> }} options
  * @returns {Promise<any>} as `GET /api/v1/status` has it
  * @throws {DeckError} no-master
  */
@@ -44,7 +42,7 @@ export function askStatus (deck, options) {
 /**
  * @param {RunningDeck} deck
  * @param {{ ttlMs: number | null, from: string }} order for how long it signs in as admin at most; `from`: the deck where they are now
- * @param {{ timeoutMs: number } & Machine} options
+ * @param {{ timeoutMs: number, env?: Record<string, string | undefined> }} options
  * @returns {Promise<{ code: string, url: string }>} `url`: of the whole link, as people reach that deck
  * @throws {DeckError} no-master
  */
@@ -60,11 +58,11 @@ export async function askSignInLink (deck, { ttlMs, from }, options) {
 
 /**
  * @param {RunningDeck} deck @param {string} where
- * @param {{ method: 'GET' | 'POST', body?: string, timeoutMs: number } & Machine} options
+ * @param {{ method: 'GET' | 'POST', body?: string, timeoutMs: number, env?: Record<string, string | undefined> }} options
  * @returns {Promise<any>}
  */
-async function ask (deck, where, { method, body, timeoutMs, ownersOf = ownersOfListeners, env = process.env }) {
-  const reason = whyUnasked(deck) ?? await whyForeign(deck, ownersOf)
+async function ask (deck, where, { method, body, timeoutMs, env = process.env }) {
+  const reason = whyUnasked(deck)
   if (reason) throw new DeckError('no-master', `${deck.name} is not asked: ${reason}`)
   const token = await tokenOf(deck, env)
   try {
@@ -73,7 +71,8 @@ async function ask (deck, where, { method, body, timeoutMs, ownersOf = ownersOfL
       body,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...(body !== undefined && { 'content-type': 'application/json' }) },
       signal: AbortSignal.timeout(timeoutMs),
-      fingerprint: deck.fingerprint
+      fingerprint: deck.fingerprint,
+      recipient: { processes: [deck.master] }
     })
     const content = await read(response)
     if (Number(response.statusCode) >= 300) throw new DeckError('no-master', `${deck.name} refuses to answer (HTTP ${response.statusCode})`)
@@ -90,20 +89,6 @@ function whyUnasked (deck) {
   if (!isOnLoopback(deck)) return `its admin page is at ${deck.adminUrl}, expected an address of this machine alone`
   if (deck.adminUrl.startsWith('https:') && deck.fingerprint === null) return 'it has not said which certificate is its own'
   return null
-}
-
-/**
- * A port that its master has left may be another user's by now.
- * @param {RunningDeck} deck @param {typeof ownersOfListeners} ownersOf @returns {Promise<string | null>}
- */
-async function whyForeign ({ adminUrl }, ownersOf) {
-  const { port, protocol } = new URL(adminUrl)
-  const owners = await ownersOf(Number(port || (protocol === 'https:' ? 443 : 80)))
-  if (owners === null) return null
-  if (owners.length === 0) return `nobody listens at ${adminUrl}`
-  // A socket of the service manager's is root's.
-  const foreign = owners.find((uid) => uid !== 0 && uid !== process.geteuid?.())
-  return foreign === undefined ? null : `another user (uid ${foreign}) listens on its port`
 }
 
 /**

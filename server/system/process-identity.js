@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 
 /**
  * A process, so that it cannot be taken for a later one with the same number.
@@ -63,5 +63,15 @@ function canSignal (pid) {
   } catch (/** @type {any} */ error) {
     // EPERM: it lives under another user.
     return error.code === 'EPERM'
+  }
+}
+
+/** @returns {string | null} in which the numbers of processes hold here; null: the system does not tell */
+export function pidNamespace () {
+  try {
+    return readlinkSync('/proc/self/ns/pid')
+  } catch {
+    // ENOENT: another system.
+    return null
   }
 }

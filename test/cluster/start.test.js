@@ -54,7 +54,7 @@ describe('start', { concurrency: 2 }, () => {
     const folder = path.join(tempFolder(), 'data')
     const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     const master = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8'))
-    assert.deepEqual(Object.keys(master), ['pid', 'adminUrl', 'startedAt'])
+    assert.deepEqual(Object.keys(master), ['pid', 'startTime', 'keeper', 'pidNamespace', 'adminUrl', 'startedAt'])
     assert.equal(master.pid, deck.masterPid)
     for (const name of ['admin.token', 'history.db', 'history.db-wal', 'master.json']) {
       assert.equal((await stat(path.join(folder, name))).mode & 0o777, 0o600, name)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, chownSync, mkdirSync, existsSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net from 'node:net'
 import { tmpdir } from 'node:os'
@@ -15,8 +15,8 @@ import { fallbackFolders } from '../../../server/system/fallback-folder.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
 import { CLI } from '../../support/deck.js'
 import { tempFolder } from '../../support/folder.js'
-
-const NO_PID = 2 ** 30
+import { lacksStrangers, OTHER_UID, startStranger } from '../../support/stranger.js'
+import { until } from '../../support/until.js'
 
 /**
  * A data folder, and command lines that are run in it.
@@ -30,11 +30,11 @@ function dataFolder (t, { adminUrl, token = TOKEN, pid = process.pid } = {}) {
     writeFileSync(join(cwd, 'master.json'), JSON.stringify({ pid, adminUrl, startedAt: '2026-01-01T00:00:00.000Z' }))
     writeFileSync(join(cwd, 'admin.token'), `${token}\n`)
   }
-  /** @param {string} line words, separated by spaces @param {Record<string, string>} [env] */
-  return async (line, env = {}) => {
+  /** @param {string} line words, separated by spaces @param {Record<string, string>} [env] @param {string} [folder] where it is run */
+  return async (line, env = {}, folder = cwd) => {
     const output = { stdout: '', stderr: '' }
     const stream = (/** @type {'stdout' | 'stderr'} */ name) => /** @type {any} */ ({ isTTY: false, write: (/** @type {string} */ text) => { output[name] += text } })
-    const code = await run(line.split(' ').filter(Boolean), { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd })
+    const code = await run(line.split(' ').filter(Boolean), { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_DATA_DIR: cwd, ...env }, cwd: folder })
     return { code, ...output }
   }
 }
@@ -372,8 +372,12 @@ test('stop waits until the master is gone', async (t) => {
 })
 
 test('stop knows by its pid that a master of this machine is gone', async (t) => {
-  const url = await serve(t, (_req, res) => json(res, 202, { state: 'stopping' }))
-  const { code } = await dataFolder(t, { adminUrl: url, pid: NO_PID })('stop')
+  const master = spawn('sleep', ['60'])
+  const url = await serve(t, (_req, res) => {
+    if (master.exitCode === null) master.kill()
+    json(res, 202, { state: 'stopping' })
+  })
+  const { code } = await dataFolder(t, { adminUrl: url, pid: Number(master.pid) })('stop')
   assert.equal(code, 0)
   const alive = await dataFolder(t, { adminUrl: url, pid: process.pid })('stop --timeout 200ms')
   assert.equal(alive.code, 124)
@@ -499,6 +503,109 @@ test('a dead master that is still told of in its folder does not hide the one th
   writeFileSync(join(place, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: url }))
   const { code, stdout } = await dataFolder(t)('status --json', { CLUSTERDECK_DATA_DIR: cwd, XDG_RUNTIME_DIR: runtime })
   assert.deepEqual([code, JSON.parse(stdout).state], [0, 'running'])
+})
+
+test('no command says a token to another user, who has the port of a master by now', { skip: lacksStrangers }, async (t) => {
+  const heard = await startStranger(t).listening
+  const adminUrl = `http://127.0.0.1:${heard.port}`
+  const [alive, dead] = [dataFolder(t, { adminUrl }), dataFolder(t, { adminUrl, pid: spawnSync('true').pid })]
+  for (const line of ['status', 'logs --follow', 'stop', 'deploy --wait']) {
+    const { code, stderr } = await alive(line)
+    assert.deepEqual([code, stderr], [5, `clusterdeck: no master answers at ${adminUrl} (a process of another user (uid ${OTHER_UID}) answers there)\n`])
+    assert.match((await dead(line)).stderr, /\(its master \(pid \d+\) has ended\)\n$/)
+  }
+  // He hears what somebody says to him.
+  await dataFolder(t)(`status --url ${adminUrl} --token for-him --timeout 5s`)
+  await until(() => heard.text.includes('for-him'), 'what is meant for him')
+  assert.equal(heard.text.match(/Bearer/g)?.length, 1)
+})
+
+test('"logs --follow" begins each time with the data folder: to whom a port has gone since says nothing', { skip: lacksStrangers }, async (t) => {
+  const cwd = tempFolder()
+  const master = spawn('sleep', ['60'])
+  t.after(() => master.kill())
+  const server = http.createServer((_req, res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' }).write('event: message\nid: a\ndata: {"slot":1,"stream":"stdout","text":"hello"}\n\n')
+  })
+  const adminUrl = await listen(t, server)
+  const port = Number(new URL(adminUrl).port)
+  writeFileSync(join(cwd, 'master.json'), JSON.stringify({ pid: master.pid, adminUrl }))
+  writeFileSync(join(cwd, 'admin.token'), TOKEN, { mode: 0o600 })
+  let stdout = ''
+  const ended = run(['logs', '--follow'], { stdout: /** @type {any} */ ({ write (/** @type {string} */ text) { stdout += text } }), stderr: /** @type {any} */ ({ write () {} }), env: { CLUSTERDECK_DATA_DIR: cwd }, cwd })
+  await until(() => stdout.includes('hello'), 'the first line')
+  // Its port is taken at once, and then its data folder says that it has ended.
+  const stranger = startStranger(t, { port })
+  master.kill()
+  await once(master, 'exit')
+  server.closeAllConnections()
+  server.close()
+  const heard = await stranger.listening
+  // The next master, elsewhere.
+  const next = http.createServer((req, res) => {
+    if (req.headers['last-event-id'] === 'b') return json(res, 401, { code: 'unauthenticated', detail: 'enough' }, 'application/problem+json')
+    res.writeHead(200, { 'content-type': 'text/event-stream' }).write(`event: message\nid: b\ndata: {"slot":1,"stream":"stdout","text":"again ${req.headers['last-event-id']}"}\n\n`)
+  })
+  writeFileSync(join(cwd, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: await listen(t, next) }))
+  await until(() => stdout.includes('again a'), 'what the next master says')
+  next.closeAllConnections()
+  assert.equal(await ended, 3)
+  assert.equal(heard.text, '')
+})
+
+test('in the folder of another user no command believes his data folder, nor runs his config file', { skip: lacksStrangers }, async (t) => {
+  const heard = await startStranger(t).listening
+  const cwd = tempFolder()
+  chmodSync(cwd, 0o1777)
+  const place = join(cwd, '.clusterdeck')
+  mkdirSync(place)
+  const secret = join(tempFolder(), 'admin.token')
+  writeFileSync(secret, TOKEN, { mode: 0o600 })
+  symlinkSync(secret, join(place, 'admin.token'))
+  writeFileSync(join(place, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: `http://127.0.0.1:${heard.port}` }))
+  for (const file of [place, join(place, 'master.json')]) chownSync(file, OTHER_UID, OTHER_UID)
+  const here = (/** @type {string} */ line, env = {}) => dataFolder(t)(line, { CLUSTERDECK_DATA_DIR: '', ...env }, cwd)
+  for (const line of ['status', 'logs', 'stop']) {
+    const { code, stderr } = await here(line)
+    assert.deepEqual([code, stderr], [1, `clusterdeck: dataDir: expected a folder that only its user can write, but ${place} belongs to another user (uid ${OTHER_UID}, this process has 0); --data-dir names the folder of another deck\n`])
+  }
+  // Named, it is his deck; the secret behind his link is not.
+  assert.match((await here('status --data-dir .clusterdeck')).stderr, /admin\.token: expected the admin token, received ELOOP/)
+  writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'shop', main: CLI }))
+  chownSync(join(cwd, 'package.json'), OTHER_UID, OTHER_UID)
+  assert.match((await here('uninstall --dry-run')).stderr, /--name: expected the name of the service, as .*package\.json belongs to another user/)
+  const config = join(cwd, 'clusterdeck.config.mjs')
+  writeFileSync(config, `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(join(cwd, 'has-run'))}, ''); export default { entry: ${JSON.stringify(CLI)}, workers: 'none' }`)
+  chownSync(config, OTHER_UID, OTHER_UID)
+  const why = new RegExp(`config: expected ${config} to be a file that only root and its user can write, but ${config} belongs to another user \\(uid ${OTHER_UID}, this process has 0\\)`)
+  for (const line of ['status', 'history', 'up', 'start', 'systemd', 'history --app shop', 'history --url http://127.0.0.1:1 --token a']) {
+    const { code, stderr } = await here(line)
+    assert.match(stderr, why, line)
+    assert.equal(code, 2, line)
+  }
+  assert.ok(!existsSync(join(cwd, 'has-run')))
+  assert.match((await here('start', { CLUSTERDECK_CONFIG: config })).stderr, /workers in .*: expected an integer/, 'one that is named is run')
+  assert.ok(existsSync(join(cwd, 'has-run')))
+  const ecosystem = join(cwd, 'ecosystem.config.js')
+  writeFileSync(ecosystem, '')
+  chownSync(ecosystem, OTHER_UID, OTHER_UID)
+  assert.match((await here('import --print')).stderr, /import: expected ecosystem\.config\.js to be a file that only root and its user can write, but .* belongs to another user .*; name it if you trust it/)
+  assert.equal(heard.text, '')
+})
+
+test('root reaches the deck of another user by its data folder, and says its token to that user alone', { skip: lacksStrangers }, async (t) => {
+  const [his, theirs] = [await startStranger(t).listening, await startStranger(t, { uid: OTHER_UID + 1 }).listening]
+  const place = tempFolder()
+  writeFileSync(join(place, 'admin.token'), 'his', { mode: 0o600 })
+  const tell = (/** @type {number} */ port) => writeFileSync(join(place, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: `http://127.0.0.1:${port}` }))
+  tell(theirs.port)
+  for (const file of ['', 'admin.token', 'master.json']) chownSync(join(place, file), OTHER_UID, OTHER_UID)
+  const cli = dataFolder(t)
+  assert.match((await cli(`history --json --data-dir ${place}`)).stderr, /a process of another user \(uid 54322\) answers there/)
+  tell(his.port)
+  await cli(`history --json --data-dir ${place}`)
+  await until(() => his.text.includes('Bearer his'), 'his token')
+  assert.doesNotMatch(theirs.text, /Bearer/)
 })
 
 test('something else on the port is no master', async (t) => {

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { findMaster } from '../../../server/cli/find-master.js'
+import { userId } from '../../../server/cli/user.js'
 import { openApps } from '../../support/apps.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -11,7 +12,7 @@ const APPS = { dataDir: 'data', apps: { shop: { entry: 'shop.js' }, mail: { entr
 test('the master of one of several apps is found by the name of the app', async () => {
   const cwd = folderWith(APPS)
   for (const [folder, app] of [['data/shop', 'shop'], ['post', 'mail']]) {
-    mkdirSync(path.join(cwd, folder), { recursive: true })
+    mkdirSync(path.join(cwd, folder), { recursive: true, mode: 0o700 })
     writeFileSync(path.join(cwd, folder, 'master.json'), JSON.stringify({ adminUrl: `http://127.0.0.1:1/${app}`, pid: process.pid }))
     writeFileSync(path.join(cwd, folder, 'admin.token'), `token of ${app}\n`)
   }
@@ -33,7 +34,7 @@ test('a deck is found by its name from any folder, whatever else the shell has s
   pretend({ name: 'shop', dataDir: shop })
   pretend({ name: 'mail', dataDir: mail })
   const cwd = tempFolder()
-  assert.deepEqual(await findMaster({ name: 'shop' }, { env: { ...env, CLUSTERDECK_DATA_DIR: mail, CLUSTERDECK_APP: 'mail', CLUSTERDECK_URL: 'http://127.0.0.1:2', CLUSTERDECK_NAME: 'mail' }, cwd }), { url: 'http://127.0.0.1:1', token: 'token of shop', fingerprint: null, pid: process.pid, dataDir: shop })
+  assert.deepEqual(await findMaster({ name: 'shop' }, { env: { ...env, CLUSTERDECK_DATA_DIR: mail, CLUSTERDECK_APP: 'mail', CLUSTERDECK_URL: 'http://127.0.0.1:2', CLUSTERDECK_NAME: 'mail' }, cwd }), { url: 'http://127.0.0.1:1', token: 'token of shop', fingerprint: null, recipient: { owner: userId(), processes: [{ pid: process.pid, startTime: null }], pidNamespace: null }, dataDir: shop })
   assert.equal((await findMaster({}, { env: { ...env, CLUSTERDECK_NAME: 'mail' }, cwd })).dataDir, mail)
   assert.equal((await findMaster({ dataDir: shop }, { env: { ...env, CLUSTERDECK_NAME: 'mail' }, cwd })).dataDir, shop)
 })

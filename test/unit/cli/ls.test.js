@@ -17,7 +17,7 @@ test('ls lists decks wherever they are, one that does not answer too, and none t
   const { url, deck } = await startAdmin(t)
   const home = tempFolder()
   const dataDir = path.join(home, 'shop', '.clusterdeck')
-  mkdirSync(dataDir, { recursive: true })
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   writeFileSync(path.join(dataDir, 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: url }))
   writeFileSync(path.join(dataDir, 'admin.token'), TOKEN)
   pretend({ name: 'shop', dataDir, adminUrl: url })

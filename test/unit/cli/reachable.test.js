@@ -29,7 +29,7 @@ test('where nobody answers it is said soon who lives, and what to do', async (t)
   const [url, dead] = [await silentPort(t), await deadPid()]
   const [alone, kept] = [tempFolder(), tempFolder()]
   pretend({ name: 'kept', dataDir: kept, adminUrl: url, master: { pid: dead, startTime: null }, keeper: identify(process.pid) })
-  const check = (/** @type {number | null} */ pid, /** @type {string} */ dataDir) => checkAnswers({ url, fingerprint: null, pid, dataDir }, { env, withinMs: 50 })
+  const check = (/** @type {number | null} */ pid, /** @type {string} */ dataDir) => checkAnswers({ url, fingerprint: null, recipient: pid === null ? null : { processes: [{ pid, startTime: null }] }, dataDir }, { env, withinMs: 50 })
   for (const [pid, dataDir, code, message] of /** @type {const} */ ([
     [process.pid, alone, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is stopped or starts; end it by kill -KILL ${process.pid}`],
     [process.pid, kept, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is stopped or starts; its keeper (pid ${process.pid}) replaces one that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`],

@@ -3,9 +3,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
 import { test } from 'node:test'
-import { NOBODY, ownerOf } from '../../server/admin/connection-owner.js'
-import { openHistory } from '../../db/history.js'
-import { createSessions } from '../../server/admin/sessions.js'
+import { NOBODY, ownerOf } from '../../../server/system/connection-owner.js'
+import { openHistory } from '../../../db/history.js'
+import { createSessions } from '../../../server/admin/sessions.js'
 
 const OTHER_UID = 54_321
 const isLinux = process.platform === 'linux'
