@@ -131,10 +131,11 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   },
   instance_var: {
     also: ['instanceVar'],
-    fate: 'left out',
-    becomes: '`NODE_APP_INSTANCE`',
-    about: 'A worker has its number in NODE_APP_INSTANCE (0, 1, …) and CLUSTERDECK_SLOT (1, 2, …); the app has to read one of these',
-    usual: ['NODE_APP_INSTANCE']
+    fate: 'replaced',
+    becomes: '`CLUSTERDECK_SLOT`; `env.NODE_APP_INSTANCE: null`',
+    about: 'PM2 sets no `NODE_APP_INSTANCE` then, nor does the config. No option gives the number another name: have the app read `CLUSTERDECK_SLOT` (1, 2, …), less one, or set its own variable from that in a file for `--require`.',
+    usual: ['NODE_APP_INSTANCE'],
+    read: (value, { env }) => isText(value) ? { set: { env }, note: `No option gives the number of a worker the name ${value}: have the app read CLUSTERDECK_SLOT (1, 2, …), less one.` } : notRead('the name of a variable')
   },
   name: {
     fate: 'carried over',
