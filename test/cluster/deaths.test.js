@@ -70,7 +70,7 @@ test('the table of deaths: workers that serve, and those that can leave no note,
 /** @type {(Death & { app: string, source?: string, flags?: string[] })[]} */
 const AT_BOOT = [
   { name: 'throw at load', app: 'throws-at-load.js', cause: 'boot-failure', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'TypeError', top: 'throws-at-load.js' },
-  { name: 'syntax error at load', app: 'broken.js', source: 'const broken = ;\n', cause: 'boot-failure', kind: 'unhandled-rejection', code: 1, signal: null, errorName: 'SyntaxError', top: 'broken.js' },
+  { name: 'syntax error at load', app: 'broken.js', source: 'const broken = ;\n', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'SyntaxError', top: 'broken.js' },
   { name: 'exit before listening', app: 'exits-before-listening.js', cause: 'boot-failure', kind: 'exit-code', code: 3, signal: null },
   { name: 'address in use', app: 'listens-on-a-taken-port.js', cause: 'boot-failure', kind: 'exception', code: 1, signal: null, errorName: 'Error', top: 'listens-on-a-taken-port.js' },
   { name: 'never ready', app: 'does-nothing.js', flags: ['--ready-timeout-ms', '300'], cause: 'boot-failure', kind: 'boot-failure', code: 0, signal: null, actor: 'system' }

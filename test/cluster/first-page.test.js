@@ -19,7 +19,8 @@ test('from its installation to a cluster with its page open, in an empty folder,
   const { PORT: _, ...outer } = process.env
   const env = { ...outer, PATH: `${path.join(prefix, 'bin')}:${outer.PATH}`, CLUSTERDECK_ADMIN_PORT: '0', npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_audit: 'false' }
   const type = async (/** @type {string} */ line) => (await run('sh', ['-c', line], { cwd, env, timeout: PATIENCE_MS })).stdout
-  await run('sh', ['-c', install], { cwd: ROOT, env, timeout: PATIENCE_MS })
+  // Its packages are those of this checkout: to install them anew would take away what the other tests run with.
+  await run('sh', ['-c', install.split(' && ').at(-1) ?? ''], { cwd: ROOT, env, timeout: PATIENCE_MS })
 
   writeFileSync(path.join(cwd, 'app.js'), APP)
   const master = spawn('sh', ['-c', `exec ${start}`], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] })
