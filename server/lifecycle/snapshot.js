@@ -9,7 +9,9 @@ import { isOccupied, isVacant } from './vacancy.js'
  */
 export function snapshot (state) {
   const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, state.slots.find(({ number }) => number === worker.slot))])
-  const backoffs = state.slots.filter((slot) => slot.retryAt !== null || isFinished(slot) || (isVacant(slot) && !isOccupied(state, slot.number))).map(waitingRow)
+  // A slot whose worker has gone while all of them stop waits for nothing.
+  const isQueued = (/** @type {import('./state.js').Slot} */ slot) => PHASES[state.phase] !== 'stopping' && isVacant(slot) && !isOccupied(state, slot.number)
+  const backoffs = state.slots.filter((slot) => slot.retryAt !== null || isFinished(slot) || isQueued(slot)).map(waitingRow)
   return {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,

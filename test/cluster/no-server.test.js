@@ -6,12 +6,10 @@ import { get } from '../support/asking.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { freePort } from '../support/ports.js'
+import { withoutStarved } from '../support/starved.js'
 
 /** A busy machine takes a second to boot a worker. */
 const SOON = ['--ready-timeout-ms', '4000']
-
-/** What a busy machine adds. @param {string} text */
-const withoutStarved = (text) => text.replace(/ and another \d+ ms, in which it waited for a CPU/, '')
 
 describe('apps that are no server', { concurrency: 4 }, () => {
   test('one with a timer counts as ready once its time to listen is over; that is said once, with the option that saves the wait', async (t) => {

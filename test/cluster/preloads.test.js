@@ -28,7 +28,7 @@ describe('what runs before an app', { concurrency: 2 }, () => {
     const [seen, go] = [path.join(folder, 'seen'), path.join(folder, 'go')]
     const nodeOptions = `--max-http-header-size=20000 --require ${preload.quoted}`
     const deck = await startDeck(t, 'listens-when-told.js', {
-      flags: ['--ready-path', '/health'], env: { NODE_OPTIONS: nodeOptions, SIDE_PORT: String(sidePort), SEEN: seen, GO: go }
+      flags: ['--ready-path', '/health', '--start-first', 'all'], env: { NODE_OPTIONS: nodeOptions, SIDE_PORT: String(sidePort), SEEN: seen, GO: go }
     })
     await deck.untilStatus(({ workers }) => workers.length === 2 && workers.every((/** @type {any} */ { pid }) => readFileSync(seen, 'utf8').includes(`${pid}\n`)), 'both workers to have loaded it')
     assert.equal((await deck.status()).readyWorkers, 0, 'the app does not listen yet')

@@ -1,0 +1,2 @@
+/** @param {string} text that says how long a worker had @returns {string} without what a busy machine adds */
+export const withoutStarved = (text) => text.replace(/ and another \d+ ms, in which it waited for a CPU/, '')
