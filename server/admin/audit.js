@@ -2,6 +2,7 @@
  * Who has changed something, from where, and who was refused, for the history.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {import('node:http').ServerResponse} ServerResponse
+ * @typedef {{ method: string, url: string, statusCode: number | null }} Asked  `statusCode`: null where the connection was closed before the answer
  */
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -27,17 +28,18 @@ export function createAudit ({ events, timers }) {
     watch (req, res) {
       // Later it may be what a router has made of it.
       const { method = '', url = '' } = req
-      res.once('finish', () => {
-        const { statusCode } = res
-        if (REFUSALS.has(statusCode) && isAttempt(req)) refused(req, { method, url, statusCode })
-        else if (!READS.has(method) && statusCode < 400 && req.auth) events.publish({ type: 'access.used', ...describe(req, { method, url, statusCode }) })
+      // Whoever hangs up before the answer has asked for it all the same, and it may be done.
+      res.once('close', () => {
+        const statusCode = res.writableFinished ? res.statusCode : null
+        if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) refused(req, { method, url, statusCode })
+        else if (!READS.has(method) && (statusCode === null || statusCode < 400) && req.auth) events.publish({ type: 'access.used', ...describe(req, { method, url, statusCode }) })
       })
     },
 
     close () { timers.clearTimeout(window) }
   }
 
-  /** @param {IncomingMessage} req @param {{ method: string, url: string, statusCode: number }} request */
+  /** @param {IncomingMessage} req @param {Asked} request */
   function refused (req, request) {
     window ??= timers.setTimeout(endWindow, WINDOW_MS)
     if (told < MAX_TOLD) {
@@ -60,7 +62,7 @@ function isAttempt ({ auth, headers, method = '' }) {
   return Boolean(auth) || headers.authorization !== undefined || !READS.has(method)
 }
 
-/** @param {IncomingMessage} req @param {{ method: string, url: string, statusCode: number }} request */
+/** @param {IncomingMessage} req @param {Asked} request */
 function describe (req, { method, url, statusCode }) {
   const { auth } = req
   const path = url.split('?', 1)[0].slice(0, MAX_PATH_CHARS)
@@ -69,9 +71,15 @@ function describe (req, { method, url, statusCode }) {
   const who = auth ? `${auth.actor} (${auth.role}, ${way})` : 'somebody unknown'
   return {
     actor: auth?.actor ?? null,
-    message: `${who} from ${address}: ${method} ${path}${statusCode < 400 ? '' : `, ${statusCode}`}`,
+    message: `${who} from ${address}: ${method} ${path}${endOf(statusCode)}`,
     detail: { method, path, status: statusCode, address, role: auth?.role ?? null, via: auth?.via ?? null, token: auth?.token ?? null }
   }
+}
+
+/** @param {number | null} statusCode */
+function endOf (statusCode) {
+  if (statusCode === null) return ', and hung up before the answer'
+  return statusCode < 400 ? '' : `, ${statusCode}`
 }
 
 /** @param {IncomingMessage} req */

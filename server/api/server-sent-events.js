@@ -12,7 +12,7 @@ import { DeckError } from '../errors.js'
  */
 
 const HEARTBEAT_MS = 15_000
-/** Of one holder of a token, and of all browsers that are signed in by it: each costs work for every line and event. */
+/** Of one holder of a token, and of the browsers of one person: each costs work for every line and event, and nobody is to use up those of others. */
 const MAX_STREAMS = 32
 
 export const EVENT_STREAM = 'text/event-stream'
@@ -33,7 +33,7 @@ export function serverSentEvent (data, types) {
  */
 export function admitStream ({ auth, res }, { streams }) {
   if (auth.via === 'fleet') throw new DeckError('not-possible', 'A stream does not go to another deck: ask for a page, again and again')
-  const holder = `${auth.via} ${auth.token}`
+  const holder = `${auth.via} ${auth.token} ${auth.role} ${auth.actor}`
   const open = streams.get(holder) ?? 0
   if (open >= MAX_STREAMS) throw new DeckError('rate-limited', `There are ${MAX_STREAMS} streams of ${auth.actor} already: end some first`)
   streams.set(holder, open + 1)

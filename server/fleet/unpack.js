@@ -26,9 +26,10 @@ const MAX_SHOWN_CHARS = 200
  */
 export async function unpack (file, folder, limits = ARCHIVE) {
   // Not before it is needed: it takes longer to load than all else here.
-  const { Unpack } = await import('tar')
+  const { UnpackSync } = await import('tar')
   const judge = createJudge(limits)
-  const parser = new Unpack({ cwd: folder, strict: true, preserveOwner: false, dmode: tameMode(undefined, true), umask: 0o022, maxDepth: limits.maxDepth, filter: (_, entry) => isWanted(/** @type {Entry} */ (entry)) })
+  // One after the other: side by side, all that are still to be written would be in memory.
+  const parser = new UnpackSync({ cwd: folder, strict: true, preserveOwner: false, dmode: tameMode(undefined, true), umask: 0o022, maxDepth: limits.maxDepth, filter: (_, entry) => isWanted(/** @type {Entry} */ (entry)) })
   // Each of those that describe others, which the filter does not see.
   parser.on('meta', () => refuse(judge.count()))
   // What the parser does not know, or finds too large, it leaves out before anybody is asked.

@@ -86,10 +86,27 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
   }
 }
 
+/**
+ * Piece by piece, each as early as it can be: a regular expression would try all ways in which many `*` may share a text.
+ * @param {string} pattern `*` stands for any text, also none @param {string} text
+ */
+export function matches (pattern, text) {
+  const [first, ...others] = pattern.split('*')
+  const last = others.pop()
+  if (last === undefined) return text === pattern
+  if (!text.startsWith(first)) return false
+  let at = first.length
+  for (const piece of others) {
+    const found = text.indexOf(piece, at)
+    if (found === -1) return false
+    at = found + piece.length
+  }
+  return text.length - last.length >= at && text.endsWith(last)
+}
+
 /** @param {readonly string[]} patterns `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
 function matcher (patterns) {
-  const expressions = patterns.map((pattern) => new RegExp(`^${pattern.replace(/[.]/g, '\\.').replace(/\*/g, '.*')}$`))
-  return (/** @type {DeckEvent} */ { type, cause }) => expressions.some((one) => one.test(type) || (cause !== null && one.test(`${type}:${cause}`)))
+  return (/** @type {DeckEvent} */ { type, cause }) => patterns.some((pattern) => matches(pattern, type) || (cause !== null && matches(pattern, `${type}:${cause}`)))
 }
 
 /** @param {DeckEvent} event @param {Record<string, unknown>} deck */

@@ -8,6 +8,7 @@ import { allows } from '../../server/api/roles.js'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.js'
 import { PAGES } from '../../server/dashboard/pages.js'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
+import { until } from '../support/until.js'
 
 /** @typedef {import('../../server/api/roles.js').Role} Role */
 /** @typedef {{ name: string, role: Role | null, headers: Record<string, string>, isSession?: boolean, isOwner?: boolean }} Caller `role`: null for a stranger; `isOwner`: by the token of the data folder */
@@ -140,6 +141,23 @@ test('the history names who did it and from where, and who was refused', async (
   assert.match(String(of('access.refused')?.message), /^viewer-token \(viewer, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale, 403$/)
   assert.equal(of('scale.changed')?.actor, 'operator-token')
   assert.match(String(of('access.used')?.message), /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale$/)
+})
+
+test('the history names who hangs up before the answer, too', async (t) => {
+  const { admin, callers } = await setUp(t)
+  const operator = /** @type {Caller} */ (callers.find(({ name }) => name === 'operator'))
+  const before = admin.history.lastEventId()
+  const told = () => admin.history.page({ type: ['access.used'], limit: 5 }).items.filter((/** @type {any} */ { id }) => id > before)
+  const req = http.request(`${admin.url}/api/v1/rollouts`, { method: 'POST', agent: false, headers: { ...operator.headers, 'content-type': 'application/json' } }).on('error', () => {})
+  const deploy = admin.deck.deploy
+  admin.deck.deploy = async (order) => {
+    req.destroy()
+    await until(async () => told().length > 0, 'the event')
+    return deploy(order)
+  }
+  req.end('{"kind":"deploy"}')
+  await until(async () => told().length > 0, 'the event')
+  assert.match(String(told()[0].message), /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: POST \/api\/v1\/rollouts, and hung up before the answer$/)
 })
 
 test('a flood of wrong tokens leaves a few lines in the history, and their number', async (t) => {

@@ -43,6 +43,15 @@ test('has 32 streams for each who is signed in, and room again once one has ende
   await until(async () => await look('/api/v1/events/stream') === 200, 'room for another one')
 })
 
+test('has room for the owner in a browser, however many streams a viewer has there', async (t) => {
+  const admin = await startAdmin(t)
+  const { body: { url } } = await admin.api('post', '/api/v1/sign-in-links').send({ role: 'viewer', name: 'grace' }).expect(201)
+  const viewer = String((await admin.stranger().get(url.slice(admin.url.length))).headers['set-cookie']?.[0]).split(';')[0]
+  for (let n = 0; n < 32; n++) await openFeed(t, admin, { Authorization: undefined, Cookie: viewer })
+  const look = async (/** @type {string} */ cookie) => (await rawRequest(admin, { method: 'HEAD', path: '/api/v1/events/stream', headers: { Cookie: cookie } })).status
+  assert.deepEqual([await look(viewer), await look(await admin.signIn())], [429, 200])
+})
+
 test('tells nothing twice to a reader that is up to date, or claims to be ahead', async (t) => {
   const admin = await startAdmin(t)
   admin.deck.events.publish({ type: 'worker.online' })

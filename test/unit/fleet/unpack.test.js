@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, realpathSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
 import { unpack } from '../../../server/fleet/unpack.js'
 import { ARCHIVE } from '../../../server/system/archive.js'
@@ -112,4 +114,13 @@ test('goes through no link that is in the folder already', async () => {
   await assert.rejects(unpack(fileOf(archiveOf({ name: 'out/secret', body: 'x' })), folder), /TAR_SYMLINK_ERROR|symlink/i)
   assert.deepEqual(look(root), before)
   assert.equal(realpathSync(path.join(folder, 'out')), realpathSync(path.join(root, 'outside')))
+})
+
+test('takes no more memory for thousands of files than for one', async () => {
+  const { folder } = site()
+  const file = fileOf(archiveOf(...Array.from({ length: 6000 }, (_, index) => ({ name: `package-${index % 100}/file-number-${index}.js`, body: '0123456789' }))))
+  const thread = new Worker(new URL('../../../server/fleet/unpack-thread.js', import.meta.url), { execArgv: [], env: {}, workerData: { file, folder }, resourceLimits: { maxOldGenerationSizeMb: 24 } })
+  const [{ problem }] = await once(thread, 'message')
+  assert.equal(problem, null)
+  assert.equal(readdirSync(folder, { recursive: true }).length, 6100)
 })
