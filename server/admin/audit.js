@@ -30,7 +30,7 @@ export function createAudit ({ events, timers }) {
       const { method = '', url = '' } = req
       // Whoever hangs up before the answer has asked for it all the same, and it may be done.
       res.once('close', () => {
-        const statusCode = res.writableFinished ? res.statusCode : null
+        const statusCode = res.headersSent ? res.statusCode : null
         if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) refused(req, { method, url, statusCode })
         else if (!READS.has(method) && (statusCode === null || statusCode < 400) && req.auth) events.publish({ type: 'access.used', ...describe(req, { method, url, statusCode }) })
       })

@@ -18,49 +18,71 @@ export function roomWithin (descriptors) {
 }
 
 /**
- * The connections of a port that has room for only so many. Those who are signed in have room of their own; of the
- * others the one goes first that has been silent for the longest time. So nobody who only holds connections keeps
- * anybody out, and a probe of the health, which asks at once, is always answered.
+ * The connections of a port that has room for only so many. Those who are signed in have room of their own. One too
+ * many closes one of the holder who has most: the one that has been silent for the longest time. So nobody who only
+ * holds connections keeps anybody else out, and a probe of the health, which asks at once, is always answered.
  * @param {Room} room
  */
 export function createConnections ({ maxKnown, maxStrangers }) {
-  /** Since when they are silent, the longest first, in both. @type {Map<Socket, number>} */
-  const strangers = new Map()
-  /** @type {Map<Socket, number>} */
-  const known = new Map()
+  const strangers = createPlaces(maxStrangers)
+  const known = createPlaces(maxKnown)
 
   return {
     /** @param {Socket} socket a new one */
     admit (socket) {
       socket.once('close', () => {
-        strangers.delete(socket)
-        known.delete(socket)
+        strangers.leave(socket)
+        known.leave(socket)
       })
-      enter(strangers, socket, maxStrangers)
+      strangers.enter(socket, '')
     },
 
-    /** @param {Socket} socket has asked for something @param {boolean} isKnown by somebody who is signed in */
-    heard (socket, isKnown) {
-      if (isKnown || known.has(socket)) {
-        strangers.delete(socket)
-        enter(known, socket, maxKnown)
-      } else {
-        enter(strangers, socket, maxStrangers)
-      }
+    /** @param {Socket} socket has asked for something @param {string | null} holder who is signed in, as text; null: nobody */
+    heard (socket, holder) {
+      const named = holder ?? known.holderOf(socket)
+      if (named === undefined) return strangers.enter(socket, '')
+      strangers.leave(socket)
+      known.enter(socket, named)
     }
   }
 }
 
-/** @param {Map<Socket, number>} sockets @param {Socket} socket @param {number} max */
-function enter (sockets, socket, max) {
-  if (socket.destroyed) return
-  const now = performance.now()
-  sockets.delete(socket)
-  sockets.set(socket, now)
-  for (const [oldest, since] of sockets) {
-    const isToGo = sockets.size > max * MAX_CROWD || (sockets.size > max && now - since >= PATIENCE_MS)
-    if (!isToGo) return
-    sockets.delete(oldest)
-    oldest.destroy()
+/** @param {number} max */
+function createPlaces (max) {
+  /** Of each holder since when their connections are silent, the longest first. @type {Map<string, Map<Socket, number>>} */
+  const ofHolder = new Map()
+  /** @type {Map<Socket, string>} */
+  const holders = new Map()
+
+  return { holderOf: (/** @type {Socket} */ socket) => holders.get(socket), enter, leave }
+
+  /** @param {Socket} socket @param {string} holder */
+  function enter (socket, holder) {
+    if (socket.destroyed) return
+    leave(socket)
+    const now = performance.now()
+    holders.set(socket, holder)
+    const own = ofHolder.get(holder) ?? new Map()
+    ofHolder.set(holder, own.set(socket, now))
+    while (holders.size > max) {
+      const [[oldest, since]] = largest()
+      if (holders.size <= max * MAX_CROWD && now - since < PATIENCE_MS) return
+      leave(oldest)
+      oldest.destroy()
+    }
+  }
+
+  /** @param {Socket} socket */
+  function leave (socket) {
+    const holder = holders.get(socket)
+    if (holder === undefined) return
+    holders.delete(socket)
+    const own = /** @type {Map<Socket, number>} */ (ofHolder.get(holder))
+    own.delete(socket)
+    if (own.size === 0) ofHolder.delete(holder)
+  }
+
+  function largest () {
+    return [...ofHolder.values()].reduce((most, own) => own.size > most.size ? own : most)
   }
 }

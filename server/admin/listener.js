@@ -3,6 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cutEndlessBody, mayTakeTime } from '../api/body.js'
+import { holderOf } from '../api/roles.js'
 import { DeckError } from '../errors.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
@@ -181,13 +182,13 @@ export function createAdmin ({
     })
     if (!site) {
       // Nobody can say yet who it is; but silent it is not.
-      connections.heard(rawOf(req.socket), true)
+      connections.heard(rawOf(req.socket), '')
       wanted.abort()
       await open?.loaded
     }
     if (site) site.request(req, res)
     else res.writeHead(503).end()
-    connections.heard(rawOf(req.socket), Boolean(req.auth))
+    connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }
 
   /** As node does, but for whoever may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
@@ -210,7 +211,7 @@ export function createAdmin ({
     socket.off('error', ignore)
     if (site) site.upgrade(req, socket, head)
     else socket.destroy()
-    connections.heard(rawOf(/** @type {import('node:net').Socket} */ (socket)), Boolean(req.auth))
+    connections.heard(rawOf(/** @type {import('node:net').Socket} */ (socket)), req.auth ? holderOf(req.auth) : null)
   }
 
   // close() ends idle connections once, when it is called; those that became idle since would keep it waiting.

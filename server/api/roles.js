@@ -7,3 +7,11 @@ export const ROLES = Object.freeze(/** @type {const} */ (['viewer', 'operator', 
 export function allows (role, needed) {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
+
+/**
+ * One token, or the browsers of one person: what each may use up is counted by it.
+ * @param {Pick<import('../admin/guard.js').Auth, 'via' | 'token' | 'role' | 'actor'>} auth
+ */
+export function holderOf ({ via, token, role, actor }) {
+  return `${via} ${token} ${role} ${actor}`
+}

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
+import { holderOf } from './roles.js'
 
 /**
  * An answer that goes on (WHATWG HTML, 9.2): until its reader goes, is signed out, or the admin port closes.
@@ -33,7 +34,7 @@ export function serverSentEvent (data, types) {
  */
 export function admitStream ({ auth, res }, { streams }) {
   if (auth.via === 'fleet') throw new DeckError('not-possible', 'A stream does not go to another deck: ask for a page, again and again')
-  const holder = `${auth.via} ${auth.token} ${auth.role} ${auth.actor}`
+  const holder = holderOf(auth)
   const open = streams.get(holder) ?? 0
   if (open >= MAX_STREAMS) throw new DeckError('rate-limited', `There are ${MAX_STREAMS} streams of ${auth.actor} already: end some first`)
   streams.set(holder, open + 1)

@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { lstat, open, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { lstat, open, readFile, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import ignore from 'ignore'
 import { formatBytes } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
@@ -14,29 +15,36 @@ import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
  * A folder as one file, to be sent: a tar archive by gzip. Equal folders make equal archives: names in order, nothing of
  * who packs it and where. Times of change are kept, since answers of the app may be told apart by them.
  * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, leftOut: LeftOut[], read: () => Readable, close: () => Promise<void> }} Archive `digest`: `sha256:` and 64 hex digits
- * @typedef {{ name: string, why: string }} LeftOut
+ * @typedef {{ name: string, why: string, canBeAsked: boolean }} LeftOut `canBeAsked`: it is sent where `also` names it
  * @typedef {{ name: string, stat: import('node:fs').Stats, target: string | null }} Entry `name`: with slashes; `target`: of a link
  */
 
 const READ_BYTES = 64 * 1024
 const LEFT_OUT = new Set(['.git', '.clusterdeck'])
 const ENV_FILE = /^\.env(\..+)?$/
-/** What may hold a private key; whether it does is read. */
-const KEY_FILE = /^id_[^.]+$|\.(pem|key|creds)$/i
-const PRIVATE = /PRIVATE KEY-----|NKEY SEED-----/
-const KEY_BYTES = 64 * 1024
-export const ENV_REASON = 'variables'
+/** An app does not run without them, and what their own `.gitignore` files name is none of its repository. */
+const PACKAGES = 'node_modules'
+const KEY_STORE = /\.(p12|pfx)$/i
+/** What may hold a secret, and what is read in it then. */
+const SECRETS = [
+  { name: /^id_[^.]+$|\.(pem|key|creds)$/i, text: /PRIVATE KEY-----|NKEY SEED-----/, why: 'a private key' },
+  // A value that a variable gives is none.
+  { name: /^\.npmrc$/, text: /_(auth|authToken|password)\s*=\s*["']?[^\s"'$]/, why: 'a token' },
+  { name: /^\.yarnrc\.yml$/, text: /npmAuth(Token|Ident)["']?\s*:\s*["']?[^\s"'$]/, why: 'a token' },
+  { name: /^[._]netrc$/, text: /\bpassword\s/, why: 'a password' }
+]
+const SECRET_BYTES = 64 * 1024
 const NOT_KEPT = new Set(['ENOENT', 'ENOTDIR'])
 
 /**
  * @param {string} folder
- * @param {{ limits?: import('../system/archive.js').ArchiveLimits, withEnvFiles?: boolean }} [options]
+ * @param {{ limits?: import('../system/archive.js').ArchiveLimits, also?: string[] }} [options] `also`: what is sent although it is a `.env` file or a `.gitignore` names it, written as there
  * @returns {Promise<Archive>} on the disk, without a name: whatever ends this process, nothing is left of it
- * @throws {DeckError} usage: it cannot be packed
+ * @throws {DeckError} usage: it cannot be packed, or nothing is what `also` names
  */
-export async function packFolder (folder, { limits = ARCHIVE, withEnvFiles = false } = {}) {
+export async function packFolder (folder, { limits = ARCHIVE, also = [] } = {}) {
   const top = await topOf(folder)
-  const { entries, unpackedBytes, leftOut } = await listEntries(top, { limits, withEnvFiles })
+  const { entries, unpackedBytes, leftOut } = await listEntries(top, { limits, also })
   if (entries.length === 0) throw refused(folder, 'it is empty')
   const file = path.join(tmpdir(), `clusterdeck-${randomUUID()}.tgz`)
   const handle = await open(file, 'wx+', 0o600)
@@ -77,8 +85,12 @@ async function topOf (folder) {
   return top
 }
 
-/** @param {string} top @param {{ limits: import('../system/archive.js').ArchiveLimits, withEnvFiles: boolean }} options @returns {Promise<{ entries: Entry[], unpackedBytes: number, leftOut: LeftOut[] }>} folders before what is in them */
-async function listEntries (top, { limits, withEnvFiles }) {
+/**
+ * @param {string} top
+ * @param {{ limits: import('../system/archive.js').ArchiveLimits, also: string[] }} options
+ * @returns {Promise<{ entries: Entry[], unpackedBytes: number, leftOut: LeftOut[] }>} folders before what is in them
+ */
+async function listEntries (top, { limits, also }) {
   /** @type {Entry[]} */
   const entries = []
   /** @type {LeftOut[]} */
@@ -86,30 +98,37 @@ async function listEntries (top, { limits, withEnvFiles }) {
   let unpackedBytes = 0
   const names = await readdir(top)
   if (isDataFolder(names)) throw refused(top, 'it is a data folder, whose token opens this deck')
-  await addAll('', names)
+  const asked = createAsked(also)
+  await addAll('', names, await ignoredAbove(top))
+  const missing = asked.unseen()
+  if (missing.length > 0) throw new DeckError('usage', `--push-also: expected names of what would be left out of ${top}, received ${missing.join(', ')}, which ${missing.length === 1 ? 'names' : 'name'} nothing of it`)
   return { entries, unpackedBytes, leftOut }
 
-  /** @param {string} folder @param {string[]} names of what is in it */
-  async function addAll (folder, names) {
+  /** @param {string} folder @param {string[]} names of what is in it @param {Ignored | null} ignored null: below packages */
+  async function addAll (folder, names, ignored) {
+    const here = ignored && names.includes('.gitignore') ? ignored.with(path.join(top, folder), await ignoreFile(path.join(top, folder))) : ignored
     for (const name of names.sort()) {
       const place = folder === '' ? name : `${folder}/${name}`
       if (LEFT_OUT.has(name)) {
-        leftOut.push({ name: place, why: 'never sent' })
+        leftOut.push({ name: place, why: 'never sent', canBeAsked: false })
         continue
       }
       const entry = await look(top, place, limits)
       if (entry === null) continue
       const inside = entry.stat.isDirectory() ? await readdir(path.join(top, place)) : []
-      const why = await whyNotSent(path.join(top, place), entry, { inside, withEnvFiles })
-      if (why !== null) {
-        leftOut.push({ name: place, why })
+      const secret = await whyNeverSent(path.join(top, place), entry, inside)
+      const why = secret ?? whyOnlyAsked(path.join(top, place), entry, here)
+      const isAsked = secret === null && why !== null && asked.has(place, entry.stat.isDirectory())
+      if (why !== null && !isAsked) {
+        leftOut.push({ name: place, why, canBeAsked: secret === null })
         continue
       }
       entries.push(entry)
       unpackedBytes += entry.stat.isFile() ? entry.stat.size : 0
       if (entries.length > limits.maxEntries) throw refused(top, `there are more than ${limits.maxEntries} files and folders in it`)
       if (unpackedBytes > limits.maxUnpackedBytes) throw refused(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
-      if (entry.stat.isDirectory()) await addAll(entry.name, inside)
+      // Whoever asks for a folder asks for what is in it.
+      if (entry.stat.isDirectory()) await addAll(entry.name, inside, name === PACKAGES || isAsked ? null : here)
     }
   }
 }
@@ -121,25 +140,93 @@ function isDataFolder (names) {
 
 /**
  * What is a secret of the machine where it is packed is not for all hosts, and not for the servers between.
- * @param {string} file @param {Entry} entry @param {{ inside: string[], withEnvFiles: boolean }} options
+ * @param {string} file @param {Entry} entry @param {string[]} inside
  * @returns {Promise<string | null>}
  */
-async function whyNotSent (file, { stat }, { inside, withEnvFiles }) {
+async function whyNeverSent (file, { stat }, inside) {
   const name = path.basename(file)
   if (isDataFolder(inside)) return 'a data folder'
-  if (!withEnvFiles && ENV_FILE.test(name) && !stat.isDirectory()) return ENV_REASON
-  if (stat.isFile() && KEY_FILE.test(name) && await isPrivateKey(file)) return 'a private key'
-  return null
+  if (!stat.isFile()) return null
+  if (KEY_STORE.test(name)) return 'a private key'
+  const secret = SECRETS.find((each) => each.name.test(name))
+  return secret && secret.text.test(await beginningOf(file)) ? secret.why : null
+}
+
+/** @param {string} file @param {Entry} entry @param {Ignored | null} ignored */
+function whyOnlyAsked (file, { stat }, ignored) {
+  const name = path.basename(file)
+  if (ENV_FILE.test(name) && !stat.isDirectory()) return 'variables'
+  return name !== PACKAGES && ignored?.names(file, stat.isDirectory()) ? 'in .gitignore' : null
 }
 
 /** @param {string} file */
-async function isPrivateKey (file) {
+async function beginningOf (file) {
   const handle = await open(file)
   try {
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(KEY_BYTES), position: 0 })
-    return PRIVATE.test(buffer.toString('latin1', 0, bytesRead))
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(SECRET_BYTES), position: 0 })
+    return buffer.toString('latin1', 0, bytesRead)
   } finally {
     await handle.close()
+  }
+}
+
+/**
+ * The `.gitignore` files that reach a folder, the outermost first. A later one overrides an earlier one, as for git.
+ * @typedef {{ with: (folder: string, text: string) => Ignored, names: (file: string, isFolder: boolean) => boolean }} Ignored
+ * @param {{ folder: string, rules: import('ignore').Ignore }[]} files @returns {Ignored}
+ */
+function createIgnored (files) {
+  return {
+    with: (folder, text) => createIgnored([...files, { folder, rules: ignore().add(text) }]),
+    names (file, isFolder) {
+      let isNamed = false
+      for (const { folder, rules } of files) {
+        const { ignored, unignored } = rules.test(path.relative(folder, file) + (isFolder ? '/' : ''))
+        if (ignored || unignored) isNamed = ignored
+      }
+      return isNamed
+    }
+  }
+}
+
+/** Those of the folders above, up to the one that is a repository. @param {string} top */
+async function ignoredAbove (top) {
+  /** @type {string[]} */
+  const folders = []
+  for (let folder = top; ; folder = path.dirname(folder)) {
+    if (folder !== top) folders.unshift(folder)
+    if (await isThere(path.join(folder, '.git'))) break
+    if (folder === path.dirname(folder)) return createIgnored([])
+  }
+  let found = createIgnored([])
+  for (const folder of folders) found = found.with(folder, await ignoreFile(folder))
+  // Whoever pushes a folder asks for it, whatever names it.
+  return found.names(top, true) ? createIgnored([]) : found
+}
+
+/** @param {string} folder */
+async function ignoreFile (folder) {
+  return readFile(path.join(folder, '.gitignore'), 'utf8').catch(() => '')
+}
+
+/** @param {string} file */
+async function isThere (file) {
+  return await lstat(file).catch(() => null) !== null
+}
+
+/** What is sent since it was asked for. @param {string[]} also patterns of `.gitignore` */
+function createAsked (also) {
+  const patterns = also.map((pattern) => ({ pattern, rules: ignore().add(pattern), isSeen: false }))
+  return {
+    /** @param {string} place @param {boolean} isFolder */
+    has (place, isFolder) {
+      const parent = path.posix.dirname(place)
+      // Whoever asks for a folder has not asked for the variables in it.
+      const found = patterns.filter(({ rules }) => rules.ignores(place + (isFolder ? '/' : '')) && (parent === '.' || !rules.ignores(`${parent}/`)))
+      for (const each of found) each.isSeen = true
+      return found.length > 0
+    },
+    unseen: () => patterns.filter(({ isSeen }) => !isSeen).map(({ pattern }) => pattern)
   }
 }
 

@@ -77,7 +77,7 @@ export function addClientCommands (program, terminal) {
     .option('--note <text>', 'why, for the histories')
     .option('--path <folder>', 'with deploy: this folder, below releases.root of each')
     .option('--push <folder>', 'with deploy: send this folder to all of them, and deploy it')
-    .option('--push-env', 'with --push: send .env files too')
+    .option('--push-also <names>', 'with --push: send these too, which are .env files or in .gitignore, separated by commas')
     .option('--batch <n|n%>', 'how many hosts at the same time (default: 1)')
     .option('--pause <duration>', 'between two batches')
     .option('--deadline <duration>', 'how long the turn of a host may take (default: 1h)')

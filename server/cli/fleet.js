@@ -33,7 +33,7 @@ const ACTIONS = Object.freeze({
 const BEGIN = ['batch', 'canary', 'deadline', 'note', 'onFailure', 'only', 'order', 'pause', 'wait']
 const STEER = ['wait']
 /** Beside what all of them have. @type {Readonly<Record<string, string[]>>} */
-const OPTIONS = Object.freeze({ status: [], deploy: [...BEGIN, 'path', 'push', 'pushEnv'], restart: BEGIN, rollback: BEGIN, pause: STEER, resume: STEER, abort: STEER, history: ['limit', 'type'], crashes: [], resolve: [], mute: [], reopen: [] })
+const OPTIONS = Object.freeze({ status: [], deploy: [...BEGIN, 'path', 'push', 'pushAlso'], restart: BEGIN, rollback: BEGIN, pause: STEER, resume: STEER, abort: STEER, history: ['limit', 'type'], crashes: [], resolve: [], mute: [], reopen: [] })
 const ALL_OPTIONS = new Set(Object.values(OPTIONS).flat())
 
 /** All others are about the whole fleet. */
@@ -59,7 +59,7 @@ async function status ({ api, options, print }) {
 async function start (kind, context, release) {
   const { path, push: folder, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
   if (folder !== undefined && path !== undefined) throw new DeckError('usage', 'fleet deploy: expected either --push or --path, received both')
-  if (context.options.pushEnv && folder === undefined) throw new DeckError('usage', 'fleet deploy --push-env: expected --push <folder> beside it, received none')
+  if (context.options.pushAlso !== undefined && folder === undefined) throw new DeckError('usage', 'fleet deploy --push-also: expected --push <folder> beside it, received none')
   const duration = (/** @type {string} */ flag, /** @type {string | undefined} */ text) => text === undefined ? undefined : checkedDuration(flag, text)
   const wanted = {
     kind,

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { formatBytes, formatExactDuration } from '../../public/format.js'
-import { ENV_REASON, packFolder } from './archive.js'
+import { packFolder } from './archive.js'
 
 /** How often somebody who waits hears of it. */
 const TELL_EVERY_MS = 5000
@@ -15,7 +15,7 @@ export async function push (folder, { api, cwd, tell, options }) {
   // Who may not is told before anything is packed.
   const { items } = await api.get('/fleet/releases')
   tell(`packing ${folder}`)
-  const archive = await packFolder(path.resolve(cwd, folder), { withEnvFiles: options.pushEnv === true })
+  const archive = await packFolder(path.resolve(cwd, folder), { also: namesOf(options.pushAlso) })
   const { digest, bytes, entries, unpackedBytes, leftOut } = archive
   try {
     if (leftOut.length > 0) tell(`not sent: ${leftOutText(leftOut)}`)
@@ -28,11 +28,17 @@ export async function push (folder, { api, cwd, tell, options }) {
   }
 }
 
+/** @param {string | undefined} list of `--push-also` */
+function namesOf (list) {
+  return list?.split(',').map((name) => name.trim()).filter(Boolean) ?? []
+}
+
 /** @param {import('./archive.js').LeftOut[]} leftOut */
 function leftOutText (leftOut) {
-  const named = leftOut.slice(0, MAX_NAMED).map(({ name, why }) => `${name} (${why === ENV_REASON ? `${why}; --push-env sends them` : why})`)
+  const named = leftOut.slice(0, MAX_NAMED).map(({ name, why }) => `${name} (${why})`)
   const rest = leftOut.length - named.length
-  return [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
+  const hint = leftOut.some(({ canBeAsked }) => canBeAsked) ? `; --push-also ${leftOut.filter(({ canBeAsked }) => canBeAsked).slice(0, MAX_NAMED).map(({ name }) => name).join(',')} sends what is in .gitignore or has variables` : ''
+  return [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ') + hint
 }
 
 /** @param {import('./archive.js').Archive} archive @param {Pick<import('./commands.js').Context, 'api' | 'tell'>} context */

@@ -187,6 +187,27 @@ test('has room for strangers by closing those who have been silent longest, and 
   viewer.destroy()
 })
 
+test('a viewer with ever more connections takes those of nobody else', async (t) => {
+  const admin = await startAdmin(t, { maxConnections: { maxKnown: 4, maxStrangers: 4 } })
+  const { body: { token: viewer } } = await admin.api('post', '/api/v1/tokens').send({ name: 'screen', role: 'viewer' }).expect(201)
+  const connect = async (/** @type {string} */ token) => {
+    const socket = net.connect(admin.port, '127.0.0.1').resume()
+    await ask(socket, token)
+    return socket
+  }
+  const ask = async (/** @type {net.Socket} */ socket, /** @type {string} */ token) => {
+    assert.ok(!socket.closed)
+    socket.write(`GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+    await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => assert.fail('it is closed'))])
+  }
+  const ours = [await connect(TOKEN), await connect(TOKEN)]
+  const theirs = []
+  for (let n = 0; n < 20; n++) theirs.push(await connect(viewer))
+  if (!theirs[0].closed) await once(theirs[0], 'close')
+  for (const socket of ours) await ask(socket, TOKEN)
+  for (const socket of [...ours, ...theirs]) socket.destroy()
+})
+
 test('survives bytes that are no HTTP', async (t) => {
   const admin = await startAdmin(t)
   for (const bytes of ['\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'GET\r\n\r\n', `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${admin.port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,

@@ -42,7 +42,7 @@ test('packs a folder so that a host unpacks the same', async (t) => {
   symlinkSync(path.join(folder, 'sub'), path.join(folder, 'absolute'))
   linkSync(path.join(folder, 'app.js'), path.join(folder, 'same.js'))
 
-  const archive = await packFolder(folder, { withEnvFiles: true })
+  const archive = await packFolder(folder, { also: ['.env*'] })
   t.after(archive.close)
   const copy = await unpacked(archive)
 
@@ -67,6 +67,47 @@ test('sends no data folder, no private key, and .env files only when asked to; w
   assert.deepEqual(archive.leftOut.map(({ name }) => name), ['.env', 'state', 'sub/.env.production', 'sub/old', 'tls/id_rsa', 'tls/key.pem', 'tls/server.key', 'user.creds'])
   assert.deepEqual(['keys', 'keys/own', 'app.js'].map((name) => statSync(path.join(copy, name)).mode & 0o777), [0o700, 0o600, 0o644])
   await assert.rejects(packFolder(path.join(folder, 'state')), { code: 'usage', message: /it is a data folder/ })
+})
+
+test('sends what a .gitignore names only when asked to, but packages, whose own .gitignore files say nothing', async (t) => {
+  const folder = folderWith({
+    '.git/HEAD': 'x',
+    '.gitignore': 'node_modules\n/dist/\n*.log\n!keep.log\n/packages/api/secret',
+    'packages/api/secret': 's',
+    'packages/api/app.js': 'run()',
+    'packages/api/a.log': 'l',
+    'packages/api/keep.log': 'k',
+    'packages/api/.gitignore': 'uploads\n!a.log',
+    'packages/api/uploads/x': 'x',
+    'packages/api/dist/app.js': 'built',
+    'dist/app.js': 'run()',
+    'dist/.env': 'A=1',
+    'node_modules/a/index.js': '1',
+    'node_modules/a/.gitignore': 'index.js',
+    'node_modules/a/debug.log': '1'
+  })
+  const sent = async (/** @type {string} */ place, /** @type {string[]} */ also = []) => {
+    const archive = await packFolder(path.join(folder, place), { also })
+    t.after(archive.close)
+    const copy = await unpacked(archive)
+    return { files: names(copy).filter((name) => statSync(path.join(copy, name)).isFile()), leftOut: archive.leftOut.filter(({ canBeAsked }) => canBeAsked).map(({ name, why }) => `${name}: ${why}`) }
+  }
+  const usual = ['.gitignore', 'node_modules/a/.gitignore', 'node_modules/a/debug.log', 'node_modules/a/index.js', 'packages/api/.gitignore', 'packages/api/a.log', 'packages/api/app.js', 'packages/api/dist/app.js', 'packages/api/keep.log']
+  assert.deepEqual(await sent(''), { files: usual, leftOut: ['dist: in .gitignore', 'packages/api/secret: in .gitignore', 'packages/api/uploads: in .gitignore'] })
+  assert.deepEqual((await sent('', ['/dist', 'secret'])).files, [...usual, 'dist/app.js', 'packages/api/secret'].sort())
+  assert.deepEqual((await sent('', ['dist', '.env'])).files, [...usual, 'dist/.env', 'dist/app.js'].sort())
+  // Of a folder of the repository, by what stands above it; and one that is named itself.
+  assert.deepEqual((await sent('packages/api')).leftOut, ['secret: in .gitignore', 'uploads: in .gitignore'])
+  assert.deepEqual((await sent('dist')).files, ['app.js'])
+  await assert.rejects(packFolder(folder, { also: ['dist', 'dits', '.env.local'] }), { code: 'usage', message: /received dits, \.env\.local, which name nothing of it$/ })
+})
+
+test('sends no token of npm, yarn or curl, but files of theirs that name a variable', async (t) => {
+  const folder = folderWith({ 'app.js': '1', '.npmrc': '//registry.example/:_authToken=npm_abc', 'a/.npmrc': '//registry.example/:_authToken=$TOKEN\nsave-exact=true', 'a/.yarnrc.yml': 'npmAuthToken: "abc"', '.netrc': 'machine x login y password z', 'tls/server.p12': 'binary' })
+  const archive = await packFolder(folder)
+  t.after(archive.close)
+  assert.deepEqual(names(await unpacked(archive)), ['a', 'a/.npmrc', 'app.js', 'tls'])
+  await assert.rejects(packFolder(folder, { also: ['.npmrc'] }), { code: 'usage' })
 })
 
 test('packs equal folders to equal bytes, whoever they belong to and in whatever order they were made', async (t) => {
