@@ -2,13 +2,13 @@ import { DeckError } from '../errors.js'
 import { runningDeckAt } from '../system/running-decks.js'
 import { createApiClient } from './api-client.js'
 import { findMaster, findRunning } from './find-master.js'
+import { ANSWER_WITHIN_MS } from './reachable.js'
 
 /**
  * What a deck says of itself, where somebody looks at several.
  * @typedef {{ status: any, problem: string | null }} Look `status`: the body of GET /status, null where `problem` says why there is none
  */
 
-const ANSWER_WITHIN_MS = 2000
 /** Said to no deck that it is not meant for. */
 const OF_OTHERS = Object.freeze({ CLUSTERDECK_URL: undefined, CLUSTERDECK_TOKEN: undefined, CLUSTERDECK_TOKEN_FILE: undefined, CLUSTERDECK_NAME: undefined, CLUSTERDECK_APP: undefined })
 

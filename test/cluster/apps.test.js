@@ -35,6 +35,8 @@ describe('several apps', { concurrency: 3 }, () => {
     await until(async () => apps.deck('shop')?.master.pid !== before[2].master.pid, 'the next master of shop')
     assert.deepEqual([apps.decks()[0], apps.decks()[1], apps.decks()[3]], [before[0], before[1], before[3]])
 
+    // Its port is open before there is anybody who answers.
+    await until(async () => (await apps.run('status -n shop', tempFolder())).code === 0, 'an answer of the next master of shop')
     assert.equal(JSON.parse((await apps.run('status -n shop --json', tempFolder())).stdout).app.name, 'shop')
     assert.match((await apps.run('restart mail --wait')).stdout, /^rollout 1 \(restart\) succeeded/)
     assert.equal((await apps.run('stop -n loop', tempFolder())).code, 0)
