@@ -1,16 +1,18 @@
 // Every fault under every load, each on a deck of its own: `npm run faults`, or `npm run faults -- --only kill-one,http2`
+// With --short what clients ask for is smaller and quicker, and so is the whole.
 // Progress and table go to the terminal, and the table as JSON and Markdown into test/faults/.results. An unclean cell ends it with 1.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { FAULTS } from './faults.js'
-import { FULL, LOADS } from './loads.js'
+import { FULL, LOADS, SHORT } from './loads.js'
 import { isRowClean, summarize, toMarkdown } from './report.js'
 import { tryFault } from './trial.js'
 
 const RESULTS = path.join(import.meta.dirname, '.results')
 
-const { faults, loads } = choose(parseArgs({ options: { only: { type: 'string' } } }).values.only)
+const { values: options } = parseArgs({ options: { only: { type: 'string' }, short: { type: 'boolean' } } })
+const { faults, loads } = choose(options.only)
 /** @type {import('./trial.js').Row[]} */
 const rows = []
 for (const fault of faults) {
@@ -19,7 +21,7 @@ for (const fault of faults) {
     console.log(`skipped: ${fault.skip}`)
     continue
   }
-  const row = await tryFault(fault, loads, FULL)
+  const row = await tryFault(fault, loads, options.short ? SHORT : FULL)
   rows.push(row)
   console.log(summarize(row))
 }
