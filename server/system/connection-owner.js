@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { endianness } from 'node:os'
+import { endianness, networkInterfaces } from 'node:os'
 
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
 const ROW = /^ *\d+: /m
 const NO_INODE = '0'
+const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
 /** ESTABLISHED and SYN_RECV. */
 const WAITING = ['01', '03']
 
@@ -26,9 +27,23 @@ export function ownerOf (socket) {
   return found
 }
 
-/** @param {import('node:net').Socket} socket */
+/** A process may send from any address of its machine, whichever one it connects to. @param {import('node:net').Socket} socket */
 function isOfThisMachine ({ remoteAddress = '', localAddress }) {
-  return remoteAddress === localAddress || /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/.test(remoteAddress)
+  return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) || ownAddresses().includes(plain(remoteAddress))
+}
+
+function ownAddresses () {
+  try {
+    return Object.values(networkInterfaces()).flatMap((each) => each ?? []).map(({ address }) => plain(address))
+  } catch {
+    // ERR_SYSTEM_ERROR: a system that does not tell them.
+    return []
+  }
+}
+
+/** Neither mapped into IPv6, nor with the interface that a link-local one is of. @param {string} address */
+function plain (address) {
+  return address.replace(/^::ffff:/, '').replace(/%.*$/, '')
 }
 
 /** @param {import('node:net').Socket} socket @returns {number | null} */

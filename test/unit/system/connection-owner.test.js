@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import net from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import { NOBODY, ownerOf } from '../../../server/system/connection-owner.js'
 import { openHistory } from '../../../db/history.js'
@@ -27,6 +28,14 @@ test('tells two users apart who ask from the same port of two addresses', { skip
   const theirs = await connectAs(t, server, { uid: OTHER_UID, from: { address: '127.0.0.3', port: Number(client.localPort) } })
   assert.equal(theirs.remotePort, mine.remotePort)
   assert.deepEqual([ownerOf(mine), ownerOf(theirs)], [0, OTHER_UID])
+})
+
+const address = Object.values(networkInterfaces()).flatMap((each) => each ?? []).find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+
+test('a process that sends from another address of the machine is not taken for one of another machine', { skip: !isLinux || !isRoot ? 'only root can be somebody else' : !address && 'this machine has one address alone' }, async (t) => {
+  const server = /** @type {net.Server} */ (await listen(t, '127.0.0.1'))
+  const theirs = await connectAs(t, server, { uid: OTHER_UID, from: { address: String(address), port: 0 } })
+  assert.deepEqual([theirs.remoteAddress, theirs.localAddress, ownerOf(theirs)], [address, '127.0.0.1', OTHER_UID])
 })
 
 test('does not know who asks from another machine', () => {
