@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { hasOthers } from './group.js'
 
 /** The files of a data folder that nobody but its user may read. */
 export const SECRETS = Object.freeze(['admin.token', 'release.key'])
@@ -8,6 +9,7 @@ const OTHERS_WRITE = 0o022
 const OTHERS_ENTER = 0o011
 const OTHERS_READ = 0o044
 const OTHERS_REPLACE = 0o002
+const GROUP_REPLACES = 0o020
 const STICKY = 0o1000
 /** As many as Linux follows. */
 const MAX_LINKS = 40
@@ -51,14 +53,18 @@ export function whyFolderDistrusted (folder, secrets, trusted) {
 
 /**
  * Why somebody else could put something of his own at a path: he owns what is there, a folder above it or a link on the
- * way, or he can write to one. Groups may: many systems give each user one of his own. So may everybody to a volume of
- * root's, as Kubernetes makes them, for there nobody else is.
+ * way, or he can write to one. A group may in which nobody else is: many systems give each user one of his own. So may
+ * everybody to a volume of root's, as Kubernetes makes them, for there nobody else is.
  * @param {string} file absolute path; what is not there yet is nobody's
  * @param {Trusted} [trusted]
  * @returns {string | null} beginning with the path that is meant
  */
 export function whyPathDistrusted (file, trusted) {
-  return whyWayDistrusted(file, ({ place, stat }) => ownership(stat, trusted) ?? (isReplaceable(stat) && !isVolume(place, stat) ? writable(stat) : null))
+  return whyWayDistrusted(file, ({ place, stat }) => {
+    const reason = ownership(stat, trusted)
+    const replacers = reason === null ? replaceable(stat, trusted) : null
+    return replacers !== null && isVolume(place, stat) ? null : reason ?? replacers
+  })
 }
 
 /**
@@ -79,7 +85,7 @@ export function whyProgramDistrusted (program) {
  */
 export function whyPlaceDistrusted (file) {
   statSync(file)
-  return whyWayDistrusted(file, ({ stat }) => ownership(stat) ?? (isReplaceable(stat) ? writable(stat) : null))
+  return whyWayDistrusted(file, ({ stat }) => ownership(stat) ?? replaceable(stat))
 }
 
 /** @typedef {{ place: string, stat: import('node:fs').Stats }} Step */
@@ -123,9 +129,13 @@ function partsOf (file) {
   return file.split(path.sep).filter(Boolean)
 }
 
-/** Whether anybody could write to it, or rename what is in it. The mode of a link means nothing. @param {import('node:fs').Stats} stat */
-function isReplaceable (stat) {
-  return !stat.isSymbolicLink() && (stat.mode & OTHERS_REPLACE) !== 0 && !(stat.isDirectory() && stat.mode & STICKY)
+/** Who could write to it, or rename what is in it. The mode of a link means nothing. @param {import('node:fs').Stats} stat @param {Trusted} [trusted] */
+function replaceable (stat, { owner } = {}) {
+  if (stat.isSymbolicLink() || (stat.isDirectory() && stat.mode & STICKY)) return null
+  if (stat.mode & OTHERS_REPLACE) return writable(stat)
+  if (!(stat.mode & GROUP_REPLACES) || !process.geteuid) return null
+  const uids = owner === undefined ? [process.geteuid()] : [process.geteuid(), owner]
+  return hasOthers(stat.gid, uids) ? `can be written by group ${stat.gid}, in which others are (mode ${octal(stat.mode)})` : null
 }
 
 /** @param {string} place @param {import('node:fs').Stats} stat */

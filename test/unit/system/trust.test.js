@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.js'
 import { fallbackFolders } from '../../../server/system/fallback-folder.js'
 import { runtimeFolder, runningDecks } from '../../../server/system/running-decks.js'
-import { whyDistrusted, whyFolderDistrusted, whyPathDistrusted, whyProgramDistrusted } from '../../../server/system/trust.js'
+import { whyDistrusted, whyFolderDistrusted, whyPathDistrusted, whyPlaceDistrusted, whyProgramDistrusted } from '../../../server/system/trust.js'
 import { tempFolder } from '../../support/folder.js'
 import { lacksSmallDisk, smallDisk } from '../../support/small-disk.js'
 
@@ -103,7 +103,7 @@ describe('trust', { skip: noOwners }, () => {
     assert.equal(whyPathDistrusted(path.join(folder, 'round')), null, 'it leads nowhere')
   })
 
-  test('everybody may write to a folder above where nobody can replace what is in it, and a group may', () => {
+  test('everybody may write to a folder above where nobody can replace what is in it, and a group of its own user', () => {
     const folder = path.join(tempFolder(), 'above')
     mkdirSync(path.join(folder, 'data'), { recursive: true })
     for (const [mode, isFine] of /** @type {const} */ ([[0o775, true], [0o2775, true], [0o1777, true], [0o777, false], [0o702, false]])) {
@@ -111,6 +111,21 @@ describe('trust', { skip: noOwners }, () => {
       const reason = whyPathDistrusted(path.join(folder, 'data'))
       if (isFine) assert.equal(reason, null)
       else assert.match(String(reason), /above can be written by others \(mode 0\d+\)$/)
+    }
+  })
+
+  test('no group in which somebody else is may write to a file, or to a folder above it', { skip: notRoot }, () => {
+    const folder = path.join(tempFolder(), 'shared')
+    const config = path.join(folder, 'config.js')
+    mkdirSync(folder)
+    writeFileSync(config, '')
+    for (const place of [folder, config]) {
+      chownSync(place, 0, OTHER)
+      chmodSync(place, 0o775)
+      assert.equal(whyPathDistrusted(config), `${place} can be written by group 54321, in which others are (mode 0775)`)
+      assert.match(String(whyPlaceDistrusted(config)), /can be written by group 54321/)
+      chmodSync(place, 0o755)
+      assert.equal(whyPathDistrusted(config), null)
     }
   })
 
