@@ -21,19 +21,29 @@ import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
 
 const READ_BYTES = 64 * 1024
 const LEFT_OUT = new Set(['.git', '.clusterdeck'])
-const ENV_FILE = /^\.env(\..+)?$/
+const ENV_FILE = /^\.env(rc|~|\..+)?$|\.env$/i
 /** An app does not run without them, and what their own `.gitignore` files name is none of its repository. */
 const PACKAGES = 'node_modules'
-const KEY_STORE = /\.(p12|pfx)$/i
+const KEY_STORE = /\.(p12|pfx|jks|keystore|ppk|kdbx)$/i
 /** What may hold a secret, and what is read in it then. */
 const SECRETS = [
+  // By whatever name: a file that is one, and not a program that knows how they begin.
+  { name: /^/, text: /^\s*-----BEGIN [A-Z ]*PRIVATE KEY-----/, why: 'a private key' },
+  { name: /\.json$/i, text: /"private_key"\s*:\s*"-----BEGIN/, why: 'a private key' },
   { name: /^id_[^.]+$|\.(pem|key|creds)$/i, text: /PRIVATE KEY-----|NKEY SEED-----/, why: 'a private key' },
   // A value that a variable gives is none.
-  { name: /^\.npmrc$/, text: /_(auth|authToken|password)\s*=\s*["']?[^\s"'$]/, why: 'a token' },
+  { name: /^\.npmrc/, text: /_(auth|authToken|password)\s*=\s*["']?[^\s"'$]/, why: 'a token' },
   { name: /^\.yarnrc\.yml$/, text: /npmAuth(Token|Ident)["']?\s*:\s*["']?[^\s"'$]/, why: 'a token' },
-  { name: /^[._]netrc$/, text: /\bpassword\s/, why: 'a password' }
+  { name: /^[._]netrc$/, text: /\bpassword\s/, why: 'a password' },
+  { name: /^\.pgpass$/, text: /^[^#\n]*:[^:\n]+$/m, why: 'a password' },
+  { name: /^\.git-credentials$/, text: /:\/\/[^/\s]*:[^/\s]*@/, why: 'a password' },
+  { name: /^credentials$/, text: /^\s*aws_secret_access_key\s*=/m, why: 'a token' },
+  // Of Docker, in `config.json` and in the older `.dockercfg`.
+  { name: /^(config\.json|\.dockercfg)$/, text: /"auth"\s*:\s*"[^"]/, why: 'a token' }
 ]
 const SECRET_BYTES = 64 * 1024
+/** Where a file begins as keys do. */
+const KEY_BYTES = 128
 const NOT_KEPT = new Set(['ENOENT', 'ENOTDIR'])
 
 /**
@@ -148,8 +158,9 @@ async function whyNeverSent (file, { stat }, inside) {
   if (isDataFolder(inside)) return 'a data folder'
   if (!stat.isFile()) return null
   if (KEY_STORE.test(name)) return 'a private key'
-  const secret = SECRETS.find((each) => each.name.test(name))
-  return secret && secret.text.test(await beginningOf(file)) ? secret.why : null
+  const wanted = SECRETS.filter((each) => each.name.test(name))
+  const text = stat.size === 0 ? '' : await beginningOf(file, wanted.length > 1 ? SECRET_BYTES : KEY_BYTES).catch(unlessRemoved)
+  return wanted.find((each) => each.text.test(text))?.why ?? null
 }
 
 /** @param {string} file @param {Entry} entry @param {Ignored | null} ignored */
@@ -159,11 +170,17 @@ function whyOnlyAsked (file, { stat }, ignored) {
   return name !== PACKAGES && ignored?.names(file, stat.isDirectory()) ? 'in .gitignore' : null
 }
 
-/** @param {string} file */
-async function beginningOf (file) {
+/** @param {NodeJS.ErrnoException} error @returns {string} what nobody can send any more holds nothing */
+function unlessRemoved (error) {
+  if (NOT_KEPT.has(String(error.code))) return ''
+  throw error
+}
+
+/** @param {string} file @param {number} bytes */
+async function beginningOf (file, bytes) {
   const handle = await open(file)
   try {
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(SECRET_BYTES), position: 0 })
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(bytes), position: 0 })
     return buffer.toString('latin1', 0, bytesRead)
   } finally {
     await handle.close()

@@ -110,6 +110,18 @@ test('sends no token of npm, yarn or curl, but files of theirs that name a varia
   await assert.rejects(packFolder(folder, { also: ['.npmrc'] }), { code: 'usage' })
 })
 
+test('sends no secret of other programs, no key by another name, and variables by whatever name only when asked to', async (t) => {
+  const key = '-----BEGIN RSA PRIVATE KEY-----\nx\n'
+  const secrets = { 'keys/deploy': key, 'key.txt': `\n${key}`, 'gcp.json': `{"private_key": "${key}"}`, '.pgpass': '*:*:*:me:secret', '.git-credentials': 'https://me:secret@example.org', '.aws/credentials': '[default]\naws_secret_access_key = x', '.docker/config.json': '{"auths":{"r":{"auth":"YTpi"}}}', '.npmrc.bak': '//r/:_authToken=x', 'store.jks': 'binary' }
+  const variables = { '.ENV': 'A=1', '.envrc': 'export A=1', '.env~': 'A=1', 'sub/prod.env': 'A=1' }
+  const plain = { 'app.js': "const BEGIN = '-----BEGIN PRIVATE KEY-----'", 'config.json': '{"port":1}', 'ca.pem': '-----BEGIN CERTIFICATE-----', 'environment.js': '1', 'key.pub': '-----BEGIN PUBLIC KEY-----', empty: '' }
+  const archive = await packFolder(folderWith({ ...secrets, ...variables, ...plain }))
+  t.after(archive.close)
+  const leftOut = (/** @type {boolean} */ isAsked) => archive.leftOut.filter(({ canBeAsked }) => canBeAsked === isAsked).map(({ name }) => name).sort()
+  assert.deepEqual([leftOut(false), leftOut(true)], [Object.keys(secrets).sort(), Object.keys(variables).sort()])
+  assert.deepEqual(names(await unpacked(archive)), ['.aws', '.docker', 'keys', 'sub', ...Object.keys(plain)].sort())
+})
+
 test('packs equal folders to equal bytes, whoever they belong to and in whatever order they were made', async (t) => {
   const one = folderWith({ 'a.js': 'a', 'b.js': 'b', 'd/c.js': 'c' })
   const other = folderWith({ 'd/c.js': 'c', 'b.js': 'b', 'a.js': 'a' })
