@@ -13,7 +13,7 @@ const ROOMS = {
   lifecycle: { because: 'the lifecycle is pure: it imports its own files and the error table alone', may: [], never: ['^[^.]'] },
   cluster: {
     because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
-    may: ['lifecycle/', 'crashes/', 'releases/', 'system/', 'systemd/', '../workers/'],
+    may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'releases/', 'system/', 'systemd/', '../workers/'],
     never: ['^(express|socket\\.io|better-sqlite3)']
   },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },

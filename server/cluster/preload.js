@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url'
+import { plugAndPlayFirst, plugAndPlayFirstOf } from '../launch/preloads.js'
 
 const BY_REQUIRE = fileURLToPath(new URL('../../workers/preload.cjs', import.meta.url))
 const BY_IMPORT = new URL('../../workers/preload.js', import.meta.url).href
@@ -8,7 +9,7 @@ const CANNOT_REQUIRE_MODULES = /(^|\s)--no-(experimental[-_])?require[-_]module(
 /**
  * How a worker gets its own part before anything that the user preloads: Node loads what `--require` names before what
  * `--import` names, and of each first what is in NODE_OPTIONS, which it does not read where the system has given the
- * binary further powers. So ours is in both.
+ * binary further powers. So ours is in both. Yarn's Plug'n'Play alone comes before it.
  * @param {{ execArgv: readonly string[], nodeOptions: string | undefined }} own  of the user's
  * @param {unknown} [requiresModules]  whether this Node can load an ES module by `require()`
  * @returns {{ execArgv: string[], nodeOptions: string | undefined, hasImports: boolean }} `hasImports`: ours is also the last of what is imported
@@ -18,11 +19,18 @@ export function withPreload ({ execArgv, nodeOptions }, requiresModules = /** @t
   const last = ['--import', BY_IMPORT]
   if (requiresModules !== true || CANNOT_REQUIRE_MODULES.test(all)) return { execArgv: [...execArgv, ...last], nodeOptions, hasImports: true }
   const hasImports = IMPORTS.test(all)
+  const { first, rest } = plugAndPlayFirst(execArgv)
   return {
-    execArgv: ['--require', BY_REQUIRE, ...execArgv, ...(hasImports ? last : [])],
-    nodeOptions: nodeOptions ? `--require ${quoted(BY_REQUIRE)} ${nodeOptions}` : nodeOptions,
+    execArgv: [...first, '--require', BY_REQUIRE, ...rest, ...(hasImports ? last : [])],
+    nodeOptions: nodeOptions && inNodeOptions(nodeOptions, first),
     hasImports
   }
+}
+
+/** @param {string} nodeOptions @param {string[]} others  what else has to be loaded before ours @returns {string} */
+function inNodeOptions (nodeOptions, others) {
+  const { first, rest } = plugAndPlayFirstOf(nodeOptions)
+  return [...others.map(quoted), first, '--require', quoted(BY_REQUIRE), rest].filter((words) => words !== '').join(' ')
 }
 
 /** As Node reads NODE_OPTIONS. @param {string} path */

@@ -5,19 +5,64 @@ const PRELOADS = new Set(['-r', '--require', '--import', '--loader', '--experime
 /** A word, as Node reads NODE_OPTIONS: spaces alone part them, but not in double quotes. */
 const WORDS = /(?:"(?:\\[^]|[^"\\])*"?|[^ "])+/g
 
+/** What Yarn has written for Plug'n'Play: it lets packages be read from their archives, and runs nothing else. */
+const PLUG_AND_PLAY = /(^|\/)\.pnp\.c?js$/
+
 /**
  * @param {string} nodeOptions  a value of NODE_OPTIONS
  * @returns {string} without the code that it loads; the rest as it was said
  */
 export function withoutPreloads (nodeOptions) {
-  const kept = []
-  const words = nodeOptions.match(WORDS) ?? []
-  for (let at = 0; at < words.length; at++) {
-    const [name, value] = splitOption(unquoted(words[at]))
-    if (!PRELOADS.has(name.replaceAll('_', '-'))) kept.push(words[at])
-    else if (value === undefined) at++
+  const options = optionsOf(wordsOf(nodeOptions), unquoted)
+  const kept = options.filter(({ loads }) => loads === null)
+  return kept.length === options.length ? nodeOptions : kept.flatMap(({ said }) => said).join(' ')
+}
+
+/**
+ * @param {string} nodeOptions  a value of NODE_OPTIONS
+ * @returns {{ first: string, rest: string }} as of `plugAndPlayFirst`; without it, the rest is as it was said
+ */
+export function plugAndPlayFirstOf (nodeOptions) {
+  const { first, rest } = plugAndPlayFirst(wordsOf(nodeOptions), unquoted)
+  return { first: first.join(' '), rest: first.length === 0 ? nodeOptions : rest.join(' ') }
+}
+
+/**
+ * Node 20 takes the functions of `fs` when it loads its first ES module, and Plug'n'Play puts others in their place: it
+ * has to come before anything that is one, ours included.
+ * @param {readonly string[]} words  options of node
+ * @param {(word: string) => string} [read]
+ * @returns {{ first: string[], rest: string[] }} `first`: those that load Plug'n'Play
+ */
+export function plugAndPlayFirst (words, read) {
+  const options = optionsOf(words, read)
+  const isFirst = (/** @type {typeof options[0]} */ { loads }) => loads !== null && PLUG_AND_PLAY.test(loads)
+  return {
+    first: options.filter(isFirst).flatMap(({ said }) => said),
+    rest: options.filter((option) => !isFirst(option)).flatMap(({ said }) => said)
   }
-  return kept.length === words.length ? nodeOptions : kept.join(' ')
+}
+
+/** @param {string} nodeOptions @returns {string[]} as they were said */
+function wordsOf (nodeOptions) {
+  return nodeOptions.match(WORDS) ?? []
+}
+
+/**
+ * @param {readonly string[]} words
+ * @param {(word: string) => string} [read]
+ * @returns {{ said: string[], loads: string | null }[]} `loads`: code of the user's, before the program
+ */
+function optionsOf (words, read = (word) => word) {
+  const options = []
+  for (let at = 0; at < words.length; at++) {
+    const [name, inner] = splitOption(read(words[at]))
+    const isPreload = PRELOADS.has(name.replaceAll('_', '-'))
+    const said = isPreload && inner === undefined ? words.slice(at, at + 2) : [words[at]]
+    at += said.length - 1
+    options.push({ said, loads: isPreload ? inner ?? read(said[1] ?? '') : null })
+  }
+  return options
 }
 
 /** @param {string} word */

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
+
+const run = promisify(execFile)
 
 /** @param {string | number} where @returns {Promise<string>} */
 async function ask (where) {
@@ -59,6 +63,32 @@ describe('what runs before an app', { concurrency: 2 }, () => {
       assert.equal(app.addresses.length, 1, 'that of the app')
       assert.ok(workers.map((/** @type {any} */ { pid }) => `side of ${pid}`).includes(await ask(sidePort)))
       assert.match(await ask(await deck.appUrl()), /argv/)
+    })
+  }
+
+  for (const how of ['execArgv', 'NODE_OPTIONS']) {
+    test(`by ${how}: what Yarn has written for Plug'n'Play, before any ES module, so that packages are read from their archives`, async (t) => {
+      const [folder, port] = [tempFolder(), await freePort()]
+      const pnp = path.join(folder, '.pnp.cjs')
+      writeFileSync(pnp, `
+        const fs = require('node:fs')
+        const { readFileSync } = fs
+        fs.readFileSync = (file, how) => {
+          if (!String(file).endsWith('package.cjs')) return readFileSync(file, how)
+          const text = "module.exports = 'of the archive'"
+          return how ? text : Buffer.from(text)
+        }`)
+      writeFileSync(path.join(folder, 'package.cjs'), "module.exports = 'of the disk'")
+      writeFileSync(path.join(folder, 'app.mjs'), `
+        import { createServer } from 'node:http'
+        import text from './package.cjs'
+        if (process.env.PRINT) console.log(text)
+        else createServer((request, response) => response.end(text)).listen(${port})`)
+      const plain = await run(process.execPath, ['--require', pnp, 'app.mjs'], { cwd: folder, env: { ...process.env, PRINT: '1' } })
+      const given = how === 'execArgv' ? { flags: [`--exec-argv=--require ${pnp}`] } : { env: { NODE_OPTIONS: `--no-deprecation --require "${pnp}"` } }
+      const deck = await startDeck(t, path.join(folder, 'app.mjs'), { workers: 1, ...given })
+      await deck.until({ ready: 1 })
+      assert.equal(`${await ask(port)}\n`, plain.stdout, 'as plain Node has it')
     })
   }
 })

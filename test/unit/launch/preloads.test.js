@@ -51,3 +51,13 @@ test('a worker loads its own part before all that the user loads, and tells wher
     assert.equal(old.nodeOptions, nodeOptions)
   }
 })
+
+test("Yarn's Plug'n'Play alone comes before a worker's own part, wherever the user has it", () => {
+  const words = withPreload({ execArgv: ['-r', 'a.cjs', '--require', '/shop/.pnp.cjs', '--experimental-loader', 'l.mjs'], nodeOptions: undefined }, true)
+  assert.match(words.execArgv.join(' '), /^--require \/shop\/\.pnp\.cjs --require \S+\/workers\/preload\.cjs -r a\.cjs --experimental-loader l\.mjs$/)
+  const variable = withPreload({ execArgv: ['-r', 'a.cjs'], nodeOptions: '--no-deprecation --require "/my shop/.pnp.cjs" -r b.cjs' }, true)
+  assert.match(String(variable.nodeOptions), /^--require "\/my shop\/\.pnp\.cjs" --require ".+\/workers\/preload\.cjs" --no-deprecation -r b\.cjs$/)
+  const both = withPreload({ execArgv: ['--require=/shop/.pnp.cjs'], nodeOptions: '-r b.cjs' }, true)
+  assert.match(String(both.nodeOptions), /^"--require=\/shop\/\.pnp\.cjs" --require ".+\/workers\/preload\.cjs" -r b\.cjs$/)
+  for (const nodeOptions of ['-r /shop/my.pnp.cjs', '--title /shop/.pnp.cjs']) assert.match(String(withPreload({ execArgv: [], nodeOptions }, true).nodeOptions), /^--require ".+\/workers\/preload\.cjs" -/)
+})
