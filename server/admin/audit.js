@@ -2,7 +2,7 @@
  * Who has changed something, from where, and who was refused, for the history.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {import('node:http').ServerResponse} ServerResponse
- * @typedef {{ method: string, url: string, statusCode: number | null }} Asked  `statusCode`: null where the connection was closed before the answer
+ * @typedef {{ method: string, url: string, remoteAddress?: string, statusCode: number | null }} Asked  `statusCode`: null where the connection was closed before the answer
  */
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -26,13 +26,13 @@ export function createAudit ({ events, timers }) {
   return {
     /** @param {IncomingMessage} req @param {ServerResponse} res */
     watch (req, res) {
-      // Later it may be what a router has made of it.
-      const { method = '', url = '' } = req
+      // Later it may be what a router has made of it, and a socket that was reset does not know any more where it came from.
+      const { method = '', url = '', socket: { remoteAddress } } = req
       // Whoever hangs up before the answer has asked for it all the same, and it may be done.
       res.once('close', () => {
         const statusCode = res.headersSent ? res.statusCode : null
-        if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) refused(req, { method, url, statusCode })
-        else if (!READS.has(method) && (statusCode === null || statusCode < 400) && req.auth) events.publish({ type: 'access.used', ...describe(req, { method, url, statusCode }) })
+        if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) refused(req, { method, url, remoteAddress, statusCode })
+        else if (!READS.has(method) && (statusCode === null || statusCode < 400) && req.auth) events.publish({ type: 'access.used', ...describe(req, { method, url, remoteAddress, statusCode }) })
       })
     },
 
@@ -63,10 +63,10 @@ function isAttempt ({ auth, headers, method = '' }) {
 }
 
 /** @param {IncomingMessage} req @param {Asked} request */
-function describe (req, { method, url, statusCode }) {
+function describe (req, { method, url, remoteAddress = 'unknown', statusCode }) {
   const { auth } = req
   const path = url.split('?', 1)[0].slice(0, MAX_PATH_CHARS)
-  const address = auth?.from ?? req.socket.remoteAddress ?? 'unknown'
+  const address = auth?.from ?? remoteAddress
   const way = auth ? wayOf(req) : 'nobody known'
   const who = auth ? `${auth.actor} (${auth.role}, ${way})` : 'somebody unknown'
   return {

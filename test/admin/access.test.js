@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { io } from 'socket.io-client'
+import { createAudit } from '../../server/admin/audit.js'
 import { createAdmin } from '../../server/admin/listener.js'
 import { allows } from '../../server/api/roles.js'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.js'
@@ -141,6 +142,18 @@ test('the history names who did it and from where, and who was refused', async (
   assert.match(String(of('access.refused')?.message), /^viewer-token \(viewer, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale, 403$/)
   assert.equal(of('scale.changed')?.actor, 'operator-token')
   assert.match(String(of('access.used')?.message), /^operator-token \(operator, API\) from (::ffff:)?127\.0\.0\.1: PUT \/api\/v1\/scale$/)
+})
+
+test('the history says where somebody has asked from whose connection is reset meanwhile', () => {
+  /** @type {any[]} */
+  const told = []
+  const { watch } = createAudit({ events: /** @type {any} */ ({ publish: (/** @type {any} */ event) => told.push(event) }), timers: globalThis })
+  const req = /** @type {any} */ ({ method: 'POST', url: '/api/v1/rollouts', headers: {}, socket: { remoteAddress: '192.0.2.7' }, auth: { actor: 'ada', role: 'operator', via: 'token' } })
+  const res = /** @type {any} */ (Object.assign(new EventEmitter(), { headersSent: false }))
+  watch(req, res)
+  req.socket = { remoteAddress: undefined }
+  res.emit('close')
+  assert.deepEqual(told.map(({ detail: { address } }) => address), ['192.0.2.7'])
 })
 
 test('the history names who hangs up before the answer, too', async (t) => {
