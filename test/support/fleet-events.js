@@ -7,7 +7,7 @@ import { connect } from '@nats-io/transport-node'
  */
 
 const PATIENCE_MS = 30_000
-const LOOK_AGAIN_MS = 20
+const LOOK_AGAIN_MS = 50
 const PAGE = 100
 
 /** @param {Pick<import('node:test').TestContext, 'after'>} t @param {{ url: string, fleet?: string }} where */

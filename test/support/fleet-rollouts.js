@@ -6,6 +6,8 @@ import { hammer } from './load.js'
  * @typedef {import('./fleet.js').Member} Member
  */
 
+/** A rollout over hosts lasts for many seconds: so many requests are enough to hear of a host that does not serve. */
+const BREATH_MS = 200
 const OVER = ['succeeded', 'failed', 'halted', 'rolled-back']
 
 /** @param {Member} member @param {object} [wanted] @returns {Promise<any>} */
@@ -47,6 +49,6 @@ export async function checkHistories (members) {
 
 /** @param {import('node:test').TestContext} t @param {Member[]} members */
 export async function askAll (t, members) {
-  const loads = await Promise.all(members.map(async (member) => hammer(t, await member.appUrl(), { connections: 2 })))
+  const loads = await Promise.all(members.map(async (member) => hammer(t, await member.appUrl(), { connections: 2, breathMs: BREATH_MS })))
   return async () => assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).flatMap(({ failures }) => failures), [], 'every app serves')
 }

@@ -73,7 +73,7 @@ export async function startMember (t, { name, servers, fleet = 'test', app = 'sh
 }
 
 const PATIENCE_MS = 120_000
-const LOOK_AGAIN_MS = 50
+const LOOK_AGAIN_MS = 100
 
 /**
  * @param {import('./deck.js').TestOwner} t @param {string[]} names

@@ -85,11 +85,11 @@ function request (url, agent = false) {
  * `Connection: close` with a new connection, and counts every request that was sent and not answered. (autocannon does
  * neither: a connection that ends without an answer is opened again, and nothing is counted.)
  * @param {TestOwner} t it ends with the test @param {string} url
- * @param {{ keepAlive?: boolean, connections?: number }} [options] `keepAlive: false`: a new connection for every request
+ * @param {{ keepAlive?: boolean, connections?: number, breathMs?: number }} [options] `keepAlive: false`: a new connection for every request
  */
-export function hammer (t, url, { keepAlive = true, connections = 32 } = {}) {
+export function hammer (t, url, { keepAlive = true, connections = 32, breathMs = BREATH_MS } = {}) {
   const answers = countAnswers()
-  const clients = Array.from({ length: connections }, () => keepAsking(url, keepAlive, answers.count))
+  const clients = Array.from({ length: connections }, () => keepAsking(url, { keepAlive, breathMs, onAnswer: answers.count }))
   t.after(stop)
   return { untilAnswered: answers.untilAnswered, stop }
 
@@ -101,8 +101,8 @@ export function hammer (t, url, { keepAlive = true, connections = 32 } = {}) {
 
 const BREATH_MS = 40
 
-/** @param {string} url @param {boolean} keepAlive @param {() => void} onAnswer */
-function keepAsking (url, keepAlive, onAnswer) {
+/** @param {string} url @param {{ keepAlive: boolean, breathMs: number, onAnswer: () => void }} options */
+function keepAsking (url, { keepAlive, breathMs, onAnswer }) {
   const agent = keepAlive ? new http.Agent({ keepAlive, maxSockets: 1 }) : false
   /** @type {string[]} */
   const failures = []
@@ -124,7 +124,7 @@ function keepAsking (url, keepAlive, onAnswer) {
       total++
       if (failure !== null) failures.push(failure)
       onAnswer()
-      await new Promise((resolve) => setTimeout(resolve, BREATH_MS))
+      await new Promise((resolve) => setTimeout(resolve, breathMs))
     }
   }
 }

@@ -1,14 +1,16 @@
+/** What comes soon is seen soon; what takes long costs few looks meanwhile. */
 const LOOK_AGAIN_MS = 20
+const LOOK_AGAIN_AT_MOST_MS = 150
 const PATIENCE_MS = 40_000
 
 /**
  * Looks until it is so: a process that is no child of ours tells nobody of its end.
- * @param {() => boolean | Promise<boolean>} isSo @param {string} what
+ * @param {() => boolean | Promise<boolean>} isSo @param {string} what @param {{ patienceMs?: number }} [options]
  */
-export async function until (isSo, what) {
-  const deadline = performance.now() + PATIENCE_MS
-  while (!await isSo()) {
-    if (performance.now() > deadline) throw new Error(`waited ${PATIENCE_MS} ms for ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS))
+export async function until (isSo, what, { patienceMs = PATIENCE_MS } = {}) {
+  const deadline = performance.now() + patienceMs
+  for (let ms = LOOK_AGAIN_MS; !await isSo(); ms = Math.min(ms * 1.2, LOOK_AGAIN_AT_MOST_MS)) {
+    if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms for ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, ms))
   }
 }
