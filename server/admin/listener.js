@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cutEndlessBody, mayTakeTime } from '../api/body.js'
 import { holderOf } from '../api/roles.js'
 import { DeckError } from '../errors.js'
+import { expectOwner } from '../system/connection-owner.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
@@ -77,7 +78,10 @@ export function createAdmin ({
   const options = { ...SERVER_OPTIONS, ...serverOptions }
   const outer = certificate ? https.createServer({ ...TLS_OPTIONS, ...options, ...certificate.pair }) : http.createServer(options)
   const connections = createConnections(maxConnections)
-  const rawOf = followConnections(outer, connections.admit)
+  const rawOf = followConnections(outer, (socket) => {
+    connections.admit(socket)
+    expectOwner(socket)
+  })
   const links = createLinks({ now, randomBytes })
   const closing = new AbortController()
   const wanted = new AbortController()

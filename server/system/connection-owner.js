@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { endianness, networkInterfaces } from 'node:os'
 
-const TABLES = ['/proc/net/tcp', '/proc/net/tcp6']
+const TABLE = '/proc/net/tcp'
+const TABLE_OF_IPV6 = '/proc/net/tcp6'
 const ROW = /^ *\d+: /m
 const NO_INODE = '0'
 const LOOPBACK = /^(::1|(::ffff:)?127\.\d+\.\d+\.\d+)$/
@@ -13,6 +14,20 @@ export const NOBODY = -1
 
 /** @type {WeakMap<import('node:net').Socket, number | null>} */
 const known = new WeakMap()
+/**
+ * The kernel takes milliseconds for each table, however few connections there are, and a browser opens several at once.
+ * @type {Set<import('node:net').Socket>}
+ */
+const expected = new Set()
+
+/**
+ * Of a connection that whoever reads the tables for another one finds there too.
+ * @param {import('node:net').Socket} socket that has just been accepted
+ */
+export function expectOwner (socket) {
+  expected.add(socket)
+  socket.once('close', () => expected.delete(socket))
+}
 
 /**
  * Which user of this machine has the other end of a connection. Read from the kernel's tables once, see proc_net_tcp(5).
@@ -22,9 +37,20 @@ const known = new WeakMap()
 export function ownerOf (socket) {
   const owner = known.get(socket)
   if (owner !== undefined) return owner
-  const found = findOwner(socket)
-  known.set(socket, found)
+  const tables = createTables()
+  const found = findOwner(socket, tables)
+  know(socket, found)
+  for (const other of expected) {
+    const held = heldIn(tables.alreadyRead(), other)
+    if (held) know(other, held.uid)
+  }
   return found
+}
+
+/** @param {import('node:net').Socket} socket @param {number | null} owner */
+function know (socket, owner) {
+  known.set(socket, owner)
+  expected.delete(socket)
 }
 
 /** A process may send from any address of its machine, whichever one it connects to. @param {import('node:net').Socket} socket */
@@ -46,11 +72,11 @@ function plain (address) {
   return address.replace(/^::ffff:/, '').replace(/%.*$/, '')
 }
 
-/** @param {import('node:net').Socket} socket @returns {number | null} */
-function findOwner (socket) {
+/** @param {import('node:net').Socket} socket @param {Tables} tables @returns {number | null} */
+function findOwner (socket, tables) {
   // It was reset before it was accepted: where it came from is not known any more.
   if (socket.remoteAddress === undefined) return NOBODY
-  const found = otherEndOf(socket)
+  const found = otherEndOf(socket, tables)
   if (typeof found === 'number') return found
   return found === 'elsewhere' || found === 'untold' ? null : NOBODY
 }
@@ -58,29 +84,45 @@ function findOwner (socket) {
 /**
  * Who has the other end of a connection at this moment.
  * @param {import('node:net').Socket} socket connected
+ * @param {Tables} [tables]
  * @returns {number | 'not taken' | 'gone' | 'untold' | 'elsewhere'} a user id; `not taken`: it waits for whoever listens to
  *   accept it; `gone`: nobody has it any more; `untold`: the system does not tell; `elsewhere`: another machine
  */
-export function otherEndOf (socket) {
+export function otherEndOf (socket, tables = createTables()) {
   if (!isOfThisMachine(socket)) return 'elsewhere'
-  const { remoteAddress, remotePort, localAddress, localPort } = socket
+  const seen = []
+  for (const file of isV4(socket.remoteAddress) ? [TABLE, TABLE_OF_IPV6] : [TABLE_OF_IPV6]) {
+    seen.push(tables.read(file))
+    const held = heldIn(seen.slice(-1), socket)
+    if (held) return held.uid
+  }
+  if (rowsOf(seen, socket).some(({ state }) => WAITING.includes(state))) return 'not taken'
+  // At least our own end is in them, where they tell anything.
+  return seen.some((table) => ROW.test(table)) ? 'gone' : 'untold'
+}
+
+/** @param {string[]} tables @param {import('node:net').Socket} socket */
+function heldIn (tables, socket) {
+  // One that no process has is shown as root's.
+  return isOfThisMachine(socket) ? rowsOf(tables, socket).find(({ inode }) => inode !== NO_INODE) : undefined
+}
+
+/** @param {string[]} tables @param {import('node:net').Socket} socket */
+function rowsOf (tables, { remoteAddress, remotePort, localAddress, localPort }) {
   // What is remote to us is local to them.
   const row = new RegExp(`^ *\\d+: ${place(remoteAddress, remotePort)} ${place(localAddress, localPort)} (\\S+) \\S+ \\S+ \\S+ +(\\d+) +\\d+ (\\d+) `, 'gm')
-  const tables = TABLES.map(readTable)
-  const rows = tables.flatMap((table) => [...table.matchAll(row)]).map(([, state, uid, inode]) => ({ state, uid: Number(uid), inode }))
-  // One that no process has is shown as root's.
-  const held = rows.find(({ inode }) => inode !== NO_INODE)
-  if (held) return held.uid
-  if (rows.some(({ state }) => WAITING.includes(state))) return 'not taken'
-  // At least our own end is in them, where they tell anything.
-  return tables.some((table) => ROW.test(table)) ? 'gone' : 'untold'
+  return tables.flatMap((table) => [...table.matchAll(row)]).map(([, state, uid, inode]) => ({ state, uid: Number(uid), inode }))
+}
+
+/** What is said of IPv4 is in both tables, in the second one where whoever asks has a socket of IPv6. @param {string} [address] */
+function isV4 (address = '') {
+  return address.includes('.')
 }
 
 /** @param {string} [address] @param {number} [port] @returns {string} a pattern: an IPv4 address is in both tables, in the second one as mapped into IPv6 */
 function place (address = '', port = 0) {
-  const isV4 = address.includes('.')
-  const words = isV4 ? [v4Word(address)] : v6Words(address)
-  return `${isV4 ? '(?:0{16}FFFF0000)?' : ''}${words.map((word) => hex(word, 8)).join('')}:${hex(port, 4)}`
+  const words = isV4(address) ? [v4Word(address)] : v6Words(address)
+  return `${isV4(address) ? '(?:0{16}FFFF0000)?' : ''}${words.map((word) => hex(word, 8)).join('')}:${hex(port, 4)}`
 }
 
 /** @param {string} address */
@@ -99,6 +141,25 @@ function v6Words (address) {
 /** The kernel prints the four bytes as a number of the machine. @param {Buffer} bytes */
 function asPrinted (bytes) {
   return endianness() === 'LE' ? bytes.readUInt32LE() : bytes.readUInt32BE()
+}
+
+/**
+ * As they were when they were needed first, each read once.
+ * @typedef {ReturnType<typeof createTables>} Tables
+ */
+function createTables () {
+  /** @type {Map<string, string>} */
+  const texts = new Map()
+  return {
+    alreadyRead: () => [...texts.values()],
+
+    /** @param {string} file */
+    read (file) {
+      const text = texts.get(file) ?? readTable(file)
+      texts.set(file, text)
+      return text
+    }
+  }
 }
 
 /** @param {string} file */

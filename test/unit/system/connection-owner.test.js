@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
-import { NOBODY, ownerOf } from '../../../server/system/connection-owner.js'
+import { expectOwner, NOBODY, ownerOf } from '../../../server/system/connection-owner.js'
 import { openHistory } from '../../../db/history.js'
 import { createSessions } from '../../../server/admin/sessions.js'
 
@@ -36,6 +36,16 @@ test('a process that sends from another address of the machine is not taken for 
   const server = /** @type {net.Server} */ (await listen(t, '127.0.0.1'))
   const theirs = await connectAs(t, server, { uid: OTHER_UID, from: { address: String(address), port: 0 } })
   assert.deepEqual([theirs.remoteAddress, theirs.localAddress, ownerOf(theirs)], [address, '127.0.0.1', OTHER_UID])
+})
+
+test('learns of those that are expected while it looks for another one', { skip: !isLinux }, async (t) => {
+  const server = /** @type {net.Server} */ (await listen(t, '127.0.0.1'))
+  const [[asked], [expected, client], [other, otherClient]] = [await connect(t, server, '127.0.0.1'), await connect(t, server, '127.0.0.1'), await connect(t, server, '127.0.0.1')]
+  expectOwner(expected)
+  ownerOf(asked)
+  for (const each of [client, otherClient]) each.end().destroy()
+  await Promise.all([expected, other].map((each) => once(each.resume(), 'end')))
+  assert.deepEqual([ownerOf(expected), ownerOf(other)], [process.getuid?.(), NOBODY])
 })
 
 test('does not know who asks from another machine', () => {
