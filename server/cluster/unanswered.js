@@ -3,8 +3,9 @@ import { oneLine } from '../system/one-line.js'
 /** Of what the app itself names, no more than these are told. */
 const MAX_TOLD = 5
 const MAX_NAME_CHARS = 60
+const MAX_INNER = 10
 /** Where libraries and apps say what a message is about. */
-const NAMES = ['topic', 'channel', 'source', 'from', 'cmd', 'command', 'action', 'event']
+const NAMES = ['topic', 'channel', 'source', 'from', 'cmd', 'command', 'action', 'event', 'eventName']
 
 /**
  * Libraries of node:cluster of which one half runs in the app's own primary, which does not run here.
@@ -51,9 +52,13 @@ export function createUnanswered ({ tell }) {
   }
 }
 
-/** @param {any} message @returns {string} empty: it has none */
+/**
+ * Some wrap what they say in what tells their messages from those of others.
+ * @param {any} message @returns {string} empty: it has none
+ */
 function nameOf (message) {
-  const name = [message.type, ...NAMES.map((key) => message[key])].find(isText) ?? ''
+  const inner = Array.isArray(message) ? [] : Object.values(message).slice(0, MAX_INNER).filter((value) => typeof value === 'object' && value !== null)
+  const name = [message.type, ...[message, ...inner].flatMap((each) => NAMES.map((key) => each[key]))].find(isText) ?? ''
   return oneLine(name.slice(0, MAX_NAME_CHARS))
 }
 

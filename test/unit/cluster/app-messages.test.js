@@ -67,6 +67,14 @@ test('of messages that look like others to a primary each name is told once, and
   assert.deepEqual(taken().map(({ detail }) => detail.name.length), [60, 60, 60, 60])
 })
 
+test('a message to a primary that is wrapped is told by the name within', (t) => {
+  const { hear, taken } = setUp(t)
+  hear(1, { __meta__: { eventName: 'multiply', workerid: 1, id: 'a' }, data: { x: 2 } })
+  hear(1, { id: null, cache: { cmd: 'get', key: 'k' } })
+  hear(1, [{ cmd: 'in a list' }])
+  assert.deepEqual(taken().map(({ type, detail }) => [type, detail]), [['worker.unanswered', { library: null, name: 'multiply' }], ['worker.unanswered', { library: null, name: 'get' }]])
+})
+
 test('of each worker ten are told in a second, and the others in one event once a second without has passed', (t) => {
   const { say, second, taken } = setUp(t)
   say(1, 5000)
