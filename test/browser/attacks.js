@@ -10,10 +10,15 @@
  * @property {string} socket  path of a WebSocket
  * @property {string} link  that must not be used ahead of a visit
  * @property {string} cookie  a name
+ * @property {boolean} [isShared]  the paths share the ways to ask: each has some of them, and each way has some paths
  * @typedef {{ name: string, run: () => Promise<string | null> }} Attempt
  */
 
 const MODES = /** @type {const} */ (['cors', 'no-cors', 'same-origin'])
+/** The third one ends in the browser. */
+const ASKING = MODES.slice(0, 2)
+/** Of the ways to send something, each with another mode. */
+const SHARES = 4
 const FORM_TYPE = 'application/x-www-form-urlencoded'
 const FIELDS = 'workers=3&token=guess&type=reload&next=/'
 const PATIENCE_MS = 40_000
@@ -21,12 +26,12 @@ const PAGES = ['/', '/access', '/sign-in', '/api/v1/status']
 
 /** @type {Record<string, (plan: Plan) => Attempt[]>} */
 const KINDS = {
-  fetch: ({ target, reads }) => reads.flatMap((path) => MODES.map((mode) => fetching(target + path, { mode }))),
+  fetch: ({ target, reads, isShared }) => reads.flatMap((path) => (isShared ? ASKING : MODES).map((mode) => fetching(target + path, { mode }))),
   part: ({ target }) => MODES.map((mode) => fetching(`${target}/api/v1/status`, { mode, headers: { range: 'bytes=0-9' } })),
   redirect: ({ target }) => MODES.map((mode) => fetching(`${target}/`, { mode, redirect: 'manual' })),
   token: ({ target }) => [fetching(`${target}/api/v1/status`, { mode: 'cors', headers: { authorization: 'Bearer guess' } })],
-  write: ({ target, writes }) => writes.flatMap(({ method, path, body }) => bodiesOf(body).flatMap((body) => MODES.map((mode) => fetching(target + path, { method, mode, ...body })))),
-  beacon: ({ target, forms, writes }) => [...forms, ...writes.map(({ path }) => path)].flatMap((path) => ['text/plain', FORM_TYPE, 'application/json'].map((type) => ({
+  write: ({ target, writes, isShared }) => writes.flatMap(({ method, path, body }, index) => shareOf(bodiesOf(body).flatMap((body) => MODES.map((mode) => ({ method, mode, ...body }))), index, isShared).map((init) => fetching(target + path, init))),
+  beacon: ({ target, forms, writes, isShared }) => [...forms, ...writes.map(({ path }) => path)].flatMap((path, index) => shareOf(['text/plain', FORM_TYPE, 'application/json'], index, isShared).map((type) => ({
     name: `${type} to ${path}`,
     async run () {
       navigator.sendBeacon(target + path, new Blob([FIELDS], { type }))
@@ -35,7 +40,7 @@ const KINDS = {
   }))),
   frame: ({ target }) => PAGES.flatMap((path) => ['iframe', 'object', 'embed'].map((tag) => ({ name: `${tag} of ${path}`, run: () => framed(tag, target + path) }))),
   window: ({ target }) => PAGES.map((path) => ({ name: path, run: () => opened(target + path) })),
-  'form in a frame': ({ target, forms }) => forms.flatMap((path) => [FORM_TYPE, 'text/plain', 'multipart/form-data'].map((type) => ({ name: `${type} to ${path}`, run: () => submittedInFrame(target + path, type) }))),
+  'form in a frame': ({ target, forms, isShared }) => forms.flatMap((path, index) => shareOf([FORM_TYPE, 'text/plain', 'multipart/form-data'], index, isShared).map((type) => ({ name: `${type} to ${path}`, run: () => submittedInFrame(target + path, type) }))),
   'form in a window': ({ target, forms }) => forms.slice(-3).map((path) => ({ name: path, run: () => submittedInWindow(target + path) })),
   image: ({ target }) => ['/assets/favicon.svg', '/assets/icons.svg', '/api/v1/status'].map((path) => loading('img', { src: target + path })),
   script: ({ target }) => ['/assets/theme.js', '/api/v1/status', '/history.csv'].map((path) => loading('script', { src: target + path })),
@@ -71,6 +76,16 @@ const KINDS = {
       }
     }))
   ]
+}
+
+/**
+ * @template T
+ * @param {T[]} ways @param {number} index of the path @param {boolean} [isShared]
+ * @returns {T[]} those of this path: of three one, of twelve three
+ */
+function shareOf (ways, index, isShared = false) {
+  const shares = ways.length > MODES.length ? SHARES : ways.length
+  return isShared ? ways.filter((_, way) => way % shares === index % shares) : ways
 }
 
 /** @param {Plan} plan @returns {Promise<{ made: Record<string, number>, read: string[] }>} how much was tried of each kind, and what could be read */

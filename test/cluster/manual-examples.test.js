@@ -111,7 +111,13 @@ test('every example that stops an app has it stopped', async (t) => {
 
 test('every example of several apps is about them', async (t) => {
   const apps = openApps(t, { shop: { entry: 'answers-with-pid.js' }, mail: { entry: 'answers-with-pid.js', dependsOn: ['shop'] } })
-  for (const { from, line } of ALL.filter(isOfApps)) {
+  const names = () => apps.decks().map(({ name }) => name).sort()
+  const isUp = (/** @type {{ line: string }} */ { line }) => /^clusterdeck up\b/.test(line)
+  const isDown = (/** @type {{ line: string }} */ { line }) => /^clusterdeck down\b/.test(line)
+  const all = ALL.filter(isOfApps)
+  // Those that start apps find none, the others have them, and those that stop them come last, the ones that name an app first.
+  const inOrder = [...all.filter(isUp), ...all.filter((each) => !isUp(each) && !isDown(each)), ...all.filter(isDown).sort((one, other) => other.line.length - one.line.length)]
+  for (const [index, { from, line }] of inOrder.entries()) {
     await t.test(`${line} (${from})`, async () => {
       const words = wordsOf(line)
       if (line === 'clusterdeck up') {
@@ -121,12 +127,16 @@ test('every example of several apps is about them', async (t) => {
         assert.deepEqual(await up.exited, { code: 0, signal: null })
         return
       }
-      if (words[0] !== 'up') await apps.run('up --detach')
+      const before = names()
+      if (!isUp({ line })) assert.notDeepEqual(before, [], 'there is something to tell of')
       const { code, stdout, stderr } = await runCliHere(words, apps)
       assert.equal(code, 0, stderr)
       assert.notEqual(stdout, '')
       if (line.includes(' | jq ')) JSON.parse(stdout)
-      if (words[0] === 'up') await apps.run('down')
+      if (isUp({ line })) assert.deepEqual(names(), ['mail', 'shop'])
+      if (isDown({ line })) assert.notDeepEqual(names(), before)
+      // What is started last is kept for the others.
+      if (isUp({ line }) && isUp(inOrder[index + 1])) await apps.run('down')
     })
   }
 })
