@@ -3,7 +3,7 @@ import { sentenceOf } from './events/sentences.js'
 import { createLibraryDeck } from './library/deck.js'
 import { readStart } from './library/start.js'
 import { startMaster } from './main.js'
-import { createMilestone } from './system/milestone.js'
+import { createDeferred } from './system/deferred.js'
 import { oneLine } from './system/one-line.js'
 
 export { DeckError }
@@ -46,7 +46,7 @@ export async function start (options = {}) {
 async function whyNotRunning ({ deck, running, startBlocked, stopped, waitingFor }, signal) {
   let lastExit = ''
   const unsubscribe = deck.events.subscribe((event) => { if (event.type === 'worker.exited') lastExit = oneLine(sentenceOf(event)) })
-  const aborted = createMilestone()
+  const aborted = createDeferred()
   signal?.addEventListener('abort', () => aborted.reach(), { once: true })
   if (signal?.aborted) aborted.reach()
   const problem = await Promise.race([

@@ -22,7 +22,7 @@ import { DeckError } from './errors.js'
 import { createNotices } from './events/notices.js'
 import { createRecorder } from './events/recorder.js'
 import { createEventStream } from './events/stream.js'
-import { createMemoryStore, describeChange, reconcile, rememberFor, restoreMemory, signMemory } from './handover/memory.js'
+import { createCheckpointStore, describeChange, reconcile, rememberFor, restoreCheckpoint, signMemory } from './handover/checkpoint.js'
 import { isOnRecord, standBy } from './handover/next-master.js'
 import { followNext } from './handover/old-master.js'
 import { endUnfinished } from './handover/unfinished.js'
@@ -39,13 +39,13 @@ import { createClosers } from './system/closers.js'
 import { openDataDir } from './system/data-dir.js'
 import { descriptorLimit } from './system/descriptors.js'
 import { createLog } from './system/log.js'
-import { createMilestone } from './system/milestone.js'
+import { createDeferred } from './system/deferred.js'
 import { createOtherDecks } from './system/other-decks.js'
 import { loadPosix } from './system/posix.js'
 import { identify, pidNamespace } from './system/process-identity.js'
 import { registerDeck, withdrawDeck } from './system/running-decks.js'
 import { listenForSignals } from './system/signals.js'
-import { within } from './system/within.js'
+import { waitAtMost } from './system/wait-at-most.js'
 import { adminPlace } from './systemd/activation.js'
 import { tellServiceManager } from './systemd/service-manager.js'
 import { createTerminal } from './terminal.js'
@@ -119,7 +119,7 @@ async function open (config, { stdout = process.stdout, stderr = process.stderr,
   checkExposure({ ...config.admin, host: place.host })
   const dataDir = openDataDir(config.dataDir)
   const log = createLog(dataDir.logFile)
-  const memoryStore = createMemoryStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
+  const memoryStore = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
   const settings = createSettings(config, { key: dataDir.releaseKey() })
   const vitals = createVitals()
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: { stdout, stderr }, onError: (reason) => log.error(reason) })
@@ -147,7 +147,7 @@ async function restore (tools) {
   const next = keeper.role === 'next' ? await becomeNext(tools) : null
   dataDir.lock()
   closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
-  const memory = restoreMemory(memoryStore.read(), config, next?.predecessor ?? keeper.predecessor)
+  const memory = restoreCheckpoint(memoryStore.read(), config, next?.predecessor ?? keeper.predecessor)
   if (!next) settings.restore(memory.changes)
   if (!next) await releases.begin({ lastNumber: memory.lastRelease })
 
@@ -179,7 +179,7 @@ async function becomeNext (tools) {
   const { keeper, config, settings, dataDir, memoryStore, releases } = tools
   // What would fail later is to fail now, while there is another master.
   await loadSite()
-  settings.restore(restoreMemory(memoryStore.read(), config, null).changes)
+  settings.restore(restoreCheckpoint(memoryStore.read(), config, null).changes)
   return await standBy({ keeper, config, dataDir, memory: memoryStore, releases, supervise: (start) => createCluster(tools, start) })
 }
 
@@ -288,7 +288,7 @@ async function serve (tools, { supervisor, deck, startedAt }) {
     },
     onError: (error) => log.error({ err: error }, 'a renewed certificate could not be taken')
   })
-  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY, certificate, maxConnections: roomWithin(descriptorLimit()), loadAfter: within(supervisor.running, LOAD_SITE_WITHIN_MS), log })
+  const admin = createAdmin({ deck, history: deck.history, token, ...config.admin, ...place, portsToTry: originOf(config, 'admin.port') ? 1 : PORTS_TO_TRY, certificate, maxConnections: roomWithin(descriptorLimit()), loadAfter: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS), log })
   const { url, publicUrl, port, socket } = await admin.listen()
   if (place.port !== 0 && !place.socket && port !== place.port) terminal.quote(`port ${place.port} is in use, so the admin page is on ${port} (option --admin-port)`)
   place.hold(socket)
@@ -350,8 +350,8 @@ function openCertificate ({ cert, key }, hooks) {
  * @param {Tools} tools @param {Past} past @param {Cluster} cluster
  */
 function end ({ keeper, hooks, closers }, { events }, { supervisor, deck, startedAt }) {
-  /** @type {ReturnType<typeof createMilestone<number>>} the exit code */
-  const stopped = createMilestone()
+  /** @type {ReturnType<typeof createDeferred<number>>} the exit code */
+  const stopped = createDeferred()
   let hasEnded = false
   return {
     stopped: stopped.reached,
@@ -394,7 +394,7 @@ function end ({ keeper, hooks, closers }, { events }, { supervisor, deck, starte
   async function killWorkers () {
     if (supervisor.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor: 'signal' })
     supervisor.killAll('the master was told to end at once')
-    await within(supervisor.finished, KILL_PATIENCE_MS)
+    await waitAtMost(supervisor.finished, KILL_PATIENCE_MS)
   }
 }
 
@@ -460,7 +460,7 @@ function isNewStart ({ keeper }, { memory }) {
 async function joinFleet ({ config, dataDir, log, closers }, { deck, supervisor }, { admin: { publicUrl, ask }, ending }) {
   if (config.fleet.servers.length === 0) return
   try {
-    await within(supervisor.running, LOAD_SITE_WITHIN_MS)
+    await waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS)
     const { createFleet } = await import('./fleet/fleet.js')
     if (ending.hasEnded) return
     const fleet = createFleet({ options: config.fleet, folder: dataDir.folder, deck, root: config.releases.root, version, url: config.admin.publicUrl ? publicUrl : null, log, serve: (order, asker, limits) => ask(order, { ...asker, token: null, until: null, via: 'fleet' }, limits) })

@@ -1,5 +1,5 @@
 import { getSystemErrorName } from 'node:util'
-import { failListen } from './stand-in.js'
+import { failListen } from './placeholder-handle.js'
 
 /** @typedef {ReturnType<typeof createAcceptDeferral>} AcceptDeferral */
 

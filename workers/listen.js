@@ -5,7 +5,7 @@ import path from 'node:path'
 import { setImmediate } from 'node:timers'
 import { acceptAlso } from './accept-also.js'
 import { isDescriptor, openDescriptor } from './descriptor.js'
-import { createStandIn, failListen } from './stand-in.js'
+import { createPlaceholderHandle, failListen } from './placeholder-handle.js'
 import { socketKey } from './protocol.js'
 
 /** How each server was asked to listen: node:cluster forgets what it does not know. @type {WeakMap<object, any>} */
@@ -155,7 +155,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
 
   // Whoever looks for a free port closes its server in the turn in which it listens. One that stays would not be served.
   function standIn (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ callback) {
-    const handle = createStandIn(query, () => indexes.free(query))
+    const handle = createPlaceholderHandle(query, () => indexes.free(query))
     server.once('listening', () => setImmediate(() => handle.isOpen() && failListen(server, 'EADDRINUSE', query)))
     callback(0, handle)
   }

@@ -1,5 +1,5 @@
 import { alarmKindsIn, missedAlarms, toAlarm } from '../dashboard/alarms.js'
-import { createLatestWish } from './latest-wish.js'
+import { throttleLatest } from './throttle-latest.js'
 
 /**
  * Tells browsers what goes wrong, whatever page they show, of the kinds that each has asked for.
@@ -9,7 +9,7 @@ import { createLatestWish } from './latest-wish.js'
  * @returns {() => void} ends it
  */
 export function attachAlarms ({ io, deck }) {
-  const wishes = createLatestWish(catchUp)
+  const wishes = throttleLatest(catchUp)
   io.on('connection', (socket) => {
     socket.on('notify', (wish, reply) => {
       const kinds = listen(socket, wish)

@@ -6,7 +6,7 @@ import { changesOf, figuresOf, hashOf, toShown } from '../dashboard/fragment.js'
 import { followPage } from '../dashboard/pages.js'
 import { powersOf } from '../dashboard/powers.js'
 import { attachAlarms } from './alarms.js'
-import { createLatestWish } from './latest-wish.js'
+import { throttleLatest } from './throttle-latest.js'
 
 /**
  * The live page: what changed is rendered once and sent to everybody who looks at the same page.
@@ -53,7 +53,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @type {Map<string, Room>} by role and URL; a room without viewers does not exist */
   const rooms = new Map()
   // Nobody looks at two pages at once.
-  const wishes = createLatestWish(watch)
+  const wishes = throttleLatest(watch)
   /** @type {NodeJS.Timeout | null} */
   let beat = null
   /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */

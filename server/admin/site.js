@@ -7,10 +7,10 @@ import { createViews } from '../dashboard/views.js'
 import { createApp, LIMITS } from './app.js'
 import { createAudit } from './audit.js'
 import { createGuard, securityHeaders } from './guard.js'
-import { createInside } from './inside.js'
+import { createInProcessTransport } from './in-process-transport.js'
 import { attachLive } from './live.js'
 import { createSessions } from './sessions.js'
-import { createStrangers } from './strangers.js'
+import { createAnonymousLimiter } from './anonymous-limiter.js'
 import { createTokens } from './tokens.js'
 
 /** @typedef {ReturnType<typeof createSite>} Site */
@@ -54,10 +54,10 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
   inner.on('request', createApp({ deck, history, sessions, tokens, links, urlFor, basePath, views, closing, now, timers, limits, log }))
   const live = attachLive({ httpServer: inner, deck, history, views, software, basePath, authenticate, now, log })
   const guard = createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' })
-  const strangers = createStrangers({ windowMs: limits.windowMs, limit: limits.strangerRequests, basePath, now })
+  const strangers = createAnonymousLimiter({ windowMs: limits.windowMs, limit: limits.strangerRequests, basePath, now })
   const audit = createAudit({ events: deck.events, timers })
   const nextTurn = createTurns()
-  const inside = createInside((auth, req, res) => {
+  const inside = createInProcessTransport((auth, req, res) => {
     req.auth = auth
     begin(req, res)
     inner.emit('request', req, res)
@@ -110,7 +110,7 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
     }
   }
 
-  /** @param {http.IncomingMessage} req @param {http.ServerResponse} res @param {import('./strangers.js').Refusal} refusal */
+  /** @param {http.IncomingMessage} req @param {http.ServerResponse} res @param {import('./anonymous-limiter.js').Refusal} refusal */
   async function refuse (req, res, { status, headers, body }) {
     audit.watch(req, res)
     // The system lets one new connection in with each turn of the loop: many refusals in one would keep others waiting.

@@ -45,7 +45,7 @@ const TURN = z.strictObject({
 
 const HEAD = {
   id: NUMBER,
-  uid: z.string().describe('of this one alone: an engine that has lost its disk gives a number twice'),
+  uid: z.string().describe('of this one alone: a NATS server that has lost its disk gives a number twice'),
   kind: z.enum(['restart', 'deploy', 'rollback']),
   source: z.strictObject({ path: z.string().optional(), digest: z.string().optional(), release: z.string().optional() }).describe('what each member deploys'),
   pauseMs: COUNT.describe('milliseconds between two batches'),
@@ -75,7 +75,7 @@ export const FLEET_ROLLOUT_SUMMARY = z.strictObject({
 export const FLEET = z.strictObject({
   name: z.string(),
   member: NAME.describe('the deck that answers'),
-  engine: z.strictObject({ isConnected: z.boolean(), since: TIME, server: z.string().nullable(), problem: z.string().nullable().describe('why it is out of reach, or what went wrong last') }),
+  nats: z.strictObject({ isConnected: z.boolean(), since: TIME, server: z.string().nullable(), problem: z.string().nullable().describe('why it is out of reach, or what went wrong last') }),
   problem: z.string().nullable().describe('why this deck is not seen by the others'),
   outbox: z.strictObject({ waiting: COUNT.nullable(), problem: z.string().nullable() }).describe('events of this deck that the fleet has not been told yet; null: nobody knows'),
   members: z.array(MEMBER).describe('by name'),

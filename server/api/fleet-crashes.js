@@ -51,7 +51,7 @@ export function fleetCrashResources ({ deck, now }) {
       GET: operation({
         name: 'listFleetCrashes',
         summary: 'Groups of crashes of all members, folded by fingerprint, the last to crash first',
-        description: 'Each member is given 3 seconds, and is asked for the 100 groups that crashed last. Also without the engine: then this deck alone answers.',
+        description: 'Each member is given 3 seconds, and is asked for the 100 groups that crashed last. Also without NATS: then this deck alone answers.',
         role: 'viewer',
         cli: 'clusterdeck fleet crashes',
         query: z.strictObject({ state, q, since }),

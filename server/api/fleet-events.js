@@ -16,7 +16,7 @@ const PLACE = /^\d{1,15}$/
 const EVENT = z.object({ id: NUMBER, at: TIME, type: z.string(), message: z.string().nullable() }).loose().describe('as the deck has it in its own history')
 const ITEM = z.strictObject({
   seq: COUNT.describe('ascending over the whole fleet'),
-  at: TIME.describe('when it came, by the clock of the engine'),
+  at: TIME.describe('when it came, by the clock of NATS'),
   member: z.string(),
   app: z.string(),
   host: z.string(),

@@ -182,7 +182,7 @@ async function rolloutsOf (fleet) {
 export async function rolloutOf (fleet, id) {
   const found = (await rolloutsOf(fleet)).find((rollout) => rollout.id === id)
   if (found) return found
-  const { isConnected, problem } = fleet.status().engine
+  const { isConnected, problem } = fleet.status().nats
   if (!isConnected) throw new DeckError('fleet-away', `The fleet is out of reach: ${problem}`)
   throw new DeckError('not-found', `Rollout ${id} of the fleet does not exist or is no longer kept`)
 }

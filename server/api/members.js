@@ -68,7 +68,7 @@ function withinMs ({ query }) {
   return Math.min(MAX_WITHIN_MS, ANSWER_WITHIN_MS + (parseDuration(String(query.wait ?? '')) ?? 0))
 }
 
-/** @param {Call} call @param {import('../fleet/question.js').Answer} answer @returns {undefined} */
+/** @param {Call} call @param {import('../fleet/rpc-protocol.js').Answer} answer @returns {undefined} */
 function send ({ req, res }, { status, headers, body }) {
   const { location, ...others } = headers
   const place = `/api/v1/fleet/members/${req.params.member}/api`

@@ -123,10 +123,10 @@ async function follow (rollout, { api, tell, timeoutMs }, ends) {
 
   /** @returns {Promise<any>} null: nobody knows it at the moment */
   async function look () {
-    const { rollout: found, engine, members } = await api.get('/fleet')
-    silent = new Set(members.filter((/** @type {any} */ { isSilent }) => engine.isConnected && isSilent).map((/** @type {any} */ each) => each.member))
-    missed = found === null && engine.isConnected ? missed + 1 : 0
-    if (missed === LOST_AFTER_LOOKS) throw new DeckError('rollout-failed', `rollout ${rollout.id} of the fleet is lost: the engine knows it no more. Whoever is in its turn ends it, and nobody else begins`)
+    const { rollout: found, nats, members } = await api.get('/fleet')
+    silent = new Set(members.filter((/** @type {any} */ { isSilent }) => nats.isConnected && isSilent).map((/** @type {any} */ each) => each.member))
+    missed = found === null && nats.isConnected ? missed + 1 : 0
+    if (missed === LOST_AFTER_LOOKS) throw new DeckError('rollout-failed', `rollout ${rollout.id} of the fleet is lost: NATS knows it no more. Whoever is in its turn ends it, and nobody else begins`)
     return found
   }
 }
@@ -150,12 +150,12 @@ function rolloutText ({ id, kind, state, turns, reason }) {
 }
 
 /** @param {any} fleet */
-function statusText ({ name, member, engine, problem, outbox, members, rollout }) {
+function statusText ({ name, member, nats, problem, outbox, members, rollout }) {
   const facts = [
     `fleet     ${oneLine(name)}, this is ${member}`,
-    `engine    ${engine.isConnected ? `connected to ${engine.server}` : `out of reach since ${engine.since}: ${oneLine(String(engine.problem))}`}`,
+    `nats    ${nats.isConnected ? `connected to ${nats.server}` : `out of reach since ${nats.since}: ${oneLine(String(nats.problem))}`}`,
     ...(problem ? [`problem   ${oneLine(problem)}`] : []),
-    ...(outbox.waiting > 0 || (engine.isConnected && outbox.problem) ? [`outbox    ${outbox.waiting ?? 'unknown how many'} ${outbox.waiting === 1 ? 'event waits' : 'events wait'}${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
+    ...(outbox.waiting > 0 || (nats.isConnected && outbox.problem) ? [`outbox    ${outbox.waiting ?? 'unknown how many'} ${outbox.waiting === 1 ? 'event waits' : 'events wait'}${outbox.problem ? `: ${oneLine(outbox.problem)}` : ''}`] : []),
     ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
   ]
   const rows = members.map((/** @type {any} */ one) => [one.member, one.isSilent && !one.isOwn ? `silent for ${formatDuration(one.ageMs)}` : one.health.text, `${one.workers.ready}/${one.workers.desired}`, one.mark ? `${one.release} (${one.mark.label.toLowerCase()})` : one.release, formatRate(one.vitals.requestsPerSecond), formatLatency(one.vitals.latencyP99Ms), one.openCrashes, formatAgo(one.ageMs), one.version])

@@ -2,7 +2,7 @@ import { ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
 import { oneLine } from '../system/one-line.js'
 import { identify } from '../system/process-identity.js'
-import { within } from '../system/within.js'
+import { waitAtMost } from '../system/wait-at-most.js'
 
 /** @typedef {ReturnType<typeof runHook>} HookRun */
 /** @typedef {{ passed: boolean, code: number | null, signal: string | null, durationMs: number, reason: string | null, output: string }} HookEnd  `reason`: why it has not passed; `output`: the last of it, of both streams */
@@ -53,7 +53,7 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
         signalGroup('SIGKILL')
         onExited(Number(pid))
         output.flush()
-        await within(output.closed, LAST_OUTPUT_MS)
+        await waitAtMost(output.closed, LAST_OUTPUT_MS)
         finish({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : `exited with code ${code}` })
       })
 

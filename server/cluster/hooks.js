@@ -5,7 +5,7 @@ import { withoutOwnVariables } from '../system/own-variables.js'
 import { isAlive } from '../system/process-identity.js'
 import { isFolder } from '../system/working-folder.js'
 import { runHook, signalProcessGroup } from './hook-run.js'
-import { createPace } from './pace.js'
+import { createThrottle } from './throttle.js'
 
 /** @typedef {ReturnType<typeof createHooks>} Hooks */
 /** @typedef {'beforeStart' | 'beforeDeploy' | 'afterDeploy' | 'onCrash'} HookName */
@@ -40,7 +40,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
   let ending = []
   /** @type {(group: number) => string | null} */
   let fingerprintOf = () => null
-  const crashes = createPace({ everyMs: crashEveryMs, act: runOnCrash })
+  const crashes = createThrottle({ everyMs: crashEveryMs, act: runOnCrash })
 
   return {
     /** @param {HookName} name */

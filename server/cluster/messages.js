@@ -30,10 +30,10 @@ const MAX_RESOURCES = 50
  * @param {(files: unknown[]) => void} parts.onLoaded
  * @param {(worker: number, reply: any) => void} parts.onDiagnosed
  * @param {Pick<ReturnType<typeof import('./open-requests.js').createOpenRequests>, 'answered'>} parts.openRequests
- * @param {Pick<import('./spread.js').Spread, 'heard' | 'passOn'>} parts.spread
- * @param {Pick<ReturnType<typeof import('../system/nonsense.js').createNonsense>, 'admit' | 'hear'>} parts.nonsense
+ * @param {Pick<import('./accept-fairness.js').Spread, 'heard' | 'passOn'>} parts.acceptFairness
+ * @param {Pick<ReturnType<typeof import('../system/ipc-validation.js').createIpcValidation>, 'admit' | 'hear'>} parts.ipcValidation
  */
-export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, spread, nonsense }) {
+export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, ipcValidation }) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
@@ -46,10 +46,10 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
     },
     'release-socket' (/** @type {number} */ worker, /** @type {any} */ { key }) {
       sockets.release(worker, key)
-      spread.passOn(worker)
+      acceptFairness.passOn(worker)
     },
-    spread: (/** @type {number} */ worker, /** @type {any} */ { isEven }) => spread.heard(worker, isEven === true),
-    draining: spread.passOn,
+    spread: (/** @type {number} */ worker, /** @type {any} */ { isEven }) => acceptFairness.heard(worker, isEven === true),
+    draining: acceptFairness.passOn,
     'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { seq, query, errno }) {
       if (!onBindFailed(query, errno)) handles.get(worker)?.tell({ type: 'socket', seq, key: '', errno })
     },
@@ -72,7 +72,7 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
     diagnosed: onDiagnosed,
     requests: openRequests.answered,
     crashing (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) {
-      spread.passOn(worker)
+      acceptFairness.passOn(worker)
       receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) })
     },
     files (/** @type {number} */ worker, /** @type {any} */ { files }) {
@@ -101,7 +101,7 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
   function hear (worker, body) {
     const { type } = Object(body)
     // One that is closed is to be free again, whatever else goes on.
-    if (type === 'release-socket' || nonsense.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) take(worker, body)
+    if (type === 'release-socket' || ipcValidation.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) take(worker, body)
     // Whoever asks for one waits for an answer.
     else if (type === 'socket') handles.get(worker)?.tell({ type: 'socket', seq: body.seq, key: '', errno: EMFILE })
   }
@@ -112,7 +112,7 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
       watchdog.heard(worker, body)
       if (Object.hasOwn(messages, body.type)) messages[/** @type {keyof typeof messages} */ (body.type)](worker, body)
     } catch (/** @type {any} */ error) {
-      nonsense.hear(worker, `a message that cannot be read: ${error.message}`)
+      ipcValidation.hear(worker, `a message that cannot be read: ${error.message}`)
     }
   }
 }

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { createMilestone } from '../system/milestone.js'
+import { createDeferred } from '../system/deferred.js'
 
 /** As long as a look at a page may take. */
 const PATIENCE_MS = 2000
@@ -57,7 +57,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
   /** @param {number} worker */
   function question (worker) {
     const id = ++lastId
-    const { reached, reach } = /** @type {ReturnType<typeof createMilestone<OpenRequests | DeckError>>} */ (createMilestone())
+    const { reached, reach } = /** @type {ReturnType<typeof createDeferred<OpenRequests | DeckError>>} */ (createDeferred())
     const timer = setTimeout(() => end(new DeckError('not-possible', `worker ${worker} did not answer within ${patienceMs} ms`)), patienceMs).unref()
     asked.set(worker, { id, answered: reached, end })
     handles.get(worker)?.tell({ type: 'list-requests', id })

@@ -4,23 +4,23 @@ import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { phaseOf } from '../lifecycle/rollout/stages.js'
 import { releasesInUse, snapshot } from '../lifecycle/snapshot.js'
-import { createMilestone } from '../system/milestone.js'
-import { createNonsense } from '../system/nonsense.js'
+import { createDeferred } from '../system/deferred.js'
+import { createIpcValidation } from '../system/ipc-validation.js'
 import { createAdoption } from './adoption.js'
 import { createAppMessages } from './app-messages.js'
-import { createAutopsy } from './autopsy.js'
+import { createExitEvidence } from './exit-evidence.js'
 import { createBoots } from './boots.js'
 import { createDeadlines } from './deadlines.js'
 import { createEffects } from './effects.js'
 import { createInbox } from './inbox.js'
-import { toMemory } from './memory.js'
+import { toCheckpoint } from './checkpoint.js'
 import { createMessages } from './messages.js'
 import { createOpenRequests } from './open-requests.js'
 import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
 import { createSlotPorts } from './slot-ports.js'
 import { createSockets } from './sockets.js'
-import { createSpread } from './spread.js'
+import { createAcceptFairness } from './accept-fairness.js'
 import { createStandbys } from './standbys.js'
 import { createSticky } from './sticky.js'
 import { createWatchdog } from './watchdog.js'
@@ -64,10 +64,10 @@ export function createSupervisor (initialState, {
   /** The rollout of it. @type {number | null} */
   let lastDeploy = null
   const { ready } = initialState.options
-  const running = createMilestone()
-  const finished = createMilestone()
-  /** @type {ReturnType<typeof createMilestone<{ message: string }>>} */
-  const startBlocked = createMilestone()
+  const running = createDeferred()
+  const finished = createDeferred()
+  /** @type {ReturnType<typeof createDeferred<{ message: string }>>} */
+  const startBlocked = createDeferred()
   /** Names of the sockets of the master before, which its workers may still have. */
   let socketsBefore = /** @type {Set<string>} */ (new Set())
 
@@ -82,18 +82,18 @@ export function createSupervisor (initialState, {
     sticky: sticky && createSticky({ ...sticky, isHeldBack: isAsked(ready), size: () => state.slots.length, serving: () => servingWorkers(state), tell: tellWorker })
   })
   const slotPorts = createSlotPorts({ above: portPerSlot, keeper, listensOn: sockets.listensOn, tell: tellWorker, onProblem: (problem) => events.publish({ type: 'unexpected', ...problem }) })
-  const autopsy = createAutopsy(crashes)
-  const adopt = createAdoption({ keeper, deadlineMs: () => state.options.drain.deadlineMs, autopsy, onExit: exited, onAdopted: (worker, handle) => handles.set(worker, handle) })
+  const exitEvidence = createExitEvidence(crashes)
+  const adopt = createAdoption({ keeper, deadlineMs: () => state.options.drain.deadlineMs, exitEvidence, onExit: exited, onAdopted: (worker, handle) => handles.set(worker, handle) })
   const watchdog = createWatchdog({
     ...watch,
     receive,
     listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => (its === 'ready' || its === 'standby') && !orphan && handles.has(id)),
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
-  const nonsense = createNonsense({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
+  const ipcValidation = createIpcValidation({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
   const appMessages = createAppMessages({ state: () => state, events })
   const openRequests = createOpenRequests({ state: () => state, handles })
-  const spread = createSpread({ handles })
+  const acceptFairness = createAcceptFairness({ handles })
   const standbys = createStandbys({ state: () => state, tell: tellWorker, receive })
   const hear = createMessages({
     state: () => state,
@@ -113,8 +113,8 @@ export function createSupervisor (initialState, {
     onLoaded: (files) => loaded(files),
     onDiagnosed: (worker, reply) => diagnosed(worker, reply),
     openRequests,
-    spread,
-    nonsense
+    acceptFairness,
+    ipcValidation
   })
 
   const effects = createEffects({ handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, runStartHook, endHook: hooks.endOf, onFinished: finished.reach })
@@ -131,7 +131,7 @@ export function createSupervisor (initialState, {
       const view = snapshot(state)
       return {
         ...view,
-        isEven: spread.isEven(),
+        isEven: acceptFairness.isEven(),
         standby: { ...view.standby, workers: view.standby.workers.map((row) => ({ ...row, rssBytes: standbys.rssBytesOf(row.id) })) },
         workers: view.workers.map((row) => ({ ...row, port: slotPorts.of(row.slot), vitals: row.id === null ? null : vitals.latest(row.id) }))
       }
@@ -164,7 +164,7 @@ export function createSupervisor (initialState, {
     releasesInUse: () => releasesInUse(state),
 
     /** What another master needs to know to go on with this cluster after a hard end of this one. */
-    memory: () => toMemory(state, { identityOf: (worker) => handles.get(worker)?.identity, sockets: sockets.names() }),
+    memory: () => toCheckpoint(state, { identityOf: (worker) => handles.get(worker)?.identity, sockets: sockets.names() }),
 
     /**
      * @param {object} how
@@ -255,7 +255,7 @@ export function createSupervisor (initialState, {
     const result = reduceWithDrift(state, { ...input, ...stamp }, drift.look)
     state = result.state
     noteDeploy(nextWorker)
-    for (const event of result.events) events.publish(event.type === 'worker.exited' ? autopsy.record(event, state.releases[event.release]?.path ?? null) : event)
+    for (const event of result.events) events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[event.release]?.path ?? null) : event)
     for (const command of result.commands) attempt(command)
     sockets.look()
     slotPorts.shrink(state.slots.length)
@@ -288,7 +288,7 @@ export function createSupervisor (initialState, {
         onOnline: () => receive({ type: 'worker-online', worker }),
         onMessage: (body) => hear(worker, body),
         onAppMessage: (message) => heardFromApp(worker, message),
-        onNonsense: (reason) => nonsense.hear(worker, reason),
+        onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
         onExit: (exit) => exited(worker, exit)
       })
       handles.set(worker, handle)
@@ -312,14 +312,14 @@ export function createSupervisor (initialState, {
     const known = state.workers[worker]
     const error = exit.error ?? watchdog.takeNote(worker)
     const unfinished = exit.unfinished ? { ...exit.unfinished, isReported: false } : exit.signal === null ? null : lastReported(worker)
-    const end = known ? autopsy.examine(known, { ...exit, error, unfinished }) : exit
+    const end = known ? exitEvidence.examine(known, { ...exit, error, unfinished }) : exit
     handles.delete(worker)
     vitals.left(worker)
     sockets.forget(worker)
-    nonsense.left(worker)
+    ipcValidation.left(worker)
     appMessages.left(worker)
     openRequests.left(worker)
-    spread.left(worker)
+    acceptFairness.left(worker)
     standbys.left(worker)
     boots.left(worker)
     receive({ type: 'worker-exited', worker, ...end })

@@ -13,9 +13,9 @@ const CLUSTER_ACTS = Object.freeze({
 /**
  * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed.
  * @param {any} child a worker's process
- * @param {{ dispatch: 'shared' | 'sticky' | 'round-robin', onNonsense: (reason: string) => void }} options
+ * @param {{ dispatch: 'shared' | 'sticky' | 'round-robin', onInvalidMessage: (reason: string) => void }} options
  */
-export function guardWorkerChannel (child, { dispatch, onNonsense }) {
+export function guardWorkerChannel (child, { dispatch, onInvalidMessage }) {
   const acts = CLUSTER_ACTS[dispatch]
-  guardChannel(child, { isExpected: ({ cmd, act, fd }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })), onNonsense })
+  guardChannel(child, { isExpected: ({ cmd, act, fd }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })), onInvalidMessage })
 }

@@ -3,7 +3,7 @@ import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { listChildren } from '../system/children.js'
 import { identify, isAlive } from '../system/process-identity.js'
-import { within } from '../system/within.js'
+import { waitAtMost } from '../system/wait-at-most.js'
 import { refuseUntilReady } from './refuse-until-ready.js'
 import { guardWorkerChannel } from './worker-channel.js'
 
@@ -24,14 +24,14 @@ const MAX_UNSENT = 100
  * @param {() => void} hooks.onOnline
  * @param {(body: any) => void} hooks.onMessage  a message of workers/protocol.js
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
- * @param {(reason: string) => void} hooks.onNonsense  of a message that was dropped
+ * @param {(reason: string) => void} hooks.onInvalidMessage  of a message that was dropped
  * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null, unfinished?: { requests: number, connections: number } | null, left?: import('../system/children.js').ChildProcess[] }) => void} hooks.onExit  `unfinished`: what it has said that ends with it; `left`: what it had started, and that lives on
  * @param {WorkerFiles} files
  * @param {{ dispatch?: 'shared' | 'sticky' | 'round-robin', isAsked?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isAsked`: it gets no connection before `accept`
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onNonsense, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
+export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onInvalidMessage, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
   const { process: child } = worker
-  guardWorkerChannel(child, { dispatch, onNonsense })
+  guardWorkerChannel(child, { dispatch, onInvalidMessage })
   const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child) : () => {}
   const identity = child.pid === undefined ? null : identify(child.pid)
   let isGone = false
@@ -59,7 +59,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     const error = takeCrashNote(crashFile, code, crashNote)
     const waits = []
     // What it has sent of its end may still be on its way.
-    if (!error && (code || (code === 0 && isToGo)) && child.connected) waits.push(within(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
+    if (!error && (code || (code === 0 && isToGo)) && child.connected) waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
     if (children.some(isAlive)) waits.push(setTimeout(CHILDREN_END_WITHIN_MS))
     const end = () => leave({ code, signal, error: error ?? takeCrashNote(crashFile, code, crashNote) })
     if (waits.length === 0) end()

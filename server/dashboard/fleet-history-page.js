@@ -14,12 +14,12 @@ import { toShownEvent } from './shown-event.js'
 
 const PATH = '/fleet/history'
 const PAGE_SIZE = 50
-/** The engine is asked, while somebody looks. */
+/** NATS is asked, while somebody looks. */
 const LOOK_EVERY_MS = 2000
 
 /**
  * @param {{ deck: Deck, params: URLSearchParams, now: () => number }} asked
- * @returns the model of the page; `problem` holds what is wrong with the filters, the engine or the fleet, if anything
+ * @returns the model of the page; `problem` holds what is wrong with the filters, NATS or the fleet, if anything
  */
 export async function fleetHistoryModel ({ deck, params, now }) {
   const members = deck.fleet?.status().members ?? []
@@ -46,7 +46,7 @@ export async function fleetHistoryModel ({ deck, params, now }) {
 }
 
 /**
- * The engine answers in its own time, so what it says comes with a later look.
+ * NATS answers in its own time, so what it says comes with a later look.
  * @param {import('./pages.js').Asked} asked
  * @returns {() => import('./pages.js').Fragment[]}
  */

@@ -1,9 +1,9 @@
 import { fleetOf } from '../api/fleet.js'
 import { DeckError } from '../errors.js'
 import { marksOf } from '../api/fleet-builds.js'
-import { insideOf, insideWithin } from './fleet-insides.js'
+import { cachedMember, fetchMember } from './fleet-member-cache.js'
 import { toMemberRow, usualVersionOf } from './fleet-members.js'
-import { memoryOf } from './fleet-memory.js'
+import { observationsOf } from './fleet-observations.js'
 import { toFleetRollout } from './fleet-rollout.js'
 
 /**
@@ -24,7 +24,7 @@ export async function fleetMemberModel ({ deck, id, now }) {
   const fleet = fleetOf(deck)
   const shown = shownOf(await fleet.look(), { fleet, id, now: now() })
   if (!shown) throw new DeckError('not-found', `No member of the fleet is called ${JSON.stringify(id.slice(0, 100))}`)
-  return { ...shown, inside: shown.isOpen ? await insideWithin(fleet, id, now(), FIRST_LOOK_MS) : null }
+  return { ...shown, inside: shown.isOpen ? await fetchMember(fleet, id, now(), FIRST_LOOK_MS) : null }
 }
 
 /**
@@ -35,18 +35,18 @@ export function followFleetMember ({ deck: { fleet }, id, now, can, render }) {
   return () => {
     const shown = fleet && shownOf(fleet.status(), { fleet, id, now: now() })
     if (!shown) return []
-    const inside = shown.isOpen ? insideOf(fleet, id, now()) : null
+    const inside = shown.isOpen ? cachedMember(fleet, id, now()) : null
     return FRAGMENTS.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...shown, inside }) }))
   }
 }
 
 /** @param {FleetStatus} status @param {{ fleet: import('../fleet/fleet.js').Fleet, id: string, now: number }} parts @returns null: nobody is called so */
-function shownOf ({ name, members, engine, rollout }, { fleet, id, now }) {
-  const memory = memoryOf(fleet)
+function shownOf ({ name, members, nats, rollout }, { fleet, id, now }) {
+  const memory = observationsOf(fleet)
   memory.note(members, now)
   const found = members.find(({ member }) => member === id)
   if (!found) return null
-  const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, { memory, isAway: !engine.isConnected, usualVersion: usualVersionOf(members), filters: {} })
+  const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, { memory, isAway: !nats.isConnected, usualVersion: usualVersionOf(members), filters: {} })
   const turn = rollout && toFleetRollout(rollout, { members }).rows.find(({ member }) => member === id)
   const isOpen = !row.isOwn && !row.isSilent && found.accept !== 'nothing'
   return { now, name, row, isOpen, takesOrders: isOpen && found.accept === 'operate', accepts: ACCEPTS[found.accept], isAbsent: rollout?.absent.includes(id) ?? false, rollout: rollout && { id: rollout.id, turn: turn ?? null } }

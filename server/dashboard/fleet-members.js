@@ -22,7 +22,7 @@ export const HEALTHS = Object.freeze({
 const ILL = Object.freeze(['bad', 'warn'])
 const BLANK_ROLLOUT = Object.freeze({ id: 0, kind: '', state: '', replaced: 0, total: 0 })
 
-/** Itself it hears, whatever the engine does. @param {Member} member */
+/** Itself it hears, whatever NATS does. @param {Member} member */
 export function isSilent ({ isSilent, isOwn }) {
   return isSilent && !isOwn
 }
@@ -57,7 +57,7 @@ function urgency (member) {
 
 /**
  * @param {Marked} member
- * @param {{ memory: Pick<import('./fleet-memory.js').Memory, 'heardAt' | 'pointsOf'>, isAway: boolean, usualVersion: string, filters: Filters }} parts  `isAway`: all others are silent then
+ * @param {{ memory: Pick<import('./fleet-observations.js').Memory, 'heardAt' | 'pointsOf'>, isAway: boolean, usualVersion: string, filters: Filters }} parts  `isAway`: all others are silent then
  */
 export function toMemberRow (member, { memory, isAway, usualVersion, filters }) {
   const { labels, rollout, version, code, ...rest } = member
@@ -91,12 +91,12 @@ export function labelsOf (members) {
 /**
  * How the fleet is, most urgent truth first.
  * @param {Marked[]} members
- * @param {{ engine: import('../fleet/engine.js').Presence, rollout: import('../fleet/rollout.js').FleetRollout | null }} parts
+ * @param {{ nats: import('../fleet/nats-connection.js').Presence, rollout: import('../fleet/rollout.js').FleetRollout | null }} parts
  * @returns {{ tone: Tone, text: string }}
  */
-export function healthOf (members, { engine, rollout }) {
+export function healthOf (members, { nats, rollout }) {
   const all = members.length === 1 ? '1 member' : `${members.length} members`
-  if (!engine.isConnected) return { tone: 'warn', text: 'The fleet is out of reach' }
+  if (!nats.isConnected) return { tone: 'warn', text: 'The fleet is out of reach' }
   const countOf = (/** @type {Health} */ health) => members.filter(HEALTHS[health].isOf).length
   const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
   const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`].filter(Boolean)

@@ -5,7 +5,7 @@ import { parseBody } from '../api/input.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { CALLS, MEMBER_ACTIONS } from './calls.js'
-import { lookAgain } from './fleet-insides.js'
+import { refreshMember } from './fleet-member-cache.js'
 
 /**
  * What the forms of the fleet's pages ask for.
@@ -62,5 +62,5 @@ async function askMember (deck, action, fields, person) {
   const { member, ...values } = parseBody(MEMBER_FIELDS, fields)
   const { method, path, body } = requestOf(CALLS[action], /** @type {Record<string, string>} */ (values))
   await fleet.obtain(member, { method: /** @type {import('../api/endpoint.js').Method} */ (method), path: path.replace('/api/v1', ''), body: body ?? undefined }, person)
-  lookAgain(fleet, member)
+  refreshMember(fleet, member)
 }

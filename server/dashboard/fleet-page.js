@@ -3,7 +3,7 @@ import { integerParam, parseFields } from '../api/input.js'
 import { fleetOf } from '../api/fleet.js'
 import { marksOf } from '../api/fleet-builds.js'
 import { chosen, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.js'
-import { memoryOf } from './fleet-memory.js'
+import { observationsOf } from './fleet-observations.js'
 import { supersededView, toFleetRollout, versionOf } from './fleet-rollout.js'
 import { toShownProblem } from './history-filters.js'
 
@@ -27,7 +27,7 @@ const MOST_LABELS = 100
 const MOST_CANARIES = 200
 /** With hundreds of members there is always something new; a rollout is shown at once. */
 const MEMBERS_EVERY_MS = 1000
-/** Whoever looks does not wait for an engine that does not answer: for what is, and for what was. */
+/** Whoever looks does not wait for a NATS server that does not answer: for what is, and for what was. */
 const LOOK_WITHIN_MS = 500
 
 const QUERY = z.object({
@@ -42,7 +42,7 @@ export async function fleetModel ({ deck, params, now }) {
   if (!deck.fleet && !deck.joinsFleet) return { now: now(), isAlone: true, canonicalUrl: '/fleet' }
   const fleet = fleetOf(deck)
   const status = await within(fleet.look(), LOOK_WITHIN_MS) ?? fleet.status()
-  await within(memoryOf(fleet).pastOf(status.rollout?.id ?? null, now()), LOOK_WITHIN_MS)
+  await within(observationsOf(fleet).pastOf(status.rollout?.id ?? null, now()), LOOK_WITHIN_MS)
   const shown = shownOf(status, { fleet, params, now: now() })
   return {
     ...shown,
@@ -95,12 +95,12 @@ async function within (work, ms) {
 }
 
 /** @param {FleetStatus} status @param {{ fleet: Fleet, params: URLSearchParams, now: number }} parts */
-function shownOf ({ name, member, engine, problem: nameProblem, members: known, rollout }, { fleet, params, now }) {
-  const memory = memoryOf(fleet)
+function shownOf ({ name, member, nats, problem: nameProblem, members: known, rollout }, { fleet, params, now }) {
+  const memory = observationsOf(fleet)
   memory.note(known, now)
   const marks = marksOf(known, rollout)
   const members = known.map((each) => ({ ...each, mark: marks.get(each.member) ?? null }))
-  const isAway = !engine.isConnected
+  const isAway = !nats.isConnected
   const { filters, page, problem } = filtersOf(params)
   const found = problem ? [] : chosen(members, filters, isAway)
   const pages = Math.max(1, Math.ceil(found.length / PAGE_SIZE))
@@ -111,16 +111,16 @@ function shownOf ({ name, member, engine, problem: nameProblem, members: known, 
     now,
     name,
     member,
-    engine,
+    nats,
     nameProblem,
     filters,
     problem,
     status: problem?.status,
-    health: healthOf(members, { engine, rollout }),
+    health: healthOf(members, { nats, rollout }),
     troubles: isAway ? { items: [], more: 0 } : troublesOf(members, toRow),
     totals: totalsOf(members, isAway),
     rollout: rollout && toFleetRollout(rollout, { members: known, mostRows: MOST_TURNS, isAway }),
-    blocked: blockedReason({ engine, rollout }),
+    blocked: blockedReason({ nats, rollout }),
     tabs: tabsOf(filters, members),
     isNarrowed: filters.label !== undefined || filters.q !== undefined,
     rows: found.slice((at - 1) * PAGE_SIZE, at * PAGE_SIZE).map(toRow),
@@ -196,9 +196,9 @@ function rounded (value) {
   return Math.round(value * 100) / 100
 }
 
-/** @param {Pick<FleetStatus, 'engine' | 'rollout'>} status @returns {string | null} why nothing may be started now */
-export function blockedReason ({ engine, rollout }) {
-  if (!engine.isConnected) return 'The fleet is out of reach.'
+/** @param {Pick<FleetStatus, 'nats' | 'rollout'>} status @returns {string | null} why nothing may be started now */
+export function blockedReason ({ nats, rollout }) {
+  if (!nats.isConnected) return 'The fleet is out of reach.'
   if (rollout && ['running', 'paused', 'going-back'].includes(rollout.state)) return `Rollout ${rollout.id} of the fleet is ${rollout.state === 'going-back' ? 'going back' : rollout.state}. Only one can run at a time.`
   return null
 }

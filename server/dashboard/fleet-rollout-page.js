@@ -42,9 +42,9 @@ export function followFleetRollout ({ deck: { fleet }, id, now, can, render }) {
 
 /** @param {FleetRollout} rollout @param {{ fleet: import('../fleet/fleet.js').Fleet, now: () => number }} parts */
 function shownOf (rollout, { fleet, now }) {
-  const { engine, members, rollout: current } = fleet.status()
+  const { nats, members, rollout: current } = fleet.status()
   const isCurrent = rollout.id === current?.id
-  const view = toFleetRollout(rollout, { members: isCurrent ? members : [], isAway: !engine.isConnected })
+  const view = toFleetRollout(rollout, { members: isCurrent ? members : [], isAway: !nats.isConnected })
   const { label, isOver } = supersededView(rollout)
   return { now: now(), rollout: isCurrent ? view : { ...view, stateView: { ...view.stateView, label, isOver }, controls: [] }, moments: momentsOf(rollout), isOnItsOwn: true }
 }

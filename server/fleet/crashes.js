@@ -3,9 +3,9 @@ import { createFold, MAX_GROUPS, pageOf } from './crash-groups.js'
 
 /**
  * The crashes of all members, asked of many at once: an answer says how many have answered. This deck knows its own
- * without the engine.
+ * without NATS.
  * @typedef {import('../crashes/crashes.js').CrashAction} CrashAction
- * @typedef {import('./asking.js').Person} Person
+ * @typedef {import('./rpc-client.js').Person} Person
  * @typedef {{ state?: 'open' | 'resolved' | 'muted', q?: string, since?: number }} Filter `state`: of at least one member; `since`: ms since the epoch
  * @typedef {{ asked: number, answered: number, silent: string[], refused: { member: string, problem: string }[] }} Asked `silent`: those that did not answer in time
  * @typedef {Asked & { cut: string[], items: import('./crash-groups.js').FleetGroup[] }} FleetCrashes `cut`: those that have more groups than are asked for
@@ -20,7 +20,7 @@ const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
 
 /**
  * @param {object} parts
- * @param {ReturnType<typeof import('./asking.js').createAsking>['obtain']} parts.obtain
+ * @param {ReturnType<typeof import('./rpc-client.js').createRpcClient>['obtain']} parts.obtain
  * @param {() => Promise<{ member: string }[]>} parts.members
  */
 export function createFleetCrashes ({ obtain, members }) {

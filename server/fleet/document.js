@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isSomebody } from '../config/actor-names.js'
 import { MEMBER_NAME } from '../config/member-name.js'
-import { incoming } from './incoming.js'
+import { parseUntrusted } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
 import { DIGEST } from './store.js'
 
@@ -53,5 +53,5 @@ const DOCUMENT = z.object({
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {import('./rollout.js').FleetRollout | null} null: it is none */
 export function documentOf (entry) {
-  return entry.operation !== 'PUT' || entry.length > MAX_BYTES ? null : /** @type {any} */ (incoming(DOCUMENT, () => entry.json()))
+  return entry.operation !== 'PUT' || entry.length > MAX_BYTES ? null : /** @type {any} */ (parseUntrusted(DOCUMENT, () => entry.json()))
 }

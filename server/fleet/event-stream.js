@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
-import { incoming, isShallow } from './incoming.js'
+import { parseUntrusted, isShallow } from './untrusted-json.js'
 import { exists } from './streams.js'
 
 /**
  * The stream of what happens in a fleet: a message for each event of each member, in the order in which they came to the
- * engine. What comes from elsewhere is hostile: a message that does not look like one of these is none.
+ * nats. What comes from elsewhere is hostile: a message that does not look like one of these is none.
  * @typedef {import('@nats-io/jetstream').JetStreamManager} JetStreamManager
  * @typedef {{ events: string, subject: string }} Names
  * @typedef {z.infer<typeof MESSAGE>} Message
@@ -105,6 +105,6 @@ export function typeOf ({ subject: fleet }, subject) {
  * @returns {Message | null} null: it is none, or of another one than it says
  */
 export function messageOf (names, message) {
-  const found = message.data.length > MAX_MESSAGE_BYTES ? null : incoming(MESSAGE, () => message.json())
+  const found = message.data.length > MAX_MESSAGE_BYTES ? null : parseUntrusted(MESSAGE, () => message.json())
   return found && message.subject === subjectOf(names, { ...found, type: found.event.type }) ? found : null
 }

@@ -6,10 +6,10 @@ import { messageOf, subjectsOf, typeOf } from './event-stream.js'
  * is read oldest first, so a page is looked for in windows of it, from the end on, each as long as the matches before it make
  * likely. The work of one call has its limits; what was not looked at is on the next page.
  * @typedef {ReturnType<typeof createFeed>} Feed
- * @typedef {import('./engine.js').Open} Open
+ * @typedef {import('./nats-connection.js').Open} Open
  * @typedef {import('./event-stream.js').Message} Message
  * @typedef {import('@nats-io/jetstream').JsMsg} JsMsg
- * @typedef {{ seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>} Item `at`: when it came, by the clock of the engine
+ * @typedef {{ seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>} Item `at`: when it came, by the clock of NATS
  * @typedef {{ items: Item[], next: number | null }} Page `next`: where the page after it begins, null: this is the last one; there may be fewer than were wanted, and still a `next`
  * @typedef {{ member?: string, types?: readonly string[], before?: number | null, limit: number }} Wanted `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `before`: the `next` of the page before
  * @typedef {{ newest: number, oldest: number }} Window  sequences of the stream, both inclusive
@@ -24,13 +24,13 @@ const MESSAGES_PER_FETCH = 250
 /** Each is read as JSON, and looked over. */
 const MESSAGES_PER_TURN = 50
 const EXPIRES_MS = 3000
-/** After which the engine forgets about a reader whose deck has gone. */
+/** After which NATS forgets about a reader whose deck has gone. */
 const FORGET_MS = 10_000
 const NS_PER_MS = 1_000_000
 
-/** @param {{ engine: Pick<import('./engine.js').Engine, 'attempt'> }} parts */
-export function createFeed ({ engine }) {
-  /** The engine has a reader for each window: however many look, it is one at a time. @type {Promise<unknown>} */
+/** @param {{ nats: Pick<import('./nats-connection.js').Connection, 'attempt'> }} parts */
+export function createFeed ({ nats }) {
+  /** NATS has a reader for each window: however many look, it is one at a time. @type {Promise<unknown>} */
   let before = Promise.resolve()
 
   return {
@@ -39,7 +39,7 @@ export function createFeed ({ engine }) {
      * @returns {Promise<{ is: 'done', value: Page } | { is: 'away', reason: string }>}
      */
     read (wanted) {
-      const page = before.then(() => engine.attempt((open) => readPage(open, wanted)))
+      const page = before.then(() => nats.attempt((open) => readPage(open, wanted)))
       before = page
       return page
     }
@@ -56,7 +56,7 @@ async function readPage (open, { member, types, before = null, limit }) {
   const items = []
   let newest = Math.min(state.last_seq, (before ?? Infinity) - 1)
   let length = isSparse ? Math.max(FIRST_WINDOW, limit) : limit
-  // Where the engine cannot choose, all of a window comes here.
+  // Where NATS cannot choose, all of a window comes here.
   let longest = member === undefined && onlyType(types) === undefined ? MAX_MESSAGES : Infinity
   for (let windows = 0; windows < MAX_WINDOWS && newest >= state.first_seq && items.length < limit; windows++) {
     const window = { newest, oldest: Math.max(state.first_seq, newest - length + 1) }
@@ -134,7 +134,7 @@ async function readWindow ({ manager, js, names }, { newest, oldest }, { subject
   }
 }
 
-/** What the engine itself can choose by. @param {readonly string[]} [types] */
+/** What NATS itself can choose by. @param {readonly string[]} [types] */
 function onlyType (types) {
   return types?.length === 1 && !types[0].includes(':') ? types[0] : undefined
 }

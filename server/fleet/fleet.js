@@ -4,16 +4,16 @@ import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { count, countOpen } from '../health.js'
 import { readJson, writeJson } from '../system/json-file.js'
-import { within } from '../system/within.js'
-import { createAllowance } from './allowance.js'
-import { createAnswering } from './answering.js'
-import { createAsking } from './asking.js'
-import { createConductor } from './conductor.js'
+import { waitAtMost } from '../system/wait-at-most.js'
+import { createRateLimiter } from './rate-limiter.js'
+import { createRpcServer } from './rpc-server.js'
+import { createRpcClient } from './rpc-client.js'
+import { createMemberRuntime } from './member-runtime.js'
 import { createFleetCrashes } from './crashes.js'
-import { createEngine, done, outOfReach } from './engine.js'
+import { createNatsConnection, done, outOfReach } from './nats-connection.js'
 import { createFeed } from './feed.js'
-import { handsOf, resultOf } from './hands.js'
-import { createLedger } from './ledger.js'
+import { createDeckAdapter, resultOf } from './deck-adapter.js'
+import { createRolloutStore } from './rollout-store.js'
 import { NO_MEMORY } from './member.js'
 import { createOutbox } from './outbox.js'
 import { batchesOf, matches } from './plan.js'
@@ -26,19 +26,19 @@ import { createStore } from './store.js'
  * This deck among others, on other machines: who is there, and rollouts over all of them, host by host. All of it may fail
  * without the app or its deck being any the worse for it.
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
- * @typedef {{ name: string, member: string, engine: import('./engine.js').Presence, problem: string | null, members: import('./presence.js').Member[], rollout: FleetRollout | null, outbox: import('./outbox.js').OutboxState }} FleetStatus `problem`: why this deck is not seen by the others; `outbox`: of the history of this deck
+ * @typedef {{ name: string, member: string, nats: import('./nats-connection.js').Presence, problem: string | null, members: import('./presence.js').Member[], rollout: FleetRollout | null, outbox: import('./outbox.js').OutboxState }} FleetStatus `problem`: why this deck is not seen by the others; `outbox`: of the history of this deck
  * @typedef {object} Fleet
  * @property {string} member  what this deck is called there
  * @property {() => FleetStatus} status  as it is known at the moment
- * @property {() => Promise<FleetStatus>} look  as it is, or as it was last known where the engine is away
+ * @property {() => Promise<FleetStatus>} look  as it is, or as it was last known where NATS is away
  * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
  * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
  * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
  * @property {(listener: () => void) => () => void} onRollout  tells of each change of the rollout that this deck sees, until what it answers with is called
  * @property {() => Promise<import('./store.js').Pushed[]>} pushed  what can be deployed by its digest, newest first; throws fleet-away
  * @property {(digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<import('./store.js').Pushed & { isNew: boolean }>} push  a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
- * @property {ReturnType<typeof createAsking>['ask']} ask  one member, for somebody who is signed in here
- * @property {ReturnType<typeof createAsking>['obtain']} obtain  of one member, for somebody who is signed in here
+ * @property {ReturnType<typeof createRpcClient>['ask']} ask  one member, for somebody who is signed in here
+ * @property {ReturnType<typeof createRpcClient>['obtain']} obtain  of one member, for somebody who is signed in here
  * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
  * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
  * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  what has happened, newest first; throws fleet-away
@@ -58,18 +58,18 @@ const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
 
 /**
  * @param {object} parts
- * @param {import('./engine.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: 'nothing' | 'read' | 'operate' }} parts.options
+ * @param {import('./nats-connection.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: 'nothing' | 'read' | 'operate' }} parts.options
  * @param {string} parts.folder  of the data
  * @param {import('../deck.js').Deck} parts.deck
  * @param {string} [parts.root]  releases.root
  * @param {string} parts.version
  * @param {string | null} parts.url
  * @param {{ warn: (fields: object, text: string) => void }} parts.log
- * @param {import('./answering.js').Serve} parts.serve  this deck's own API
- * @param {typeof createEngine} [parts.connect]
+ * @param {import('./rpc-server.js').Serve} parts.serve  this deck's own API
+ * @param {typeof createNatsConnection} [parts.connect]
  * @returns {Fleet}
  */
-export function createFleet ({ options, folder, deck, root, version, url, log, serve, connect = createEngine }) {
+export function createFleet ({ options, folder, deck, root, version, url, log, serve, connect = createNatsConnection }) {
   const file = path.join(folder, 'fleet.json')
   const kept = restore(readJson(file), deck)
   const boot = randomUUID()
@@ -81,36 +81,36 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   let wasConnected = null
   /** @type {Set<() => void>} */
   const listeners = new Set()
-  const allowance = createAllowance({ ...TOLD, now: () => performance.now() })
+  const waitMs = createRateLimiter({ ...TOLD, now: () => performance.now() })
 
-  const engine = connect({ options, member, onState: onEngine })
-  const ledger = createLedger({ engine })
-  const store = createStore({ engine, fleet: options.name })
+  const nats = connect({ options, member, onState: onEngine })
+  const rolloutStore = createRolloutStore({ nats })
+  const store = createStore({ nats, fleet: options.name })
   const packages = createPackages({ root, member, store, releases: () => allReleases(deck.releases), onError: (error) => log.warn({ err: error }, 'what was pushed to the fleet could not be removed') })
-  const presence = createPresence({ engine, describe, onName })
-  const conductor = createConductor({ ledger, member, boot, memory: kept.memory, remember, hands: handsOf(deck, options.accept, packages), tell, onWritten: tellMoments, onDocument })
-  const outbox = createOutbox({ engine, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
-  const feed = createFeed({ engine })
-  const asking = createAsking({ engine, presence, member, serve })
+  const presence = createPresence({ nats, describe, onName })
+  const runtime = createMemberRuntime({ rolloutStore, member, boot, memory: kept.memory, remember, deckAdapter: createDeckAdapter(deck, options.accept, packages), tell, onWritten: tellMoments, onDocument })
+  const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
+  const feed = createFeed({ nats })
+  const asking = createRpcClient({ nats, presence, member, serve })
   const crashes = createFleetCrashes({ obtain: asking.obtain, members: async () => (await presence.all()).members })
-  const answering = createAnswering({ engine, member, home: kept.home, accept: options.accept, serve })
+  const answering = createRpcServer({ nats, member, home: kept.home, accept: options.accept, serve })
   const unsubscribe = deck.events.subscribe(onEvent)
   // Before anybody hears of it: the next master is the same member.
   if (kept.isNew) remember(kept.memory)
-  engine.start()
+  nats.start()
   packages.sweep()
 
   return {
     member,
 
-    status: () => statusOf(presence.list(), conductor.document),
+    status: () => statusOf(presence.list(), runtime.document),
 
     async look () {
-      await within(Promise.all([presence.all(), conductor.newest()]), LOOK_WITHIN_MS)
-      return statusOf(presence.list(), conductor.document)
+      await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
+      return statusOf(presence.list(), runtime.document)
     },
 
-    past: ledger.past,
+    past: rolloutStore.past,
 
     async history (wanted) {
       return done(await feed.read(wanted))
@@ -120,7 +120,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       if (nameProblem !== null) throw new DeckError('not-possible', nameProblem)
       if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw new DeckError('not-found', `${wanted.digest} is not there: it was never pushed, or was removed since`)
       const { members, isComplete } = await presence.all()
-      if (!isComplete) throw outOfReach(engine.state.problem ?? 'not all of its members have been heard of yet')
+      if (!isComplete) throw outOfReach(nats.state.problem ?? 'not all of its members have been heard of yet')
       const there = members.filter(({ isSilent, labels }) => !isSilent && matches(labels, wanted.only))
       if (there.length === 0) throw new DeckError('not-found', `only: expected labels of a member that is there, received ${labelsText(wanted.only)}`)
       const closed = there.filter(({ accept }) => accept !== 'operate')
@@ -128,7 +128,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       const absent = members.filter(({ isSilent, labels }) => isSilent && matches(labels, wanted.only)).map((each) => each.member)
       const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
       const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent, actor, note }
-      const seen = Math.max(conductor.seen.rollout, ...members.map(({ seen }) => seen.rollout))
+      const seen = Math.max(runtime.seen.rollout, ...members.map(({ seen }) => seen.rollout))
       return change((document) => {
         const id = 1 + Math.max(seen, document?.id ?? 0)
         if (id > MAX_ID) throw new DeckError('not-possible', `A member has seen rollout ${id - 1} of the fleet, and none may be higher: whoever wrote that number can write to the fleet. Stop the members, remove fleet.json from their data folders, and start them`)
@@ -158,7 +158,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     pushed: store.list,
 
     async push (digest, archive, actor) {
-      const current = (await conductor.newest())?.source.digest
+      const current = (await runtime.newest())?.source.digest
       return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
     },
 
@@ -172,32 +172,32 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     async close () {
       unsubscribe()
       answering.close()
-      conductor.close()
+      runtime.close()
       packages.close()
       await Promise.all([outbox.close(), presence.close()])
-      await engine.close()
+      await nats.close()
     }
   }
 
   /** @param {(document: FleetRollout | null) => FleetRollout} to */
   async function change (to) {
-    const { before, document, revision } = await ledger.change(to)
+    const { before, document, revision } = await rolloutStore.change(to)
     tellMoments(document, before)
-    conductor.see(document, revision)
+    runtime.see(document, revision)
     return document
   }
 
   /** @param {import('./presence.js').Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
   function statusOf (members, rollout) {
-    return { name: options.name, member, engine: reachOf(engine.state), problem: nameProblem ?? presence.problem, members, rollout, outbox: outbox.state }
+    return { name: options.name, member, nats: reachOf(nats.state), problem: nameProblem ?? presence.problem, members, rollout, outbox: outbox.state }
   }
 
-  /** Connected, and not heard of the rollout yet: nobody is to believe that there is none. @param {import('./engine.js').Presence} state @returns {import('./engine.js').Presence} */
+  /** Connected, and not heard of the rollout yet: nobody is to believe that there is none. @param {import('./nats-connection.js').Presence} state @returns {import('./nats-connection.js').Presence} */
   function reachOf (state) {
-    return state.isConnected && !conductor.isKnown ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' } : state
+    return state.isConnected && !runtime.isKnown ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' } : state
   }
 
-  /** @returns {import('./word.js').Word} */
+  /** @returns {import('./member-status.js').Word} */
   function describe () {
     const snapshot = deck.snapshot()
     const { app, release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
@@ -218,10 +218,10 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
       openCrashes: countOpen(deck.crashes),
       rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
-      turnOf: conductor.task?.fleet ?? null,
+      turnOf: runtime.task?.fleet ?? null,
       url,
       accept: options.accept,
-      seen: conductor.seen
+      seen: runtime.seen
     }
   }
 
@@ -230,9 +230,9 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     for (const listener of listeners) listener()
   }
 
-  /** @param {import('./engine.js').Presence} state */
+  /** @param {import('./nats-connection.js').Presence} state */
   function onEngine ({ isConnected, problem }) {
-    if (!isConnected) conductor.away()
+    if (!isConnected) runtime.away()
     if (isConnected === wasConnected) return
     wasConnected = isConnected
     tell(isConnected ? 'fleet.connected' : 'fleet.away', isConnected ? `connected to the fleet ${options.name} as ${member}` : `the fleet ${options.name} is out of reach: ${problem}`)
@@ -241,7 +241,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   /** @param {string | null} problem */
   function onName (problem) {
     nameProblem = problem
-    conductor.named(problem === null)
+    runtime.named(problem === null)
     answering.named(problem === null)
     if (problem) tell('fleet.name-taken', problem)
   }
@@ -259,9 +259,9 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   function onEvent ({ type, rollout, release, actor, message, detail }) {
     if (type === 'rollout.succeeded') packages.clean()
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
-    if (type === 'rollout.started' && actor === 'guard') conductor.undone({ release: /** @type {{ from?: string } | null} */ (detail)?.from ?? null, reason: message ?? 'it went back by itself' })
-    const { task } = conductor
-    if (task && rollout !== null && rollout === task.rollout && DONE.test(type)) conductor.ended(resultOf({ type, release, message }, task))
+    if (type === 'rollout.started' && actor === 'guard') runtime.undone({ release: /** @type {{ from?: string } | null} */ (detail)?.from ?? null, reason: message ?? 'it went back by itself' })
+    const { task } = runtime
+    if (task && rollout !== null && rollout === task.rollout && DONE.test(type)) runtime.ended(resultOf({ type, release, message }, task))
   }
 
   /** @param {import('./member.js').Memory} memory */
@@ -275,7 +275,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
   /** What others can bring about is no way to fill the history of this deck. @param {string} type @param {string} message @param {string} [actor] */
   function tell (type, message, actor = 'system') {
-    if (actor !== 'system' || allowance() === 0) deck.events.publish({ type, actor, message })
+    if (actor !== 'system' || waitMs() === 0) deck.events.publish({ type, actor, message })
   }
 }
 
@@ -294,7 +294,7 @@ function labelsText (labels = {}) {
  */
 function checkForgotten (document, members) {
   const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
-  if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that the engine has forgotten: ${busy.join(', ')}`)
+  if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that NATS has forgotten: ${busy.join(', ')}`)
 }
 
 /**
@@ -319,7 +319,7 @@ function restore (file, { history }) {
   return { home: file?.home ?? randomUUID(), isNew: !file?.home, memory }
 }
 
-/** @param {import('../deck.js').Status['release'] | null} release @returns {import('./word.js').Word['code']} */
+/** @param {import('../deck.js').Status['release'] | null} release @returns {import('./member-status.js').Word['code']} */
 function codeOf (release) {
   const { package: itsPackage, git } = release ?? {}
   return { version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null, commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null }

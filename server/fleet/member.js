@@ -4,11 +4,11 @@ import { nextTurn } from './turn.js'
 
 /**
  * What one member does about the rollouts of its fleet: state and input in, state and commands out. It changes the document
- * by `write` alone, which the engine refuses where another one was faster; then the document comes again, and it decides anew.
+ * by `write` alone, which NATS refuses where another one was faster; then the document comes again, and it decides anew.
  * Nothing of its own begins but by what it has seen written.
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
  *
- * What outlives this master, and the engine's memory.
+ * What outlives this master, and NATS's memory.
  * @typedef {object} Memory
  * @property {number} rollout  the newest that it has seen, 0: none
  * @property {number} revision  of that, the highest
@@ -28,7 +28,7 @@ import { nextTurn } from './turn.js'
  * @property {string} boot  of this master
  * @property {Memory} memory
  * @property {{ document: FleetRollout, revision: number } | null} known
- * @property {boolean} isAway  the engine cannot be asked
+ * @property {boolean} isAway  NATS cannot be asked
  * @property {boolean} isNamesake  its name is that of another deck, whose turns are meant
  * @property {number} backSince  when it could be asked again
  * @property {boolean} isWriting
@@ -42,13 +42,13 @@ import { nextTurn } from './turn.js'
  *
  * @typedef {{ type: 'write', document: FleetRollout, revision: number, news?: News } | { type: 'remember', memory: Memory } | { type: 'begin', document: FleetRollout }
  *   | { type: 'go-back', release: string | null, document: FleetRollout } | { type: 'abort', rollout: number, document: FleetRollout } | { type: 'read' } | { type: 'wake', ms: number }} Command
- *   `news`: told once the engine has taken it; an answer that was late is no truth
+ *   `news`: told once NATS has taken it; an answer that was late is no truth
  * @typedef {{ event: string, message: string }} News
  *
  * @typedef {{ at: number, iso: string, release: string | null }} Now  `at`: monotonic, ms; `iso`: wall; `release`: that this member runs
  */
 
-/** An engine that is back may have forgotten: whoever knows more has this long to say so. */
+/** a NATS server that is back may have forgotten: whoever knows more has this long to say so. */
 const SETTLE_MS = 2000
 
 /** @type {Readonly<Memory>} */
@@ -141,7 +141,7 @@ function advance (state, turn) {
 }
 
 /**
- * The engine has come back with less than it knew, as out of a backup: who has done what is not known any more.
+ * NATS has come back with less than it knew, as out of a backup: who has done what is not known any more.
  * @param {State} state @param {Turn} turn @returns {State}
  */
 function forgotten (state, turn) {
@@ -152,7 +152,7 @@ function forgotten (state, turn) {
     const accepted = document.id === memory.rollout ? { ...state, memory: { ...memory, revision } } : state
     return truth ? write(accepted, truth, turn) : accepted
   }
-  const reason = `the engine has forgotten what it knew: it has rollout ${document.id} at revision ${revision}, and ${state.member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
+  const reason = `NATS has forgotten what it knew: it has rollout ${document.id} at revision ${revision}, and ${state.member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
   return write(state, halt(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn, { event: 'fleet.forgotten', message: reason })
 }
 
@@ -234,7 +234,7 @@ function move (state, turn) {
 function begin (state, turn) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { at, iso, release } = turn.now
-  // It is in a turn of a rollout that the engine has forgotten.
+  // It is in a turn of a rollout that NATS has forgotten.
   if (state.memory.task?.result === null) return state
   const settleMs = SETTLE_MS - (at - state.backSince)
   if (settleMs > 0) {

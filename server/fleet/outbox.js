@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { within } from '../system/within.js'
+import { waitAtMost } from '../system/wait-at-most.js'
 import { messageOf, subjectOf, subjectsOfSource } from './event-stream.js'
 
 /**
  * Tells the fleet what has happened here, each event once and in order. The history is where they come from, so that none
- * is lost while the engine is away; what is in the stream is the truth about what was told, so that none is told twice.
+ * is lost while NATS is away; what is in the stream is the truth about what was told, so that none is told twice.
  * @typedef {ReturnType<typeof createOutbox>} FleetOutbox
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
- * @typedef {import('./engine.js').Open} Open
+ * @typedef {import('./nats-connection.js').Open} Open
  * @typedef {Pick<import('../../db/history.js').History, 'outbox' | 'event' | 'lastEventId' | 'away'>} History
  * @typedef {{ member: string, app: string, host: string }} Teller
  * @typedef {{ waiting: number | null, problem: string | null }} OutboxState `waiting`: events that the fleet does not have yet, null: nobody knows
@@ -33,14 +33,14 @@ const LAST_WORDS_MS = 1000
 
 /**
  * @param {object} parts
- * @param {Pick<import('./engine.js').Engine, 'use' | 'attempt' | 'callMs'>} parts.engine
+ * @param {Pick<import('./nats-connection.js').Connection, 'use' | 'attempt' | 'callMs'>} parts.nats
  * @param {History} parts.history
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
  * @param {() => Teller} parts.teller
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  * @param {() => number} [parts.now]  monotonic, ms
  */
-export function createOutbox ({ engine, history, events, teller, timers = globalThis, now = () => performance.now() }) {
+export function createOutbox ({ nats, history, events, teller, timers = globalThis, now = () => performance.now() }) {
   const rest = createRest(timers)
   let connections = 0
   /** What the stream knows, null: it has to be asked. @type {(Told & { connection: number }) | null} */
@@ -55,7 +55,7 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   let isClosing = false
   const closed = new AbortController()
   const unsubscribe = events.subscribe(() => rest.end('news'))
-  engine.use(async () => {
+  nats.use(async () => {
     connections++
     rest.end('connection')
   })
@@ -67,12 +67,12 @@ export function createOutbox ({ engine, history, events, teller, timers = global
       return { waiting: told && Math.max(0, history.lastEventId() - told.id), problem }
     },
 
-    /** With the last words, where the engine takes them at once. */
+    /** With the last words, where NATS takes them at once. */
     async close () {
       unsubscribe()
       isClosing = true
       rest.end('news')
-      if (problem === null) await within(ended, LAST_WORDS_MS)
+      if (problem === null) await waitAtMost(ended, LAST_WORDS_MS)
       closed.abort()
       rest.end('connection')
       keep()
@@ -82,7 +82,7 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   async function run () {
     for (let retryMs = RETRY_MS; !closed.signal.aborted;) {
       const connection = connections
-      const outcome = connection === 0 ? null : await engine.attempt((open) => tellPage(open, connection))
+      const outcome = connection === 0 ? null : await nats.attempt((open) => tellPage(open, connection))
       problem = outcome?.is === 'away' ? outcome.reason : outcome ? null : problem
       if (outcome?.is === 'done') {
         retryMs = RETRY_MS
@@ -127,7 +127,7 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   function publish ({ connection, js, names }, source, event) {
     const of = teller()
     const maxBytes = Math.min(MAX_EVENT_BYTES, (connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
-    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes), { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: engine.callMs })
+    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes), { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: nats.callMs })
   }
 
   /** What the stream knows of this history. @param {Open} open @returns {Promise<Told>} */
@@ -154,8 +154,8 @@ export function createOutbox ({ engine, history, events, teller, timers = global
   /** A change of leaders loses answers. @template T @param {Promise<T>} answer @returns {Promise<T>} */
   async function inTime (answer) {
     let isThere = false
-    await within(answer.then(() => { isThere = true }), engine.callMs)
-    if (!isThere) throw new Error(`JetStream does not answer within ${engine.callMs / 1000} s`)
+    await waitAtMost(answer.then(() => { isThere = true }), nats.callMs)
+    if (!isThere) throw new Error(`JetStream does not answer within ${nats.callMs / 1000} s`)
     return answer
   }
 

@@ -143,7 +143,7 @@ async function save (source, { file, digest }) {
     await handle.close()
   }
   const received = `sha256:${hash.digest('hex')}`
-  if (received !== digest) throw new DeckError('invalid-body', `what the engine holds as ${digest} is something else: ${received}`)
+  if (received !== digest) throw new DeckError('invalid-body', `what NATS holds as ${digest} is something else: ${received}`)
 }
 
 /** Whatever it is made of, it blocks nobody, and takes no more memory than this. @type {Unpack} */

@@ -1,14 +1,14 @@
-import { within } from '../system/within.js'
+import { waitAtMost } from '../system/wait-at-most.js'
 import { MAX_MEMBERS } from './document.js'
-import { SILENT_AFTER_MS } from './engine.js'
-import { wordOf } from './word.js'
+import { SILENT_AFTER_MS } from './nats-connection.js'
+import { readMemberStatus } from './member-status.js'
 
 /**
  * Who is there. Each member says how it is, every few seconds and when that changes; what the others say is heard only while
- * somebody wants to know. Ages count from when a word came, by this machine's clock, and before that by the engine's: no
+ * somebody wants to know. Ages count from when a word came, by this machine's clock, and before that by NATS's: no
  * host's clock is compared with another's.
  * @typedef {ReturnType<typeof createPresence>} Presence
- * @typedef {import('./word.js').Word} Word
+ * @typedef {import('./member-status.js').Word} Word
  * @typedef {Word & { isSilent: boolean, ageMs: number, isOwn: boolean }} Member `ageMs`: of its last word
  */
 
@@ -29,13 +29,13 @@ const RIVALS_MS = 20_000
 
 /**
  * @param {object} parts
- * @param {import('./engine.js').Engine} parts.engine
+ * @param {import('./nats-connection.js').Connection} parts.nats
  * @param {() => Word} parts.describe
  * @param {(problem: string | null) => void} [parts.onName]  another one has this name; null: no more
  * @param {() => number} [parts.now]  monotonic, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
  */
-export function createPresence ({ engine, describe, onName = () => {}, now = () => performance.now(), timers = globalThis }) {
+export function createPresence ({ nats, describe, onName = () => {}, now = () => performance.now(), timers = globalThis }) {
   /** @type {Map<string, { word: Word, at: number }>} `at`: when it was said, by this machine's clock */
   let known = new Map()
   let revision = 0
@@ -57,7 +57,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
   let soon = null
   const every = timers.setInterval(beat, EVERY_MS)
   every?.unref?.()
-  engine.use(begin)
+  nats.use(begin)
 
   return {
     /**
@@ -77,14 +77,14 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
       return found ? otherOf(found) : null
     },
 
-    /** The same, of all. @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false where it has not heard of all, as without the engine */
+    /** The same, of all. @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false where it has not heard of all, as without NATS */
     async all () {
-      await within(listen(), HEAR_WITHIN_MS)
-      return { members: members(), isComplete: engine.state.isConnected && ear !== null && await Promise.race([ear.caughtUp, false]) }
+      await waitAtMost(listen(), HEAR_WITHIN_MS)
+      return { members: members(), isComplete: nats.state.isConnected && ear !== null && await Promise.race([ear.caughtUp, false]) }
     },
 
-    /** Why others do not hear of it, though the engine is there. @returns {string | null} */
-    get problem () { return engine.state.isConnected ? untold : null },
+    /** Why others do not hear of it, though NATS is there. @returns {string | null} */
+    get problem () { return nats.state.isConnected ? untold : null },
 
     /** That something has changed. */
     tellSoon () {
@@ -101,21 +101,21 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
       timers.clearTimeout(soon)
       isClosing = true
       deafen()
-      await within(leave(), LAST_WORD_MS)
+      await waitAtMost(leave(), LAST_WORD_MS)
     }
   }
 
   async function leave () {
     // A word that is on its way would come in after it.
     await telling
-    if (revision > 0) await engine.call(({ members }) => members.delete(describe().member, { previousSeq: revision }))
+    if (revision > 0) await nats.call(({ members }) => members.delete(describe().member, { previousSeq: revision }))
   }
 
   function members () {
     const own = describe()
     const others = Array.from(known.values()).filter(({ word }) => word.member !== own.member)
     const all = [
-      { ...own, isOwn: true, isSilent: !engine.state.isConnected || taken !== null, ageMs: 0 },
+      { ...own, isOwn: true, isSilent: !nats.state.isConnected || taken !== null, ageMs: 0 },
       ...others.map(otherOf)
     ]
     return all.sort((one, other) => one.member < other.member ? -1 : 1)
@@ -134,7 +134,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
 
   function beat () {
     if (ear && now() > listenUntil) deafen()
-    // It hears its own words too, unless the engine has lost it.
+    // It hears its own words too, unless NATS has lost it.
     if (ear && now() - heardAt > DEAF_AFTER_MS) {
       deafen()
       listen()
@@ -145,7 +145,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
   async function listen () {
     listenUntil = now() + LISTEN_MS
     if (!ear) {
-      const opened = await engine.attempt(({ members }) => members.watch())
+      const opened = await nats.attempt(({ members }) => members.watch())
       if (opened.is === 'away') return
       if (ear) opened.value.stop()
       else ear = { words: opened.value, caughtUp: hear(opened.value) }
@@ -176,7 +176,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
       const read = async () => {
         let isFirst = true
         for await (const entry of words) {
-          const word = entry.operation === 'PUT' ? wordOf(entry) : null
+          const word = entry.operation === 'PUT' ? readMemberStatus(entry) : null
           if (entry.isUpdate) heardAt = now()
           if (isFirst) {
             if (word && first.length < MAX_MEMBERS) first.push({ word, created: entry.created.getTime() })
@@ -204,7 +204,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
 
   async function say () {
     const word = describe()
-    const told = await engine.write('members', word.member, word, revision)
+    const told = await nats.write('members', word.member, word, revision)
     untold = told.is === 'away' ? told.reason : null
     if (told.is === 'written') {
       revision = told.revision
@@ -216,10 +216,10 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
 
   /** It is that of a master of this data folder before this one, has gone, or is somebody else's. @param {Word} word */
   async function whoseName (word) {
-    const found = await engine.call(({ members }) => members.get(word.member))
+    const found = await nats.call(({ members }) => members.get(word.member))
     if (found.is === 'away') return
     const entry = found.value
-    const other = entry && entry.operation === 'PUT' ? wordOf(entry) : null
+    const other = entry && entry.operation === 'PUT' ? readMemberStatus(entry) : null
     const wasWritten = revision > 0
     revision = 0
     if (other && other.home !== word.home && !await hasGone(other, FREE_AFTER_MS)) {
@@ -228,7 +228,7 @@ export function createPresence ({ engine, describe, onName = () => {}, now = () 
     if (other && await givesWay(other, { word, wasWritten })) {
       return name(`the name ${word.member} is that of a deck on ${other.host} (${other.app}) with a copy of this data folder: fleet.member gives this one another`)
     }
-    const told = await engine.write('members', word.member, word, entry && other ? entry.revision : 0)
+    const told = await nats.write('members', word.member, word, entry && other ? entry.revision : 0)
     if (told.is !== 'written') return
     revision = told.revision
     name(null)

@@ -1,17 +1,17 @@
 import { z } from 'zod'
 import { DeckError, PROBLEMS } from '../errors.js'
-import { incoming } from './incoming.js'
+import { parseUntrusted } from './untrusted-json.js'
 
 const PROBLEM = z.object({ code: z.string(), detail: z.string() })
 const MAX_CHARS = 500
 
 /**
  * Why a member has not done what it was asked, as it says.
- * @param {Pick<import('./question.js').Answer, 'status' | 'body'>} answer  with a status from 400 on
+ * @param {Pick<import('./rpc-protocol.js').Answer, 'status' | 'body'>} answer  with a status from 400 on
  * @returns {DeckError} with the member's own code, where it is one of ours
  */
 export function refusalOf ({ status, body }) {
-  const problem = incoming(PROBLEM, () => JSON.parse(body))
+  const problem = parseUntrusted(PROBLEM, () => JSON.parse(body))
   if (!problem) return new DeckError('not-possible', `status ${status}`)
   const code = Object.hasOwn(PROBLEMS, problem.code) ? /** @type {import('../errors.js').ErrorCode} */ (problem.code) : 'not-possible'
   return new DeckError(code, problem.detail.slice(0, MAX_CHARS))

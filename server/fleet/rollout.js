@@ -21,7 +21,7 @@ import { next, STATES } from './states.js'
  *
  * @typedef {object} FleetRollout
  * @property {number} id
- * @property {string} uid  of this one alone: an engine that forgets may give a number twice
+ * @property {string} uid  of this one alone: a NATS server that forgets may give a number twice
  * @property {Kind} kind
  * @property {{ path?: string, digest?: string, release?: string }} source  what each member deploys
  * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
@@ -120,7 +120,7 @@ export function take (rollout, member, { at, boot, from = null }) {
 }
 
 /**
- * The engine has forgotten that a member is in its turn.
+ * NATS has forgotten that a member is in its turn.
  * @param {FleetRollout} rollout @param {string} member @param {Pick<Turn, 'boot' | 'rollout' | 'from'> & { state: 'running' | 'reverting' }} turn
  * @returns {FleetRollout}
  */

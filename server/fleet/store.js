@@ -2,18 +2,18 @@ import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { ARCHIVE } from '../system/archive.js'
-import { done } from './engine.js'
-import { incoming } from './incoming.js'
+import { done } from './nats-connection.js'
+import { parseUntrusted } from './untrusted-json.js'
 import { exists, replicated } from './streams.js'
 
 /**
- * Archives that were pushed, by their digests, in the engine: an object store as other programs of NATS know it, one object
+ * Archives that were pushed, by their digests, in NATS: an object store as other programs of NATS know it, one object
  * for each. Read and written piece by piece, each asked for when the one before it has been dealt with, so that neither a
- * slow disk nor a hostile engine fills the memory. What is in there is hostile, as is all that comes from elsewhere.
+ * slow disk nor a hostile nats fills the memory. What is in there is hostile, as is all that comes from elsewhere.
  * @typedef {ReturnType<typeof createStore>} Store
  * @typedef {{ digest: string, bytes: number, pushedAt: string, actor: string | null }} Pushed `digest`: `sha256:` and 64 hex digits
  * @typedef {Pushed & { id: string, pieces: number, revision: number }} Stored `id`: of its pieces
- * @typedef {import('./engine.js').Open} Open
+ * @typedef {import('./nats-connection.js').Open} Open
  */
 
 export const DIGEST = /^sha256:[0-9a-f]{64}$/
@@ -40,20 +40,20 @@ const OBJECT = z.object({
 
 /**
  * @param {object} parts
- * @param {import('./engine.js').Engine} parts.engine
+ * @param {import('./nats-connection.js').Connection} parts.nats
  * @param {string} parts.fleet  its name
  * @param {number} [parts.abandonedMs]
  * @param {(ms: number) => Promise<unknown>} [parts.wait]
  * @param {() => number} [parts.now]  monotonic, ms
  */
-export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait = later, now = () => performance.now() }) {
+export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = later, now = () => performance.now() }) {
   const bucket = `clusterdeck_${fleet}_releases`
   const stream = `OBJ_${bucket}`
   const pieces = (/** @type {string} */ id) => `$O.${bucket}.C.${id}`
   const about = (/** @type {string} */ digest) => `$O.${bucket}.M.${padded(Buffer.from(digest))}`
-  /** Digests of uploads from here that have come to nothing while the engine was away, by what their pieces are called. @type {Map<string, string>} */
+  /** Digests of uploads from here that have come to nothing while NATS was away, by what their pieces are called. @type {Map<string, string>} */
   const owed = new Map()
-  engine.use(async (open) => {
+  nats.use(async (open) => {
     for (const [id, digest] of owed) await dropPieces(open, id, digest).catch(() => {})
   })
 
@@ -84,8 +84,8 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
         return { digest, bytes, pushedAt, actor, isNew: true }
       } catch (error) {
         owed.set(id, digest)
-        const { value: other } = /** @type {{ value?: Stored | null }} */ (await engine.attempt((open) => dropPieces(open, id, digest)))
-        // Somebody else was faster, or the answer of the engine was lost.
+        const { value: other } = /** @type {{ value?: Stored | null }} */ (await nats.attempt((open) => dropPieces(open, id, digest)))
+        // Somebody else was faster, or the answer of NATS was lost.
         if (other && error instanceof DeckError && error.code === 'fleet-away') return { ...shown(other), isNew: other.id === id }
         throw error
       }
@@ -109,7 +109,7 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
 
   /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<T>} @throws {DeckError} fleet-away */
   async function ask (work) {
-    return done(await engine.attempt(work))
+    return done(await nats.attempt(work))
   }
 
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} what is there already, whole */
@@ -180,7 +180,7 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
   async function nextPiece ({ id, digest }, seq) {
     const until = now() + STALLED_MS
     for (;;) {
-      const found = await engine.attempt(({ manager }) => manager.direct.getMessage(stream, { seq, next_by_subj: pieces(id) }))
+      const found = await nats.attempt(({ manager }) => manager.direct.getMessage(stream, { seq, next_by_subj: pieces(id) }))
       if (found.is === 'done' && found.value) return found.value
       if (now() > until) throw new DeckError('fleet-away', `${digest} could not be read: ${found.is === 'away' ? found.reason : 'a part of it is not there'}`)
       await wait(AGAIN_MS)
@@ -195,7 +195,7 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
       await manager.streams.purge(stream, { filter: about(digest) })
       await manager.streams.purge(stream, { filter: pieces(id) })
     }
-    // By the clock of the engine alone.
+    // By the clock of NATS alone.
     const newest = await manager.streams.getMessage(stream, { seq: all[0].revision })
     const known = new Set(all.map(({ id }) => pieces(id)))
     for (const subject of Object.keys(await subjectsOf(manager, pieces('>')))) {
@@ -211,7 +211,7 @@ export function createStore ({ engine, fleet, abandonedMs = ABANDONED_MS, wait =
  * @returns {Stored | null} null: it is none
  */
 function storedOf (message, digest) {
-  const found = message && incoming(OBJECT, () => message.json())
+  const found = message && parseUntrusted(OBJECT, () => message.json())
   if (!found || (digest !== undefined && found.name !== digest)) return null
   return { digest: found.name, bytes: found.size, pushedAt: found.mtime, actor: found.metadata?.actor ?? null, id: found.nuid, pieces: found.chunks, revision: message.seq }
 }

@@ -1,5 +1,5 @@
 /**
- * Streams of the engine: whether they are there, and how often each is kept.
+ * Streams of NATS: whether they are there, and how often each is kept.
  * @typedef {import('@nats-io/jetstream').JetStreamManager} JetStreamManager
  */
 
@@ -25,7 +25,7 @@ export function isMissing (error) {
 
 /**
  * Three of each where there are as many servers, also of what was made when there were fewer.
- * @template T @param {{ connection: import('@nats-io/transport-node').NatsConnection, manager: JetStreamManager }} engine @param {string} stream @param {(replicas: number) => Promise<T>} make
+ * @template T @param {{ connection: import('@nats-io/transport-node').NatsConnection, manager: JetStreamManager }} nats @param {string} stream @param {(replicas: number) => Promise<T>} make
  */
 export async function replicated ({ connection, manager }, stream, make) {
   if (connection.info?.cluster === undefined) return make(1)

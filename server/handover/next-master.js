@@ -1,8 +1,8 @@
 import { checkDatabase } from '../../db/open.js'
 import { DeckError } from '../errors.js'
 import { tellFailure } from '../keeper/link.js'
-import { createMilestone } from '../system/milestone.js'
-import { restoreMemory } from './memory.js'
+import { createDeferred } from '../system/deferred.js'
+import { restoreCheckpoint } from './checkpoint.js'
 
 /** @typedef {import('../events/stream.js').NewEvent} NewEvent */
 
@@ -24,12 +24,12 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   // What would fail later is to fail now, while there is another master.
   checkDatabase(dataDir.historyFile)
   const known = memory.read()
-  const { release: before, bootCost, addresses, finished, workers, lastRelease } = restoreMemory(known, config, null)
+  const { release: before, bootCost, addresses, finished, workers, lastRelease } = restoreCheckpoint(known, config, null)
   const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
-  /** @type {ReturnType<typeof createMilestone<{ predecessor: import('../keeper/link.js').Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
-  const decided = createMilestone()
+  /** @type {ReturnType<typeof createDeferred<{ predecessor: import('../keeper/link.js').Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
+  const decided = createDeferred()
   const onLost = () => fail('the keeper is gone')
   const onTerm = () => fail('it was told to stop')
   keeper.on('take-over', ({ predecessor }) => {

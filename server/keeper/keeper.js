@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { guardChannel } from '../system/channel-guard.js'
-import { createMilestone } from '../system/milestone.js'
-import { createNonsense } from '../system/nonsense.js'
+import { createDeferred } from '../system/deferred.js'
+import { createIpcValidation } from '../system/ipc-validation.js'
 import { oneLine } from '../system/one-line.js'
 import { existingFolder, workingFolder } from '../system/working-folder.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
@@ -61,8 +61,8 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
   let retryTimer = /** @type {NodeJS.Timeout | null} */ (null)
   let stopSignal = /** @type {NodeJS.Signals | null} */ (null)
   let isUrgent = false
-  /** @type {ReturnType<typeof createMilestone<number>>} the exit code */
-  const ended = createMilestone()
+  /** @type {ReturnType<typeof createDeferred<number>>} the exit code */
+  const ended = createDeferred()
 
   /** @type {Record<string, (master: Master, message: any, handle: any) => void>} */
   const MESSAGES = {
@@ -105,7 +105,7 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
     onAnswered: (master) => tell(master, { type: 'close-inspector' }),
     onHung
   })
-  const nonsense = createNonsense({ tell: (_, line) => say(line), nameOf: (pid) => `the master (pid ${pid})` })
+  const ipcValidation = createIpcValidation({ tell: (_, line) => say(line), nameOf: (pid) => `the master (pid ${pid})` })
   for (const signal of SIGNALS) process.on(signal, () => forward(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = start(own)
@@ -135,11 +135,11 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
     const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN, ...process.execArgv], detached: true, env: { ...process.env, [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) } })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
-    const onNonsense = (/** @type {string} */ reason) => nonsense.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
-    guardChannel(child, { isExpected: () => false, isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(type) && whyMisshapen(msg, type) === null, onNonsense })
+    const onInvalidMessage = (/** @type {string} */ reason) => ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
+    guardChannel(child, { isExpected: () => false, isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(type) && whyMisshapen(msg, type) === null, onInvalidMessage })
     child.on('message', (/** @type {any} */ message, handle) => {
       const reason = whyMisshapen(message, handle)
-      if (reason) onNonsense(reason)
+      if (reason) onInvalidMessage(reason)
       else MESSAGES[message.type](master, message, handle)
     })
     child.on('exit', (code, signal) => leave(master, { code, signal }))
@@ -226,7 +226,7 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
   function leave (master, { code, signal, reason = signal ?? `exit code ${code}` }) {
     ownPids.delete(master.child.pid)
     watch.forget(master.child.pid)
-    nonsense.left(Number(master.child.pid))
+    ipcValidation.left(Number(master.child.pid))
     if (master === next) {
       next = null
       for (const [key, { from }] of held) if (from === master) drop(key)

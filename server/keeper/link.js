@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { DeckError } from '../errors.js'
-import { createMilestone } from '../system/milestone.js'
-import { within } from '../system/within.js'
+import { createDeferred } from '../system/deferred.js'
+import { waitAtMost } from '../system/wait-at-most.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
@@ -109,7 +109,7 @@ export async function connectKeeper (env = process.env) {
      */
     async deliver (message) {
       if (!isKept || !process.connected) return
-      await within(new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) }), DELIVERY_MS)
+      await waitAtMost(new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) }), DELIVERY_MS)
     },
 
     /** @param {string} key @param {any} handle @param {unknown} [data] */
@@ -188,7 +188,7 @@ export async function connectKeeper (env = process.env) {
  * @returns {{ on: (handler: () => void) => void, off: (handler: () => void) => void }}
  */
 function watchLoss () {
-  const lost = createMilestone()
+  const lost = createDeferred()
   /** @type {Set<() => void>} */
   const handlers = new Set()
   const timer = setInterval(() => { if (!process.connected) lost.reach() }, LOSS_POLL_MS).unref()

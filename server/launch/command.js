@@ -4,7 +4,7 @@ import { isPackageManager, parseManagerWords } from './package-manager.js'
 import { fileOf, findCommand, installedPackage, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, upwards } from './packages.js'
 import { refusal } from './refusal.js'
 import { splitWords } from './shell-words.js'
-import { STAND_INS } from './stand-ins.js'
+import { SUBSTITUTES } from './substitutes.js'
 import { noting, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.js'
 
 /**
@@ -54,12 +54,12 @@ function step (command, inherited) {
   if (NODE_NAMES.has(name)) return runNode(rest, inherited)
   if (isKnown && Object.hasOwn(WRAPPERS, name)) return WRAPPERS[name](rest, name)
   if (isKnown && isPackageManager(name)) return runManager(rest, name, inherited)
-  const standIn = isKnown && Object.hasOwn(STAND_INS, name) ? STAND_INS[name](words, command.cwd) : null
+  const standIn = isKnown && Object.hasOwn(SUBSTITUTES, name) ? SUBSTITUTES[name](words, command.cwd) : null
   if (standIn) return takeStandIn(command, standIn)
   return runFile(rest, word, inherited)
 }
 
-/** @param {Command} command @param {import('./stand-ins.js').StandIn} standIn @returns {Command} */
+/** @param {Command} command @param {import('./substitutes.js').StandIn} standIn @returns {Command} */
 function takeStandIn (command, standIn) {
   if ('reason' in standIn) throw refusal(standIn.reason, { ...command, why: standIn.why, instead: standIn.instead })
   const next = { ...command, words: standIn.words }
@@ -86,7 +86,7 @@ function toProgram ({ cwd, env, execArgv, notes }, entry, args) {
 
 /** @param {string} name @param {string} cwd @param {Environment} inherited @returns {boolean} whether it means anything as a command */
 export function isInstalled (name, cwd, inherited) {
-  const isNamed = NODE_NAMES.has(name) || FOREIGN.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) || Object.hasOwn(WRAPPERS, name) || Object.hasOwn(STAND_INS, name)
+  const isNamed = NODE_NAMES.has(name) || FOREIGN.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) || Object.hasOwn(WRAPPERS, name) || Object.hasOwn(SUBSTITUTES, name)
   return isNamed || findCommand(name, cwd, inherited.PATH) !== undefined
 }
 

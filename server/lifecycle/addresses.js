@@ -1,4 +1,4 @@
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').PoolState} PoolState */
 
@@ -13,12 +13,12 @@ const MAX_PER_WORKER = 32
 /** How long a worker that is ready but for its addresses may take to listen on the rest of them. */
 const GRACE_MS = 3000
 
-/** @param {Turn} turn @param {Worker} worker @param {Address} address */
-export function addAddress (turn, worker, { url, isFixed }) {
+/** @param {Transition} transition @param {Worker} worker @param {Address} address */
+export function addAddress (transition, worker, { url, isFixed }) {
   const known = worker.addresses
   if (known.length >= MAX_PER_WORKER || known.some((each) => each.url === url)) return
   known.push({ url, isFixed })
-  turn.tellOf('worker.listening', worker, { message: url })
+  transition.emitForWorker('worker.listening', worker, { message: url })
 }
 
 /** @param {Worker} worker @param {string} url its app has closed the server */
@@ -29,7 +29,7 @@ export function removeAddress (worker, url) {
 /**
  * A new worker has to listen where its predecessor did: an app that takes another port when its own is busy would
  * otherwise be ready where no client looks for it.
- * @param {Turn} turn @param {Worker} worker that has become ready otherwise
+ * @param {Transition} transition @param {Worker} worker that has become ready otherwise
  * @returns {string[]} where it does not listen yet
  */
 export function missingAddresses ({ state }, worker) {
@@ -38,23 +38,23 @@ export function missingAddresses ({ state }, worker) {
   return (state.addresses[slotOf(worker)] ?? []).filter(({ url, isFixed }) => isFixed && !has.has(placeOf(url))).map(({ url }) => url)
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {NonNullable<Worker['report']>} report what it has said of itself */
-export function awaitAddresses (turn, worker, report) {
+/** @param {Transition} transition @param {Worker} worker @param {NonNullable<Worker['report']>} report what it has said of itself */
+export function awaitAddresses (transition, worker, report) {
   worker.report = report
-  turn.order({ type: 'set-deadline', deadline: 'addresses', id: worker.id, ms: GRACE_MS })
+  transition.command({ type: 'set-deadline', deadline: 'addresses', id: worker.id, ms: GRACE_MS })
 }
 
-/** @param {Turn} turn @param {Worker} worker it is ready: this is where its successors have to listen */
+/** @param {Transition} transition @param {Worker} worker it is ready: this is where its successors have to listen */
 export function keepAddresses ({ state }, worker) {
   state.addresses[slotOf(worker)] = [...worker.addresses]
 }
 
 /**
- * @param {Turn} turn @param {Worker} worker whose time is up
+ * @param {Transition} transition @param {Worker} worker whose time is up
  * @returns {string} why it is not ready
  */
-export function listensElsewhere (turn, worker) {
-  const missing = missingAddresses(turn, worker)
+export function listensElsewhere (transition, worker) {
+  const missing = missingAddresses(transition, worker)
   const own = worker.addresses.map(({ url }) => url)
   return `worker ${worker.id} (slot ${worker.slot}) listens on ${own.join(', ') || 'no address'}, but the worker before it on ${missing.join(', ')} (option ready.addresses: same)`
 }
@@ -62,16 +62,16 @@ export function listensElsewhere (turn, worker) {
 /**
  * With the last worker that listens there an address protects nobody any more. It is made free for the next worker, which
  * may have seen it taken; if that one does not want it either, the app has moved.
- * @param {Turn} turn @param {Worker} worker that has failed because of its addresses
+ * @param {Transition} transition @param {Worker} worker that has failed because of its addresses
  */
-export function releaseAddresses (turn, worker) {
-  const missing = missingAddresses(turn, worker).map(placeOf)
-  const { workers, addresses } = turn.state
+export function releaseAddresses (transition, worker) {
+  const missing = missingAddresses(transition, worker).map(placeOf)
+  const { workers, addresses } = transition.state
   if (Object.values(workers).some(({ id, addresses: its }) => id !== worker.id && its.some(({ url }) => missing.includes(placeOf(url))))) return
   const slot = slotOf(worker)
   if (addresses[slot].some(({ isVacant }) => isVacant)) delete addresses[slot]
   else addresses[slot] = addresses[slot].map((address) => ({ ...address, isVacant: true }))
-  turn.order({ type: 'close-unused-sockets' })
+  transition.command({ type: 'close-unused-sockets' })
 }
 
 /** @param {PoolState} state @returns {string[]} URLs on which its workers listen; while none does, those of the last ones, as their sockets are still there */

@@ -1,6 +1,6 @@
 import { endsByItself } from './restart-policy.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').PoolState} PoolState */
 /** @typedef {import('./state.js').Worker} Worker */
 
@@ -18,19 +18,19 @@ const HEAVY_CPU_MS = 1000
 
 /**
  * A worker has had its time. What it has spent waiting for a CPU does not count: it gets that time again.
- * @param {Turn} turn @param {Worker} worker @param {number} starvedMs in the time that has just passed
+ * @param {Transition} transition @param {Worker} worker @param {number} starvedMs in the time that has just passed
  * @returns {boolean} whether it has more time now
  */
-export function extendBoot (turn, worker, starvedMs) {
+export function extendBoot (transition, worker, starvedMs) {
   const { readyTimeoutMs, starvedMs: before = 0 } = worker
   const moreMs = Math.min(starvedMs, readyTimeoutMs * (MAX_TIMES - 1) - before)
   if (moreMs <= 0) return false
   worker.starvedMs = before + moreMs
-  turn.order({ type: 'set-deadline', deadline: 'ready', id: worker.id, ms: moreMs })
+  transition.command({ type: 'set-deadline', deadline: 'ready', id: worker.id, ms: moreMs })
   return true
 }
 
-/** @param {Turn} turn @param {Worker} worker it has just become ready @param {Boot | null} [boot] */
+/** @param {Transition} transition @param {Worker} worker it has just become ready @param {Boot | null} [boot] */
 export function noteBoot ({ state, at }, worker, boot) {
   state.hasBeenReady = true
   // One that was on standby has loaded its code before.

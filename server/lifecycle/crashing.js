@@ -1,6 +1,6 @@
 import { drain, nameOf } from './worker.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 
 /** How much longer than it has said a worker may take to end by itself. */
@@ -9,13 +9,13 @@ const PATIENCE_MS = 2000
 /**
  * A worker says that an exception is about to end it. It drains by itself, so it is not told to; from now on it belongs
  * to no slot. One that is on its way out already goes on as it was.
- * @param {Turn} turn @param {Worker} worker @param {{ errorName: string, errorMessage: string }} error
+ * @param {Transition} transition @param {Worker} worker @param {{ errorName: string, errorMessage: string }} error
  * @returns {{ cause: string, reason: string } | null} why its slot has lost it, null: nothing has changed
  */
-export function beginCrash (turn, worker, { errorName, errorMessage }) {
+export function beginCrash (transition, worker, { errorName, errorMessage }) {
   if (!['starting', 'standby', 'ready'].includes(worker.state)) return null
   const cause = worker.state === 'starting' ? 'boot-failure' : 'crash'
   const reason = `${nameOf(worker)} is ending: ${errorName}: ${errorMessage}`
-  drain(turn, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs: turn.state.options.crash.graceMs + PATIENCE_MS })
+  drain(transition, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs: transition.state.options.crash.graceMs + PATIENCE_MS })
   return { cause, reason }
 }

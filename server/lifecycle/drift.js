@@ -1,4 +1,4 @@
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Slot} Slot */
 /** @typedef {import('./state.js').Drift} Drift */
 
@@ -8,46 +8,46 @@ const LOOK_AGAIN_MS = 2000
 /**
  * What happens where the files of a release have changed under its workers, so that a new worker would run other code
  * than the old one under the same name: it is marked, or, if so configured, not started.
- * @param {Turn} turn @param {string} release @returns {boolean} whether nothing is to be started on it
+ * @param {Transition} transition @param {string} release @returns {boolean} whether nothing is to be started on it
  */
-export function isBlocked (turn, release) {
-  return turn.state.options.releases?.onDrift === 'hold' && release in turn.drift
+export function isBlocked (transition, release) {
+  return transition.state.options.releases?.onDrift === 'hold' && release in transition.drift
 }
 
-/** @param {Turn} turn @param {string} release one that is blocked */
-export function whyBlocked (turn, release) {
-  return `files of ${release} changed after its deploy (option releases.onDrift: hold): ${namesOf(turn.drift[release])}`
+/** @param {Transition} transition @param {string} release one that is blocked */
+export function whyBlocked (transition, release) {
+  return `files of ${release} changed after its deploy (option releases.onDrift: hold): ${namesOf(transition.drift[release])}`
 }
 
-/** @param {Turn} turn @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
-export function block (turn, slot) {
+/** @param {Transition} transition @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
+export function block (transition, slot) {
   const isNews = slot.blocked === null
-  const ms = Math.min(LOOK_AGAIN_MS, turn.state.options.restart.maxDelayMs)
-  slot.blocked = turn.drift[slot.release]
-  slot.retryAt = turn.isoTime(ms)
-  turn.order({ type: 'set-deadline', deadline: 'retry', id: slot.number, ms })
+  const ms = Math.min(LOOK_AGAIN_MS, transition.state.options.restart.maxDelayMs)
+  slot.blocked = transition.drift[slot.release]
+  slot.retryAt = transition.isoTime(ms)
+  transition.command({ type: 'set-deadline', deadline: 'retry', id: slot.number, ms })
   if (!isNews) return
-  turn.tell('slot.held', {
+  transition.emit('slot.held', {
     slot: slot.number,
     release: slot.release,
     actor: 'system',
-    message: `slot ${slot.number} is blocked: ${whyBlocked(turn, slot.release)}; deploy, or restore them`,
+    message: `slot ${slot.number} is blocked: ${whyBlocked(transition, slot.release)}; deploy, or restore them`,
     detail: slot.blocked
   })
 }
 
-/** @param {Turn} turn @param {Slot} slot is given a worker now */
-export function unblock (turn, slot) {
+/** @param {Transition} transition @param {Slot} slot is given a worker now */
+export function unblock (transition, slot) {
   if (slot.blocked === null) return
   slot.blocked = null
-  turn.tell('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} is unblocked: the files of ${slot.release} are restored` })
+  transition.emit('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} is unblocked: the files of ${slot.release} are restored` })
 }
 
-/** @param {Turn} turn @param {import('./state.js').Worker} worker that has just been forked */
-export function tellDrift (turn, worker) {
+/** @param {Transition} transition @param {import('./state.js').Worker} worker that has just been forked */
+export function tellDrift (transition, worker) {
   if (!worker.isDrifted) return
-  const drift = turn.drift[worker.release]
-  turn.tellOf('worker.drifted', worker, {
+  const drift = transition.drift[worker.release]
+  transition.emitForWorker('worker.drifted', worker, {
     actor: 'system',
     message: `worker ${worker.id} (slot ${worker.slot}) runs ${worker.release} with files that changed after its deploy: ${namesOf(drift)}`,
     detail: drift

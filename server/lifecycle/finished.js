@@ -1,28 +1,28 @@
 import { isEmpty } from './vacancy.js'
 import { cancelRetry } from './worker.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').Slot} Slot */
 
 /**
  * A program that may come to its end, such as a job: its slot is finished then, until something is deployed to it or it
  * is restarted on purpose.
- * @param {Turn} turn @param {string} cause of the end of its worker @returns {boolean} whether that brings no other worker
+ * @param {Transition} transition @param {string} cause of the end of its worker @returns {boolean} whether that brings no other worker
  */
 export function endsSlot ({ state: { options } }, cause) {
   return cause === 'finished' || options.restart.policy === 'never'
 }
 
-/** @param {Turn} turn @param {Slot} slot @param {Worker} worker that has ended, or is about to @param {{ cause: string, code: number | null }} how */
-export function finishSlot (turn, slot, worker, { cause, code }) {
-  cancelRetry(turn, slot)
-  slot.finished = { at: turn.isoTime(), worker: worker.id, release: worker.release, cause, code, succeeded: cause === 'finished' && code === 0 }
-  turn.tellOf('slot.finished', worker, {
+/** @param {Transition} transition @param {Slot} slot @param {Worker} worker that has ended, or is about to @param {{ cause: string, code: number | null }} how */
+export function finishSlot (transition, slot, worker, { cause, code }) {
+  cancelRetry(transition, slot)
+  slot.finished = { at: transition.isoTime(), worker: worker.id, release: worker.release, cause, code, succeeded: cause === 'finished' && code === 0 }
+  transition.emitForWorker('slot.finished', worker, {
     cause,
     code,
     detail: slot.finished,
-    message: `slot ${slot.number} is finished: worker ${worker.id} ${howEnded(cause, code)} (option restart.policy: ${turn.state.options.restart.policy}); a restart or a deploy starts it again`
+    message: `slot ${slot.number} is finished: worker ${worker.id} ${howEnded(cause, code)} (option restart.policy: ${transition.state.options.restart.policy}); a restart or a deploy starts it again`
   })
 }
 

@@ -37,9 +37,9 @@ export function toEndDetail ({ error, left = [] }, unfinished) {
   return Object.keys(detail).length > 0 ? detail : null
 }
 
-/** @param {import('./turn.js').Turn} turn @param {Worker} worker one that a rollout has replaced @param {Unfinished | null} unfinished */
-export function warnOfLoss (turn, worker, unfinished) {
-  const { rollout, options } = turn.state
+/** @param {import('./transition.js').Transition} transition @param {Worker} worker one that a rollout has replaced @param {Unfinished | null} unfinished */
+export function warnOfLoss (transition, worker, unfinished) {
+  const { rollout, options } = transition.state
   if (!unfinished || !rollout || worker.intent?.rollout !== rollout.id) return
   const why = worker.drainEnd === 'deadline' ? `, as it had not drained within ${options.drain.deadlineMs} ms (option drain.deadlineMs)` : ''
   warn(rollout, `${nameOf(worker)} ended with ${tell(unfinished)}${why}`)

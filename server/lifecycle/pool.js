@@ -18,12 +18,12 @@ import { phaseOf } from './rollout/stages.js'
 import { refuseSteering, STEERING } from './rollout/steering.js'
 import { contradicts } from './rollout/strategy.js'
 import { askJudge, judged } from './rollout/trial.js'
-import { openTurn } from './turn.js'
+import { beginTransition } from './transition.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { isClaimed, isOccupied, isVacant, stopsFirst } from './vacancy.js'
 import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, drainListening, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replace, terminate } from './worker.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').PoolState} PoolState */
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {'serving' | 'candidate' | 'standby' | null} Role */
@@ -41,52 +41,52 @@ export function reduce (state, input) {
   if (refusal) return { state, commands: [], events: [], refusal }
 
   const wasSettled = isSettled(state)
-  const turn = openTurn(state, input)
-  const handle = /** @type {Record<string, (turn: Turn, input: any) => void>} */ (HANDLERS)[input.type]
-  handle(turn, input)
-  settle(turn)
+  const transition = beginTransition(state, input)
+  const handle = /** @type {Record<string, (transition: Transition, input: any) => void>} */ (HANDLERS)[input.type]
+  handle(transition, input)
+  settle(transition)
   // Whoever was to ask for a socket has done so by now.
-  if (!wasSettled && isSettled(turn.state)) turn.order({ type: 'expire-unused-sockets' })
-  return { state: turn.state, commands: turn.commands, events: turn.events, refusal: null }
+  if (!wasSettled && isSettled(transition.state)) transition.command({ type: 'expire-unused-sockets' })
+  return { state: transition.state, commands: transition.commands, events: transition.events, refusal: null }
 }
 
 const HANDLERS = {
-  start (/** @type {Turn} */ turn, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], finished?: Record<number, import('./state.js').Finished>, hasHook?: boolean, actor: string }} */ { workers, guard, orphans = [], finished, hasHook = false, actor }) {
-    const { state } = turn
+  start (/** @type {Transition} */ transition, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], finished?: Record<number, import('./state.js').Finished>, hasHook?: boolean, actor: string }} */ { workers, guard, orphans = [], finished, hasHook = false, actor }) {
+    const { state } = transition
     state.phase = 'starting'
     state.awaitsHook = hasHook
-    goOnGuarding(turn, guard)
-    for (const orphan of orphans) adoptOrphan(turn, orphan)
+    goOnGuarding(transition, guard)
+    for (const orphan of orphans) adoptOrphan(transition, orphan)
     state.hasBeenReady ||= orphans.some(({ readyAt }) => readyAt !== null)
-    resize(turn, workers, { actor, finished })
-    if (hasHook) turn.order({ type: 'run-start-hook', release: state.releases[state.release.id] })
+    resize(transition, workers, { actor, finished })
+    if (hasHook) transition.command({ type: 'run-start-hook', release: state.releases[state.release.id] })
   },
 
   // Who waited for it is started as what is vacant.
-  'start-hook-passed' (/** @type {Turn} */ { state }) {
+  'start-hook-passed' (/** @type {Transition} */ { state }) {
     state.awaitsHook = false
   },
 
-  scale (/** @type {Turn} */ turn, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
-    const from = turn.state.slots.length
+  scale (/** @type {Transition} */ transition, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
+    const from = transition.state.slots.length
     if (from === workers) return
-    turn.tell('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
-    resize(turn, workers, { actor })
+    transition.emit('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
+    resize(transition, workers, { actor })
   },
 
-  configure (/** @type {Turn} */ turn, /** @type {{ options: import('./state.js').LifecycleOptions }} */ { options }) {
-    const before = turn.state.options.recycle
-    turn.state.options = options
-    if (before?.maxRssBytes !== options.recycle?.maxRssBytes) forgetDue(turn, 'memory-limit')
-    if (before?.maxRequests !== options.recycle?.maxRequests) forgetDue(turn, 'max-requests')
+  configure (/** @type {Transition} */ transition, /** @type {{ options: import('./state.js').LifecycleOptions }} */ { options }) {
+    const before = transition.state.options.recycle
+    transition.state.options = options
+    if (before?.maxRssBytes !== options.recycle?.maxRssBytes) forgetDue(transition, 'memory-limit')
+    if (before?.maxRequests !== options.recycle?.maxRequests) forgetDue(transition, 'max-requests')
     if (before?.maxAgeMs === options.recycle?.maxAgeMs) return
-    forgetDue(turn, 'max-age')
-    watchAges(turn)
+    forgetDue(transition, 'max-age')
+    watchAges(transition)
   },
 
-  rollout (/** @type {Turn} */ turn, /** @type {Parameters<typeof startRollout>[1]} */ input) {
-    callOff(turn, { cause: input.kind, actor: input.actor })
-    startRollout(turn, input)
+  rollout (/** @type {Transition} */ transition, /** @type {Parameters<typeof startRollout>[1]} */ input) {
+    callOff(transition, { cause: input.kind, actor: input.actor })
+    startRollout(transition, input)
   },
 
   'release-prepared': releasePrepared,
@@ -99,201 +99,201 @@ const HANDLERS = {
 
   ...STEERING,
 
-  'restart-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string, client?: import('./state.js').Client | null }} */ { worker, actor, client }) {
-    callOff(turn, { cause: 'restart', actor })
-    startRollout(turn, { kind: 'restart', slots: [Number(turn.state.workers[worker].slot)], actor, client })
+  'restart-worker' (/** @type {Transition} */ transition, /** @type {{ worker: number, actor: string, client?: import('./state.js').Client | null }} */ { worker, actor, client }) {
+    callOff(transition, { cause: 'restart', actor })
+    startRollout(transition, { kind: 'restart', slots: [Number(transition.state.workers[worker].slot)], actor, client })
   },
 
   // At once and whatever else is going on: it is for a worker that nothing else helps against.
-  'kill-worker' (/** @type {Turn} */ turn, /** @type {{ worker: number, actor: string }} */ { worker: id, actor }) {
-    const worker = turn.state.workers[id]
-    const role = roleOf(turn, worker)
-    leaveSlot(turn, worker)
+  'kill-worker' (/** @type {Transition} */ transition, /** @type {{ worker: number, actor: string }} */ { worker: id, actor }) {
+    const worker = transition.state.workers[id]
+    const role = roleOf(transition, worker)
+    leaveSlot(transition, worker)
     worker.state = 'stopping'
     worker.intent = { cause: 'operator', actor, rollout: null }
-    turn.tellOf('worker.killed', worker, { cause: 'operator', actor })
-    turn.order({ type: 'kill', worker: id })
-    clearDeadlines(turn, id)
-    lose(turn, worker, role, { cause: 'operator', reason: `${nameOf(worker)} was killed by an operator` })
+    transition.emitForWorker('worker.killed', worker, { cause: 'operator', actor })
+    transition.command({ type: 'kill', worker: id })
+    clearDeadlines(transition, id)
+    onWorkerLost(transition, worker, role, { cause: 'operator', reason: `${nameOf(worker)} was killed by an operator` })
   },
 
   ...UPGRADE_HANDLERS,
 
-  upgrade (/** @type {Turn} */ turn, /** @type {{ actor: string }} */ input) {
-    callOff(turn, { cause: 'upgrade', actor: input.actor })
-    UPGRADE_HANDLERS.upgrade(turn, input)
+  upgrade (/** @type {Transition} */ transition, /** @type {{ actor: string }} */ input) {
+    callOff(transition, { cause: 'upgrade', actor: input.actor })
+    UPGRADE_HANDLERS.upgrade(transition, input)
   },
 
-  'take-over' (/** @type {Turn} */ turn, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number, guard?: import('./rollout/guard.js').Guard | null }} */ { orphans, nextWorker, guard }) {
-    const { state } = turn
-    goOnGuarding(turn, guard)
+  'take-over' (/** @type {Transition} */ transition, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number, guard?: import('./rollout/guard.js').Guard | null }} */ { orphans, nextWorker, guard }) {
+    const { state } = transition
+    goOnGuarding(transition, guard)
     state.nextWorker = Math.max(state.nextWorker, nextWorker)
-    for (const orphan of orphans) adoptOrphan(turn, orphan)
+    for (const orphan of orphans) adoptOrphan(transition, orphan)
   },
 
-  stop (/** @type {Turn} */ turn, /** @type {{ actor: string, cause?: 'shutdown' | 'rollback' }} */ { actor, cause = 'shutdown' }) {
-    const { state } = turn
+  stop (/** @type {Transition} */ transition, /** @type {{ actor: string, cause?: 'shutdown' | 'rollback' }} */ { actor, cause = 'shutdown' }) {
+    const { state } = transition
     state.phase = 'stopping'
-    endRecycling(turn)
-    cutShort(turn, 'the master is stopping')
-    cancelUpgrade(turn, 'the master was told to stop')
-    turn.order({ type: 'close-sockets' })
-    for (const slot of state.slots) cancelRetry(turn, slot)
-    endStandbys(turn, { cause, actor, rollout: null })
-    for (const worker of Object.values(state.workers)) drain(turn, worker, { cause, actor, rollout: null })
+    endRecycling(transition)
+    cutShort(transition, 'the master is stopping')
+    cancelUpgrade(transition, 'the master was told to stop')
+    transition.command({ type: 'close-sockets' })
+    for (const slot of state.slots) cancelRetry(transition, slot)
+    endStandbys(transition, { cause, actor, rollout: null })
+    for (const worker of Object.values(state.workers)) drain(transition, worker, { cause, actor, rollout: null })
   },
 
-  'kill-all' (/** @type {Turn} */ turn, /** @type {{ reason: string }} */ { reason }) {
-    for (const worker of Object.values(turn.state.workers)) {
+  'kill-all' (/** @type {Transition} */ transition, /** @type {{ reason: string }} */ { reason }) {
+    for (const worker of Object.values(transition.state.workers)) {
       worker.state = 'stopping'
       worker.intent ??= { cause: 'shutdown', actor: 'system', rollout: null }
       worker.killedFor = reason
-      turn.order({ type: 'kill', worker: worker.id })
+      transition.command({ type: 'kill', worker: worker.id })
     }
   },
 
-  'address-blocked' (/** @type {Turn} */ turn) {
-    drainOrphans(turn, () => true)
+  'address-blocked' (/** @type {Transition} */ transition) {
+    drainOrphans(transition, () => true)
   },
 
-  'worker-forked': ofWorker((turn, worker, { pid }) => {
+  'worker-forked': ofWorker((transition, worker, { pid }) => {
     worker.pid = pid
-    turn.tellOf('worker.forked', worker)
+    transition.emitForWorker('worker.forked', worker)
   }),
 
-  'worker-online': ofWorker((turn, worker) => {
-    turn.tellOf('worker.online', worker)
+  'worker-online': ofWorker((transition, worker) => {
+    transition.emitForWorker('worker.online', worker)
   }),
 
   'worker-held': ofWorker(becomeStandby),
 
   'worker-read-slot': ofWorker(readSlot),
 
-  'worker-listening': ofWorker((turn, worker, address) => {
-    addAddress(turn, worker, address)
-    turn.state.hasListened = true
-    drainListening(turn, worker)
+  'worker-listening': ofWorker((transition, worker, address) => {
+    addAddress(transition, worker, address)
+    transition.state.hasListened = true
+    drainListening(transition, worker)
     // What starts for its slot meanwhile is to know.
-    if (worker.isNoServer) keepAddresses(turn, worker)
-    if (worker.report && missingAddresses(turn, worker).length === 0) takeUp(turn, worker, worker.report)
+    if (worker.isNoServer) keepAddresses(transition, worker)
+    if (worker.report && missingAddresses(transition, worker).length === 0) markReady(transition, worker, worker.report)
   }),
 
-  'worker-closed': ofWorker((turn, worker, { url }) => {
+  'worker-closed': ofWorker((transition, worker, { url }) => {
     removeAddress(worker, url)
-    if (worker.isNoServer) keepAddresses(turn, worker)
+    if (worker.isNoServer) keepAddresses(transition, worker)
   }),
 
-  'worker-active': ofWorker((turn, worker, { resources, isIdle = false }) => {
+  'worker-active': ofWorker((transition, worker, { resources, isIdle = false }) => {
     if (worker.state !== 'starting') return
     worker.resources = resources
-    if (isIdle && isSurelyNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
-    else watchNoServer(turn, worker)
+    if (isIdle && isSurelyNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
+    else watchNoServer(transition, worker)
   }),
 
   'thread-port-taken': ofWorker(tellThreadPort),
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 
-  'worker-ready': ofWorker((turn, worker, report) => {
-    listenLate(turn, worker)
+  'worker-ready': ofWorker((transition, worker, report) => {
+    listenLate(transition, worker)
     // One that is on its way out may still become ready.
     if (worker.state !== 'starting' || worker.slot === null) return
-    if (missingAddresses(turn, worker).length > 0) awaitAddresses(turn, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
-    else takeUp(turn, worker, report)
+    if (missingAddresses(transition, worker).length > 0) awaitAddresses(transition, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
+    else markReady(transition, worker, report)
   }),
 
-  'worker-drained': ofWorker((turn, worker) => {
+  'worker-drained': ofWorker((transition, worker) => {
     worker.drainEnd = 'drained'
-    if (worker.state === 'draining') terminate(turn, worker)
+    if (worker.state === 'draining') terminate(transition, worker)
   }),
 
-  'worker-silent': ofWorker((turn, worker, { message }) => {
+  'worker-silent': ofWorker((transition, worker, { message }) => {
     // One that is on its way in or out has a deadline of its own.
-    if (!['standby', 'ready'].includes(worker.state) || turn.state.phase === 'stopping') return
-    const role = roleOf(turn, worker)
-    if (role === 'standby') killHungStandby(turn, worker, message)
-    else becomeUnresponsive(turn, worker, message)
-    leaveSlot(turn, worker)
-    lose(turn, worker, role, { cause: 'hung', reason: message })
+    if (!['standby', 'ready'].includes(worker.state) || transition.state.phase === 'stopping') return
+    const role = roleOf(transition, worker)
+    if (role === 'standby') killHungStandby(transition, worker, message)
+    else becomeUnresponsive(transition, worker, message)
+    leaveSlot(transition, worker)
+    onWorkerLost(transition, worker, role, { cause: 'hung', reason: message })
   }),
 
   'worker-answered': ofWorker(becomeResponsive),
 
   'stack-captured': ofWorker(killStuck),
 
-  'worker-due': ofWorker((turn, worker, reason) => {
-    if (roleOf(turn, worker) !== 'standby') return becomeDue(turn, worker, reason)
-    endStandby(turn, worker, { cause: reason.cause, actor: 'system', rollout: null, message: reason.message })
-    loseStandby(turn, worker, reason.cause)
+  'worker-due': ofWorker((transition, worker, reason) => {
+    if (roleOf(transition, worker) !== 'standby') return becomeDue(transition, worker, reason)
+    endStandby(transition, worker, { cause: reason.cause, actor: 'system', rollout: null, message: reason.message })
+    loseStandby(transition, worker, reason.cause)
   }),
 
-  'worker-crashing': ofWorker((turn, worker, error) => {
-    const role = roleOf(turn, worker)
-    const loss = beginCrash(turn, worker, error)
-    if (loss) lose(turn, worker, role, loss)
+  'worker-crashing': ofWorker((transition, worker, error) => {
+    const role = roleOf(transition, worker)
+    const loss = beginCrash(transition, worker, error)
+    if (loss) onWorkerLost(transition, worker, role, loss)
   }),
 
-  'worker-exited': ofWorker((turn, worker, exit) => {
-    const role = roleOf(turn, worker)
-    const cause = recordEnd(turn, worker, exit)
-    const reason = String(turn.events.at(-1)?.message)
-    lose(turn, worker, role, { cause, reason, code: exit.code })
-    oldWorkerGone(turn, worker, { cause, reason })
-    recycledGone(turn, worker)
+  'worker-exited': ofWorker((transition, worker, exit) => {
+    const role = roleOf(transition, worker)
+    const cause = recordEnd(transition, worker, exit)
+    const reason = String(transition.events.at(-1)?.message)
+    onWorkerLost(transition, worker, role, { cause, reason, code: exit.code })
+    oldWorkerGone(transition, worker, { cause, reason })
+    recycledGone(transition, worker)
   }),
 
-  'deadline-passed' (/** @type {Turn} */ turn, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number, starvedMs?: number }} */ { deadline, id, starvedMs = 0 }) {
-    if (deadline === 'retry') return retry(turn, id)
-    if (deadline === 'upgrade') return upgradeTooSlow(turn)
-    if (deadline === 'recycle') return endRecycling(turn)
+  'deadline-passed' (/** @type {Transition} */ transition, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number, starvedMs?: number }} */ { deadline, id, starvedMs = 0 }) {
+    if (deadline === 'retry') return retry(transition, id)
+    if (deadline === 'upgrade') return upgradeTooSlow(transition)
+    if (deadline === 'recycle') return endRecycling(transition)
     // Whoever has waited for it is recycled as the state is settled.
     if (deadline === 'recycle-pace') return
-    if (deadline === 'standby') return retryStandby(turn)
-    if (deadline === 'progress') return noProgress(turn)
-    if (deadline === 'guard') return turn.state.guard?.isTripped ? undefined : liftGuard(turn)
-    if (deadline === 'canary' || deadline === 'judge') return askJudge(turn, deadline)
-    const worker = turn.state.workers[id]
-    // A deadline that passed in the very turn in which it was met.
-    if (worker) DEADLINES[deadline](turn, worker, starvedMs)
+    if (deadline === 'standby') return retryStandby(transition)
+    if (deadline === 'progress') return noProgress(transition)
+    if (deadline === 'guard') return transition.state.guard?.isTripped ? undefined : liftGuard(transition)
+    if (deadline === 'canary' || deadline === 'judge') return askJudge(transition, deadline)
+    const worker = transition.state.workers[id]
+    // A deadline that passed in the very transition in which it was met.
+    if (worker) DEADLINES[deadline](transition, worker, starvedMs)
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (turn: Turn, worker: Worker, starvedMs: number) => void>} */
+/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (transition: Transition, worker: Worker, starvedMs: number) => void>} */
 const DEADLINES = {
-  ready (turn, worker, starvedMs) {
+  ready (transition, worker, starvedMs) {
     if (worker.state !== 'starting') return
-    if (extendBoot(turn, worker, starvedMs)) return roleOf(turn, worker) === 'candidate' && turn.state.rollout ? noteProgress(turn) : undefined
-    if (worker.slot === null) return neverHeld(turn, worker)
-    if (worker.report) return DEADLINES.addresses(turn, worker, 0)
-    if (isNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
-    else failBoot(turn, worker, notReadyInTime(worker, turn.state.options.ready))
+    if (extendBoot(transition, worker, starvedMs)) return roleOf(transition, worker) === 'candidate' && transition.state.rollout ? noteProgress(transition) : undefined
+    if (worker.slot === null) return neverHeld(transition, worker)
+    if (worker.report) return DEADLINES.addresses(transition, worker, 0)
+    if (isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
+    else failBoot(transition, worker, notReadyInTime(worker, transition.state.options.ready))
   },
-  alive (turn, worker) {
-    if (worker.state === 'starting' && isNoServer(turn.state, worker)) takeUpNoServer(turn, worker)
+  alive (transition, worker) {
+    if (worker.state === 'starting' && isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
   },
-  addresses (turn, worker) {
+  addresses (transition, worker) {
     if (worker.state !== 'starting') return
-    const message = listensElsewhere(turn, worker)
-    releaseAddresses(turn, worker)
-    failBoot(turn, worker, message)
+    const message = listensElsewhere(transition, worker)
+    releaseAddresses(transition, worker)
+    failBoot(transition, worker, message)
   },
-  drain (turn, worker) {
+  drain (transition, worker) {
     if (worker.state !== 'draining') return
     worker.drainEnd = 'deadline'
-    terminate(turn, worker)
+    terminate(transition, worker)
   },
-  term (turn, worker) {
-    if (worker.state === 'stopping') killLate(turn, worker)
+  term (transition, worker) {
+    if (worker.state === 'stopping') killLate(transition, worker)
   },
-  steady (turn, worker) {
-    const slot = turn.slot(worker.slot)
-    if (slot?.serving === worker.id) resetBackoff(turn, slot)
+  steady (transition, worker) {
+    const slot = transition.slot(worker.slot)
+    if (slot?.serving === worker.id) resetBackoff(transition, slot)
   },
   stack: killStuck,
   soak: soaked,
-  age (turn, worker) {
-    const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (turn.state.options.recycle)
-    becomeDue(turn, worker, { cause: 'max-age', message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
+  age (transition, worker) {
+    const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (transition.state.options.recycle)
+    becomeDue(transition, worker, { cause: 'max-age', message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
   }
 }
 
@@ -337,18 +337,18 @@ function isServing (state, id) {
   return state.slots.some(({ serving }) => serving === id)
 }
 
-/** @param {Turn} turn @param {number} size @param {{ actor: string, finished?: Record<number, import('./state.js').Finished> }} how `finished`: slots whose work was done under the master before */
-function resize (turn, size, { actor, finished = {} }) {
-  const { state } = turn
+/** @param {Transition} transition @param {number} size @param {{ actor: string, finished?: Record<number, import('./state.js').Finished> }} how `finished`: slots whose work was done under the master before */
+function resize (transition, size, { actor, finished = {} }) {
+  const { state } = transition
   const { rollout } = state
   const removed = state.slots.splice(size)
   const added = []
   for (const slot of removed) {
     delete state.addresses[slot.number]
-    cancelRetry(turn, slot)
-    if (state.recycling?.slot === slot.number) endRecycling(turn)
-    if (slot.candidate !== null) drain(turn, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
-    if (slot.serving !== null) drain(turn, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
+    cancelRetry(transition, slot)
+    if (state.recycling?.slot === slot.number) endRecycling(transition)
+    if (slot.candidate !== null) drain(transition, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
+    if (slot.serving !== null) drain(transition, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
   }
   while (state.slots.length < size) {
     // What a rollback leaves is not to be started once more; a new release first has to show that it works.
@@ -357,98 +357,98 @@ function resize (turn, size, { actor, finished = {} }) {
     state.slots.push(slot)
     added.push(slot.number)
     if (finished[slot.number] && endsByItself(state.options.restart)) slot.finished = finished[slot.number]
-    else forkServing(turn, slot)
+    else forkServing(transition, slot)
   }
-  resized(turn, { added, removed: removed.map(({ number }) => number) })
+  resized(transition, { added, removed: removed.map(({ number }) => number) })
 }
 
-/** @param {Turn} turn @param {Worker} worker it is ready, and listens where it has to @param {{ probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }} report */
-function takeUp (turn, worker, report) {
-  noteBoot(turn, worker, report.boot)
-  becomeReady(turn, worker, report.probe, report.boot)
-  keepAddresses(turn, worker)
-  tellWarmUp(turn, worker, report)
-  watchAge(turn, worker)
-  const slot = turn.slot(worker.slot)
+/** @param {Transition} transition @param {Worker} worker it is ready, and listens where it has to @param {{ probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }} report */
+function markReady (transition, worker, report) {
+  noteBoot(transition, worker, report.boot)
+  becomeReady(transition, worker, report.probe, report.boot)
+  keepAddresses(transition, worker)
+  tellWarmUp(transition, worker, report)
+  watchAge(transition, worker)
+  const slot = transition.slot(worker.slot)
   if (slot?.candidate !== worker.id) return
-  if (isRecycled(turn, slot)) candidateTakesOver(turn, slot)
-  else candidateReady(turn, worker)
+  if (isRecycled(transition, slot)) candidateTakesOver(transition, slot)
+  else candidateReady(transition, worker)
 }
 
-/** @param {Turn} turn @param {Worker} worker that does not listen, and is not meant to */
-function takeUpNoServer (turn, worker) {
-  beNoServer(turn, worker)
-  takeUp(turn, worker, {})
+/** @param {Transition} transition @param {Worker} worker that does not listen, and is not meant to */
+function takeUpNoServer (transition, worker) {
+  beNoServer(transition, worker)
+  markReady(transition, worker, {})
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {string} message why it is not ready */
-function failBoot (turn, worker, message) {
-  const role = roleOf(turn, worker)
-  drain(turn, worker, { cause: 'boot-failure', actor: 'system', rollout: turn.state.rollout?.id ?? null, message })
-  lose(turn, worker, role, { cause: 'boot-failure', reason: message })
+/** @param {Transition} transition @param {Worker} worker @param {string} message why it is not ready */
+function failBoot (transition, worker, message) {
+  const role = roleOf(transition, worker)
+  drain(transition, worker, { cause: 'boot-failure', actor: 'system', rollout: transition.state.rollout?.id ?? null, message })
+  onWorkerLost(transition, worker, role, { cause: 'boot-failure', reason: message })
 }
 
-/** @param {Turn} turn @param {Worker} worker @returns {Role} what its slot has it for, or that it stands by */
-function roleOf (turn, worker) {
-  if (worker.slot === null) return listStandbys(turn.state).includes(worker) ? 'standby' : null
-  const slot = turn.slot(worker.slot)
+/** @param {Transition} transition @param {Worker} worker @returns {Role} what its slot has it for, or that it stands by */
+function roleOf (transition, worker) {
+  if (worker.slot === null) return listStandbys(transition.state).includes(worker) ? 'standby' : null
+  const slot = transition.slot(worker.slot)
   if (slot?.serving === worker.id) return 'serving'
   return slot?.candidate === worker.id ? 'candidate' : null
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {Role} role @param {{ cause: string, reason: string, code?: number | null }} end */
-function lose (turn, worker, role, { cause, reason, code = null }) {
-  if (role === 'standby') return loseStandby(turn, worker, cause)
-  const slot = turn.slot(worker.slot)
-  if (!slot || role === null || turn.state.phase === 'stopping') return
-  if (role === 'candidate') return loseCandidate(turn, worker, slot, { cause, reason, code })
-  servingLost(turn, worker, cause, reason)
-  if (endsSlot(turn, cause)) {
-    if (turn.state.recycling?.slot === slot.number) callOff(turn, { cause: turn.state.recycling.cause, actor: 'system' })
-    return finishSlot(turn, slot, worker, { cause, code })
+/** @param {Transition} transition @param {Worker} worker @param {Role} role @param {{ cause: string, reason: string, code?: number | null }} end */
+function onWorkerLost (transition, worker, role, { cause, reason, code = null }) {
+  if (role === 'standby') return loseStandby(transition, worker, cause)
+  const slot = transition.slot(worker.slot)
+  if (!slot || role === null || transition.state.phase === 'stopping') return
+  if (role === 'candidate') return loseCandidate(transition, worker, slot, { cause, reason, code })
+  servingLost(transition, worker, cause, reason)
+  if (endsSlot(transition, cause)) {
+    if (transition.state.recycling?.slot === slot.number) callOff(transition, { cause: transition.state.recycling.cause, actor: 'system' })
+    return finishSlot(transition, slot, worker, { cause, code })
   }
-  if (promoteRecycled(turn, slot, worker, cause)) return
-  if (cause === 'operator') forkServing(turn, slot)
-  else replace(turn, slot, worker, cause)
+  if (promoteRecycled(transition, slot, worker, cause)) return
+  if (cause === 'operator') forkServing(transition, slot)
+  else replace(transition, slot, worker, cause)
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {import('./state.js').Slot} slot @param {{ cause: string, reason: string, code: number | null }} end */
-function loseCandidate (turn, worker, slot, { cause, reason, code }) {
-  if (turn.state.recycling) return recyclingFailed(turn, reason)
-  if (cause !== 'finished') return candidateLost(turn, worker, cause, reason)
-  finishSlot(turn, slot, worker, { cause, code })
-  candidateFinished(turn, worker)
+/** @param {Transition} transition @param {Worker} worker @param {import('./state.js').Slot} slot @param {{ cause: string, reason: string, code: number | null }} end */
+function loseCandidate (transition, worker, slot, { cause, reason, code }) {
+  if (transition.state.recycling) return recyclingFailed(transition, reason)
+  if (cause !== 'finished') return candidateLost(transition, worker, cause, reason)
+  finishSlot(transition, slot, worker, { cause, code })
+  candidateFinished(transition, worker)
 }
 
-/** @param {Turn} turn @param {number} number */
-function retry (turn, number) {
-  const slot = turn.slot(number)
-  if (slot && slot.retryAt !== null) forkServing(turn, slot)
+/** @param {Transition} transition @param {number} number */
+function retry (transition, number) {
+  const slot = transition.slot(number)
+  if (slot && slot.retryAt !== null) forkServing(transition, slot)
 }
 
-/** @param {Turn} turn what follows from the state, whatever the input was */
-function settle (turn) {
-  const { state } = turn
-  advance(turn)
+/** @param {Transition} transition what follows from the state, whatever the input was */
+function settle (transition) {
+  const { state } = transition
+  advance(transition)
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'
   }
-  if (state.phase !== 'stopping') drainOrphans(turn, (orphan) => isReplaced(turn, orphan))
-  drainReplaced(turn)
-  rollBackGuarded(turn)
-  fillVacant(turn)
-  recycleNext(turn)
-  keepStandbys(turn)
+  if (state.phase !== 'stopping') drainOrphans(transition, (orphan) => isReplaced(transition, orphan))
+  drainReplaced(transition)
+  rollBackGuarded(transition)
+  fillVacant(transition)
+  recycleNext(transition)
+  keepStandbys(transition)
   if (state.phase === 'stopping' && Object.keys(state.workers).length === 0 && !state.upgrade) {
     state.phase = 'stopped'
-    turn.order({ type: 'finish' })
+    transition.command({ type: 'finish' })
   }
 }
 
-/** @param {Turn} turn @param {Worker} orphan @returns {boolean} whether it is not needed any more, or is the next one to make way for its replacement */
-function isReplaced (turn, { slot: number, state: its }) {
-  const { state } = turn
-  const slot = turn.slot(number)
+/** @param {Transition} transition @param {Worker} orphan @returns {boolean} whether it is not needed any more, or is the next one to make way for its replacement */
+function isReplaced (transition, { slot: number, state: its }) {
+  const { state } = transition
+  const slot = transition.slot(number)
   if (state.phase === 'running' || isReady(state, slot)) return true
   if (!stopsFirst(state) || !slot || !isVacant(slot) || its !== 'ready') return false
   const waiting = state.slots.filter((each) => !isReady(state, each))
@@ -461,20 +461,20 @@ function isServedByOrphan ({ workers }, { number }) {
   return Object.values(workers).some(({ slot, orphan, state }) => slot === number && orphan !== null && state === 'ready')
 }
 
-/** @param {Turn} turn what could not be started beside what was there before, see rollout.order */
-function fillVacant (turn) {
-  const { state } = turn
+/** @param {Transition} transition what could not be started beside what was there before, see rollout.order */
+function fillVacant (transition) {
+  const { state } = transition
   if (state.phase !== 'starting' && state.phase !== 'running') return
-  for (const slot of state.slots) if (isVacant(slot) && !isClaimed(state, slot) && !(stopsFirst(state) && isOccupied(state, slot.number))) forkServing(turn, slot)
+  for (const slot of state.slots) if (isVacant(slot) && !isClaimed(state, slot) && !(stopsFirst(state) && isOccupied(state, slot.number))) forkServing(transition, slot)
 }
 
-/** @param {Turn} turn the release that was deployed last has begun to crash again and again */
-function rollBackGuarded (turn) {
-  const { guard, rollout, upgrade, phase } = turn.state
+/** @param {Transition} transition the release that was deployed last has begun to crash again and again */
+function rollBackGuarded (transition) {
+  const { guard, rollout, upgrade, phase } = transition.state
   if (!guard?.isTripped || rollout || upgrade || !['starting', 'running'].includes(phase)) return
   const note = `${guard.release} crashes again and again after rollout ${guard.rollout}`
-  callOff(turn, { cause: 'rollback', actor: 'guard' })
-  startRollout(turn, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
+  callOff(transition, { cause: 'rollback', actor: 'guard' })
+  startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
 }
 
 /** @param {PoolState} state @returns {boolean} whether every slot is served, and nobody is to be replaced */
@@ -487,11 +487,11 @@ function isReady ({ workers }, slot) {
   return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }
 
-/** @param {(turn: Turn, worker: Worker, input: any) => void} handler */
+/** @param {(transition: Transition, worker: Worker, input: any) => void} handler */
 function ofWorker (handler) {
-  return (/** @type {Turn} */ turn, /** @type {{ type: string, worker: number }} */ input) => {
-    const worker = turn.state.workers[input.worker]
-    if (worker) return handler(turn, worker, input)
-    turn.tell('unexpected', { worker: input.worker, message: `${input.type} of worker ${input.worker}, which is not alive` })
+  return (/** @type {Transition} */ transition, /** @type {{ type: string, worker: number }} */ input) => {
+    const worker = transition.state.workers[input.worker]
+    if (worker) return handler(transition, worker, input)
+    transition.emit('unexpected', { worker: input.worker, message: `${input.type} of worker ${input.worker}, which is not alive` })
   }
 }

@@ -1,6 +1,6 @@
 import { blankRecord } from './restart-policy.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 
 /** @returns {import('./standby.js').Standby} */
@@ -15,26 +15,26 @@ export function listStandbys ({ workers }) {
 
 /**
  * Puts a worker that stands by into a slot: it has run the app's code, and goes on where it listens.
- * @param {Turn} turn @param {import('./state.js').Slot} slot
+ * @param {Transition} transition @param {import('./state.js').Slot} slot
  * @returns {number | null} the worker's id; null: none has loaded what the slot is to run
  */
-export function takeStandby (turn, slot) {
-  const { state } = turn
-  const worker = listStandbys(state).find((each) => each.state === 'standby' && each.release === slot.release && !isOutdated(turn, each))
+export function takeStandby (transition, slot) {
+  const { state } = transition
+  const worker = listStandbys(state).find((each) => each.state === 'standby' && each.release === slot.release && !isOutdated(transition, each))
   if (!worker) return null
   worker.slot = slot.number
   worker.state = 'starting'
   worker.hasStoodBy = true
-  worker.forkedAt = turn.at
+  worker.forkedAt = transition.at
   worker.readyTimeoutMs = state.options.ready.timeoutMs
   delete worker.starvedMs
-  turn.order({ type: 'promote', worker: worker.id, slot: slot.number })
-  turn.order({ type: 'set-deadline', deadline: 'ready', id: worker.id, ms: worker.readyTimeoutMs })
-  turn.tellOf('worker.promoted', worker, { message: `standby worker ${worker.id} took over slot ${slot.number}` })
+  transition.command({ type: 'promote', worker: worker.id, slot: slot.number })
+  transition.command({ type: 'set-deadline', deadline: 'ready', id: worker.id, ms: worker.readyTimeoutMs })
+  transition.emitForWorker('worker.promoted', worker, { message: `standby worker ${worker.id} took over slot ${slot.number}` })
   return worker.id
 }
 
-/** A rollout to its release, as every restart is one, means what is on the disk by then. @param {Turn} turn @param {Worker} worker */
+/** A rollout to its release, as every restart is one, means what is on the disk by then. @param {Transition} transition @param {Worker} worker */
 function isOutdated ({ state: { rollout } }, { release }) {
   return rollout?.to === release
 }

@@ -2,7 +2,7 @@ import { keepAddresses } from './addresses.js'
 import { endsByItself } from './restart-policy.js'
 import { nameOf } from './worker.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 
 /** @param {{ path?: string, warmup?: readonly string[] }} ready whether a worker asks its app before it accepts connections */
@@ -10,7 +10,7 @@ export function isAsked ({ path, warmup = [] }) {
   return path !== undefined || warmup.length > 0
 }
 
-/** @param {Turn} _turn @param {Worker} worker @param {{ text: string }} seen why its app is not ready yet */
+/** @param {Transition} _turn @param {Worker} worker @param {{ text: string }} seen why its app is not ready yet */
 export function takeNoteOfProbe (_turn, worker, { text }) {
   if (worker.state === 'starting') worker.probed = text
 }
@@ -60,10 +60,10 @@ export function isSurelyNoServer (state, worker) {
   return !state.hasListened && everyone.every((addresses) => addresses.length === 0) && isNoServer(state, worker)
 }
 
-/** @param {Turn} turn @param {Worker} worker that does not listen yet: where those before it were no server it need not wait for the end of its time */
-export function watchNoServer ({ state, at, order }, worker) {
+/** @param {Transition} transition @param {Worker} worker that does not listen yet: where those before it were no server it need not wait for the end of its time */
+export function watchNoServer ({ state, at, command }, worker) {
   if (worker.slot === null || !isKnownNoServer(state, worker.slot)) return
-  order({ type: 'set-deadline', deadline: 'alive', id: worker.id, ms: Math.max(0, ALIVE_MS - Math.round(at - worker.forkedAt)) })
+  command({ type: 'set-deadline', deadline: 'alive', id: worker.id, ms: Math.max(0, ALIVE_MS - Math.round(at - worker.forkedAt)) })
 }
 
 /** @param {PoolState} state @param {number} slot @returns {boolean} whether what ran there before was no server, or in any other slot while none was one */
@@ -73,36 +73,36 @@ function isKnownNoServer ({ options: { ready }, addresses }, slot) {
   return known.length > 0 && known.every((each) => each.length === 0)
 }
 
-/** @param {Turn} turn @param {Worker} worker that counts as ready from now on; said once, of the first one of an app */
-export function beNoServer (turn, worker) {
-  const isFirst = Object.keys(turn.state.addresses).length === 0
+/** @param {Transition} transition @param {Worker} worker that counts as ready from now on; said once, of the first one of an app */
+export function beNoServer (transition, worker) {
+  const isFirst = Object.keys(transition.state.addresses).length === 0
   worker.isNoServer = true
-  turn.order({ type: 'count-as-ready', worker: worker.id })
+  transition.command({ type: 'count-as-ready', worker: worker.id })
   if (!isFirst) return
-  const afterMs = Math.round(turn.at - worker.forkedAt)
+  const afterMs = Math.round(transition.at - worker.forkedAt)
   const threads = worker.resources?.includes(THREAD) ? '. It runs threads: where one of them listens, that socket is its own, and no second worker can listen there' : ''
-  turn.tellOf('worker.no-server', worker, {
+  transition.emitForWorker('worker.no-server', worker, {
     actor: 'system',
     message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${afterMs} ms and counts as ready; for an app without a server, ready.signal: online (--ready-signal online) avoids this wait, and ready.signal: listening waits for a slow one${threads}`
   })
 }
 
-/** @param {Turn} turn @param {Worker} worker a thread of which could not listen @param {{ message: string }} seen */
-export function tellThreadPort (turn, worker, { message }) {
-  turn.tellOf('worker.thread-port-taken', worker, {
+/** @param {Transition} transition @param {Worker} worker a thread of which could not listen @param {{ message: string }} seen */
+export function tellThreadPort (transition, worker, { message }) {
+  transition.emitForWorker('worker.thread-port-taken', worker, {
     actor: 'system',
     message: `a thread of ${nameOf(worker)} cannot listen, as another process does (${message}): the socket of a thread is its own, and workers cannot share it. Listen in the main thread, or run one worker with rollout.order: stop-first`
   })
 }
 
-/** @param {Turn} turn @param {Worker} worker that has listened after all: so have its successors to */
-export function listenLate (turn, worker) {
+/** @param {Transition} transition @param {Worker} worker that has listened after all: so have its successors to */
+export function listenLate (transition, worker) {
   if (!worker.isNoServer || worker.state !== 'ready') return
   delete worker.isNoServer
-  keepAddresses(turn, worker)
-  turn.tellOf('worker.listens-late', worker, {
+  keepAddresses(transition, worker)
+  transition.emitForWorker('worker.listens-late', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) listens after ${Math.round(turn.at - worker.forkedAt)} ms, and had counted as ready before; from now on its slot waits for that; at a first start ready.signal: listening does`
+    message: `worker ${worker.id} (slot ${worker.slot}) listens after ${Math.round(transition.at - worker.forkedAt)} ms, and had counted as ready before; from now on its slot waits for that; at a first start ready.signal: listening does`
   })
 }
 
@@ -128,7 +128,7 @@ function whatFor ({ probed, report, addresses }, ready) {
   return `the app does not listen yet (option ready.signal: ${ready.signal}; if it is no server: --ready-signal online)`
 }
 
-/** @param {Turn} turn @param {Worker} worker that is ready now @param {{ warmupFailed?: string | null }} report */
-export function tellWarmUp (turn, worker, { warmupFailed }) {
-  if (warmupFailed) turn.tellOf('worker.warm-up-failed', worker, { message: warmupFailed })
+/** @param {Transition} transition @param {Worker} worker that is ready now @param {{ warmupFailed?: string | null }} report */
+export function tellWarmUp (transition, worker, { warmupFailed }) {
+  if (warmupFailed) transition.emitForWorker('worker.warm-up-failed', worker, { message: warmupFailed })
 }

@@ -2,7 +2,7 @@ import { isBlocked, namesOf } from './drift.js'
 import { stopsFirst } from './vacancy.js'
 import { drain, fork } from './worker.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').Slot} Slot */
 
@@ -49,51 +49,51 @@ export function requestLimit ({ maxRequests }, random) {
   return maxRequests > 0 ? jittered(maxRequests, random) : 0
 }
 
-/** @param {Turn} turn @param {Worker} worker it has just become ready */
-export function watchAge (turn, worker) {
-  const maxAgeMs = turn.state.options.recycle?.maxAgeMs ?? 0
-  if (maxAgeMs > 0) turn.order({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: jittered(maxAgeMs, turn.random) })
+/** @param {Transition} transition @param {Worker} worker it has just become ready */
+export function watchAge (transition, worker) {
+  const maxAgeMs = transition.state.options.recycle?.maxAgeMs ?? 0
+  if (maxAgeMs > 0) transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: jittered(maxAgeMs, transition.random) })
 }
 
-/** @param {Turn} turn @param {'memory-limit' | 'max-age' | 'max-requests'} cause whose limit is another one now: who is over it too is due again */
-export function forgetDue ({ state, order }, cause) {
+/** @param {Transition} transition @param {'memory-limit' | 'max-age' | 'max-requests'} cause whose limit is another one now: who is over it too is due again */
+export function forgetDue ({ state, command }, cause) {
   state.recyclePace = blankPace()
-  order({ type: 'clear-deadline', deadline: 'recycle-pace', id: 0 })
+  command({ type: 'clear-deadline', deadline: 'recycle-pace', id: 0 })
   for (const worker of Object.values(state.workers)) {
     if (worker.due?.cause === cause && state.recycling?.worker !== worker.id) worker.due = null
   }
 }
 
-/** @param {Turn} turn the age that workers may reach is another one now, for those that serve too */
-export function watchAges (turn) {
-  const { maxAgeMs = 0 } = turn.state.options.recycle ?? {}
-  const now = Date.parse(turn.isoTime())
-  for (const worker of Object.values(turn.state.workers)) {
+/** @param {Transition} transition the age that workers may reach is another one now, for those that serve too */
+export function watchAges (transition) {
+  const { maxAgeMs = 0 } = transition.state.options.recycle ?? {}
+  const now = Date.parse(transition.isoTime())
+  for (const worker of Object.values(transition.state.workers)) {
     if (worker.state !== 'ready' || worker.orphan) continue
     const ageMs = now - Date.parse(String(worker.readyAt))
-    if (maxAgeMs === 0) turn.order({ type: 'clear-deadline', deadline: 'age', id: worker.id })
-    else turn.order({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: Math.max(0, jittered(maxAgeMs, turn.random) - ageMs) })
+    if (maxAgeMs === 0) transition.command({ type: 'clear-deadline', deadline: 'age', id: worker.id })
+    else transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: Math.max(0, jittered(maxAgeMs, transition.random) - ageMs) })
   }
 }
 
-/** @param {Turn} turn @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string, rssBytes?: number }} reason */
-export function becomeDue (turn, worker, { cause, message, rssBytes = 0 }) {
-  const servedMs = worker.readyAt === null ? 0 : Date.parse(turn.isoTime()) - Date.parse(worker.readyAt)
+/** @param {Transition} transition @param {Worker} worker @param {{ cause: 'memory-limit' | 'max-age' | 'max-requests' | 'app-request', message: string, rssBytes?: number }} reason */
+export function becomeDue (transition, worker, { cause, message, rssBytes = 0 }) {
+  const servedMs = worker.readyAt === null ? 0 : Date.parse(transition.isoTime()) - Date.parse(worker.readyAt)
   // It is said once, also of one that does not serve yet, or not at the moment. An app that asks for it is not kept waiting.
   worker.due ??= { cause, message, ...(cause !== 'app-request' && servedMs <= SOON_MS && { soon: { servedMs, rssBytes } }) }
 }
 
-/** @param {Turn} turn @param {Worker} worker it is recycled now, soon after it was ready: those that follow may have to wait */
-function countSoon (turn, worker) {
-  const { state, at } = turn
+/** @param {Transition} transition @param {Worker} worker it is recycled now, soon after it was ready: those that follow may have to wait */
+function countSoon (transition, worker) {
+  const { state, at } = transition
   const before = at - (state.recyclePace.times.at(-1) ?? 0) >= RESET_MS ? blankPace() : state.recyclePace
   const times = [...before.times.filter((time) => at - time < WINDOW_MS), at].slice(-FREE)
   state.recyclePace = { ...before, times }
   if (before.delays === 0 && times.length < FREE) return
   const ms = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** before.delays)
   state.recyclePace = { times, delays: before.delays + 1, until: at + ms }
-  turn.order({ type: 'set-deadline', deadline: 'recycle-pace', id: 0, ms })
-  if (before.delays === 0) turn.tellOf('recycling.slowed', worker, { cause: worker.due?.cause, actor: 'system', message: tooLow(state.options, worker) })
+  transition.command({ type: 'set-deadline', deadline: 'recycle-pace', id: 0, ms })
+  if (before.delays === 0) transition.emitForWorker('recycling.slowed', worker, { cause: worker.due?.cause, actor: 'system', message: tooLow(state.options, worker) })
 }
 
 /** @param {import('./state.js').LifecycleOptions} options @param {Worker} worker @returns {string} which limit it is, what the app needs, and what to set */
@@ -116,9 +116,9 @@ function inMB (bytes) {
   return `${Math.round(bytes / MB)} MB`
 }
 
-/** @param {Turn} turn begins the next one, if nothing else is going on */
-export function recycleNext (turn) {
-  const { state } = turn
+/** @param {Transition} transition begins the next one, if nothing else is going on */
+export function recycleNext (transition) {
+  const { state } = transition
   if (state.phase !== 'running' || state.rollout || state.upgrade || state.recycling) return
   // One that has made way is not replaced yet.
   if (stopsFirst(state) && Object.values(state.workers).some((worker) => worker.state === 'starting' && worker.slot !== null)) return
@@ -126,103 +126,103 @@ export function recycleNext (turn) {
     const worker = state.workers[slot.serving ?? 0]
     if (worker?.state !== 'ready' || !worker.due) continue
     const { cause, message, soon } = worker.due
-    if (soon && turn.at < state.recyclePace.until) continue
+    if (soon && transition.at < state.recyclePace.until) continue
     state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
-    if (isBlocked(turn, slot.release)) return postpone(turn, worker)
-    turn.tellOf('worker.recycling', worker, { cause, actor: 'system', message })
-    if (soon) countSoon(turn, worker)
-    if (stopsFirst(state)) return makeWay(turn, worker)
-    slot.candidate = fork(turn, slot, slot.release)
+    if (isBlocked(transition, slot.release)) return postpone(transition, worker)
+    transition.emitForWorker('worker.recycling', worker, { cause, actor: 'system', message })
+    if (soon) countSoon(transition, worker)
+    if (stopsFirst(state)) return makeWay(transition, worker)
+    slot.candidate = fork(transition, slot, slot.release)
     return
   }
 }
 
-/** @param {Turn} turn @param {Worker} worker goes first, and the slot gets the next one once it has gone */
-function makeWay (turn, worker) {
-  const recycling = /** @type {Recycling} */ (turn.state.recycling)
+/** @param {Transition} transition @param {Worker} worker goes first, and the slot gets the next one once it has gone */
+function makeWay (transition, worker) {
+  const recycling = /** @type {Recycling} */ (transition.state.recycling)
   recycling.state = 'draining'
-  drain(turn, worker, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
+  drain(transition, worker, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
 }
 
-/** @param {Turn} turn @param {Worker} worker its release has drifted: it goes on, as what replaced it would be something else */
-function postpone (turn, worker) {
-  const recycling = /** @type {Recycling} */ (turn.state.recycling)
+/** @param {Transition} transition @param {Worker} worker its release has drifted: it goes on, as what replaced it would be something else */
+function postpone (transition, worker) {
+  const recycling = /** @type {Recycling} */ (transition.state.recycling)
   const due = /** @type {NonNullable<Worker['due']>} */ (worker.due)
   recycling.state = 'waiting'
-  turn.order({ type: 'set-deadline', deadline: 'recycle', id: 0, ms: turn.state.options.restart.maxDelayMs })
+  transition.command({ type: 'set-deadline', deadline: 'recycle', id: 0, ms: transition.state.options.restart.maxDelayMs })
   if (due.isBlocked) return
   due.isBlocked = true
-  turn.tellOf('worker.recycle-failed', worker, {
+  transition.emitForWorker('worker.recycle-failed', worker, {
     cause: due.cause,
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) is not recycled: files of ${worker.release} changed after its deploy (option releases.onDrift: hold): ${namesOf(turn.drift[worker.release])}`,
-    detail: turn.drift[worker.release]
+    message: `worker ${worker.id} (slot ${worker.slot}) is not recycled: files of ${worker.release} changed after its deploy (option releases.onDrift: hold): ${namesOf(transition.drift[worker.release])}`,
+    detail: transition.drift[worker.release]
   })
 }
 
-/** @param {Turn} turn @param {Slot} slot @returns {boolean} whether its candidate is there to recycle its worker */
+/** @param {Transition} transition @param {Slot} slot @returns {boolean} whether its candidate is there to recycle its worker */
 export function isRecycled ({ state }, slot) {
   return state.recycling?.slot === slot.number && slot.candidate !== null
 }
 
-/** @param {Turn} turn @param {Slot} slot its candidate is ready and takes over */
-export function candidateTakesOver (turn, slot) {
-  const recycling = /** @type {Recycling} */ (turn.state.recycling)
-  const old = turn.state.workers[slot.serving ?? 0]
+/** @param {Transition} transition @param {Slot} slot its candidate is ready and takes over */
+export function candidateTakesOver (transition, slot) {
+  const recycling = /** @type {Recycling} */ (transition.state.recycling)
+  const old = transition.state.workers[slot.serving ?? 0]
   slot.serving = slot.candidate
   slot.candidate = null
   recycling.state = 'draining'
-  drain(turn, old, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
+  drain(transition, old, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
 }
 
-/** @param {Turn} turn @param {string} reason the candidate came to nothing: the old worker goes on, and it is tried again later */
-export function recyclingFailed (turn, reason) {
-  const recycling = /** @type {Recycling} */ (turn.state.recycling)
-  const worker = turn.state.workers[recycling.worker]
-  const ms = turn.state.options.restart.maxDelayMs
+/** @param {Transition} transition @param {string} reason the candidate came to nothing: the old worker goes on, and it is tried again later */
+export function recyclingFailed (transition, reason) {
+  const recycling = /** @type {Recycling} */ (transition.state.recycling)
+  const worker = transition.state.workers[recycling.worker]
+  const ms = transition.state.options.restart.maxDelayMs
   recycling.state = 'waiting'
-  turn.tellOf('worker.recycle-failed', worker, { cause: recycling.cause, actor: 'system', message: `worker ${worker.id} (slot ${worker.slot}) is not recycled, its replacement failed: ${reason}` })
-  turn.order({ type: 'set-deadline', deadline: 'recycle', id: 0, ms })
+  transition.emitForWorker('worker.recycle-failed', worker, { cause: recycling.cause, actor: 'system', message: `worker ${worker.id} (slot ${worker.slot}) is not recycled, its replacement failed: ${reason}` })
+  transition.command({ type: 'set-deadline', deadline: 'recycle', id: 0, ms })
 }
 
 /**
  * The worker that was to be recycled is lost before: what is starting for its slot takes its place.
- * @param {Turn} turn @param {Slot} slot @param {Worker} dead @param {string} cause
+ * @param {Transition} transition @param {Slot} slot @param {Worker} dead @param {string} cause
  * @returns {boolean} false: there is nothing that could
  */
-export function promoteRecycled (turn, slot, dead, cause) {
-  if (turn.state.recycling?.slot !== slot.number || turn.state.recycling.worker !== dead.id) return false
+export function promoteRecycled (transition, slot, dead, cause) {
+  if (transition.state.recycling?.slot !== slot.number || transition.state.recycling.worker !== dead.id) return false
   const heir = slot.candidate
-  endRecycling(turn)
+  endRecycling(transition)
   if (heir === null) return false
   slot.serving = heir
   slot.candidate = null
   slot.restarts++
-  turn.tellOf('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs: 0, attempt: slot.record.attempt } })
+  transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs: 0, attempt: slot.record.attempt } })
   return true
 }
 
-/** @param {Turn} turn @param {Worker} worker any that has exited */
-export function recycledGone (turn, worker) {
-  const { recycling } = turn.state
-  if (recycling?.worker === worker.id && recycling.state === 'draining') endRecycling(turn)
+/** @param {Transition} transition @param {Worker} worker any that has exited */
+export function recycledGone (transition, worker) {
+  const { recycling } = transition.state
+  if (recycling?.worker === worker.id && recycling.state === 'draining') endRecycling(transition)
 }
 
 /**
  * Makes way for what an operator wants.
- * @param {Turn} turn @param {{ cause: string, actor: string }} intent
+ * @param {Transition} transition @param {{ cause: string, actor: string }} intent
  */
-export function callOff (turn, { cause, actor }) {
-  const { recycling } = turn.state
+export function callOff (transition, { cause, actor }) {
+  const { recycling } = transition.state
   if (!recycling) return
-  const slot = turn.slot(recycling.slot)
-  const candidate = turn.state.workers[slot?.candidate ?? 0]
-  endRecycling(turn)
-  drain(turn, candidate, { cause, actor, rollout: null, message: 'its recycling is cancelled' })
+  const slot = transition.slot(recycling.slot)
+  const candidate = transition.state.workers[slot?.candidate ?? 0]
+  endRecycling(transition)
+  drain(transition, candidate, { cause, actor, rollout: null, message: 'its recycling is cancelled' })
 }
 
-/** @param {Turn} turn */
-export function endRecycling (turn) {
-  turn.state.recycling = null
-  turn.order({ type: 'clear-deadline', deadline: 'recycle', id: 0 })
+/** @param {Transition} transition */
+export function endRecycling (transition) {
+  transition.state.recycling = null
+  transition.command({ type: 'clear-deadline', deadline: 'recycle', id: 0 })
 }

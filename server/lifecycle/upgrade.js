@@ -1,7 +1,7 @@
 import { MAX_TIMES } from './boot-room.js'
 import { adoptOrphan } from './orphans.js'
 
-/** @typedef {import('./turn.js').Turn} Turn */
+/** @typedef {import('./transition.js').Transition} Transition */
 
 /** What a master takes to start, beside its workers. */
 const MASTER_BOOT_MS = 30_000
@@ -11,61 +11,61 @@ const RESERVED_IDS = 1000
 /**
  * A change of masters, as the one sees it that is to leave: the next one starts beside it, and everything goes on here
  * until that one is ready.
- * @type {Record<string, (turn: Turn, input: any) => void>}
+ * @type {Record<string, (transition: Transition, input: any) => void>}
  */
 export const UPGRADE_HANDLERS = {
-  upgrade ({ state, tell, order, isoTime }, { execPath, note = null, actor }) {
+  upgrade ({ state, emit, command, isoTime }, { execPath, note = null, actor }) {
     state.upgrade = { startedAt: isoTime(), actor, note, execPath, firstWorker: state.nextWorker, limitMs: state.options.ready.timeoutMs + MASTER_BOOT_MS, reason: null }
     state.nextWorker += RESERVED_IDS
-    tell('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
-    order({ type: 'start-next', execPath })
-    order({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
+    emit('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
+    command({ type: 'start-next', execPath })
+    command({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
   },
 
-  'next-forks' ({ state, order }) {
+  'next-forks' ({ state, command }) {
     if (!state.upgrade) return
     // From here on it looks after its workers' time by itself, and gives them more where they wait for a CPU.
     state.upgrade.limitMs = state.options.ready.timeoutMs * MAX_TIMES + MASTER_BOOT_MS
-    order({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
+    command({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
   },
 
   'next-failing' ({ state }, { reason }) {
     if (state.upgrade) state.upgrade.reason ??= reason
   },
 
-  'next-gone' (turn, { reason, lastWorker, orphans }) {
-    const { upgrade } = turn.state
+  'next-gone' (transition, { reason, lastWorker, orphans }) {
+    const { upgrade } = transition.state
     if (!upgrade) return
-    endUpgrade(turn, lastWorker)
-    turn.tell('master.upgrade-failed', { actor: upgrade.actor, message: upgrade.reason ?? `the next master ended before it was ready (${reason})` })
-    for (const orphan of orphans) adoptOrphan(turn, { ...orphan, intent: { cause: 'rollback', actor: upgrade.actor, rollout: null } })
+    endUpgrade(transition, lastWorker)
+    transition.emit('master.upgrade-failed', { actor: upgrade.actor, message: upgrade.reason ?? `the next master ended before it was ready (${reason})` })
+    for (const orphan of orphans) adoptOrphan(transition, { ...orphan, intent: { cause: 'rollback', actor: upgrade.actor, rollout: null } })
   },
 
-  'hand-over' (turn) {
+  'hand-over' (transition) {
     // From here on nothing is replaced here any more; the workers are the next master's.
-    turn.state.phase = 'stopping'
-    if (turn.state.upgrade) endUpgrade(turn, 0)
+    transition.state.phase = 'stopping'
+    if (transition.state.upgrade) endUpgrade(transition, 0)
   }
 }
 
-/** @param {Turn} turn its time is up */
-export function upgradeTooSlow (turn) {
-  const { state } = turn
-  if (state.upgrade) cancelUpgrade(turn, `the next master was not ready within ${state.upgrade.limitMs} ms`)
+/** @param {Transition} transition its time is up */
+export function upgradeTooSlow (transition) {
+  const { state } = transition
+  if (state.upgrade) cancelUpgrade(transition, `the next master was not ready within ${state.upgrade.limitMs} ms`)
 }
 
-/** @param {Turn} turn @param {string} reason what has happened already counts more */
-export function cancelUpgrade ({ state, order }, reason) {
+/** @param {Transition} transition @param {string} reason what has happened already counts more */
+export function cancelUpgrade ({ state, command }, reason) {
   if (!state.upgrade) return
   state.upgrade.reason ??= reason
-  order({ type: 'cancel-next' })
+  command({ type: 'cancel-next' })
 }
 
-/** @param {Turn} turn @param {number} lastWorker the highest id that the next master has given away */
-function endUpgrade ({ state, order }, lastWorker) {
+/** @param {Transition} transition @param {number} lastWorker the highest id that the next master has given away */
+function endUpgrade ({ state, command }, lastWorker) {
   const { firstWorker } = /** @type {import('./state.js').Upgrade} */ (state.upgrade)
   // Without a gap, where this master has not needed one.
   if (state.nextWorker === firstWorker + RESERVED_IDS) state.nextWorker = Math.max(firstWorker, lastWorker + 1)
   state.upgrade = null
-  order({ type: 'clear-deadline', deadline: 'upgrade', id: 0 })
+  command({ type: 'clear-deadline', deadline: 'upgrade', id: 0 })
 }

@@ -9,18 +9,18 @@ const MAX_LINE_CHARS = 4 * 1024 * 1024
  * @param {object} options
  * @param {(message: any) => boolean} options.isExpected whether somebody here listens to this message of Node's own
  * @param {(message: any) => boolean} [options.isHandleExpected] whether anybody wants what comes along with this one
- * @param {(reason: string) => void} options.onNonsense of each message that was dropped
+ * @param {(reason: string) => void} options.onInvalidMessage of each message that was dropped
  */
-export function guardChannel (child, { isExpected, isHandleExpected = () => false, onNonsense }) {
+export function guardChannel (child, { isExpected, isHandleExpected = () => false, onInvalidMessage }) {
   const emit = child.emit
-  guardReading(child, onNonsense)
+  guardReading(child, onInvalidMessage)
 
   child.emit = function (/** @type {string} */ name, /** @type {any} */ message, /** @type {any} */ handle) {
     if (name !== 'internalMessage') return emit.apply(child, arguments)
     try {
       return take(message, handle)
     } catch (/** @type {any} */ error) {
-      onNonsense(`a message that Node cannot take: ${error.message}`)
+      onInvalidMessage(`a message that Node cannot take: ${error.message}`)
       return true
     }
   }
@@ -30,7 +30,7 @@ export function guardChannel (child, { isExpected, isHandleExpected = () => fals
     const { cmd } = message
     if (cmd === 'NODE_HANDLE') return isHandleExpected(message) ? emit.call(child, 'internalMessage', message, handle) : refuseHandle(message, handle)
     if (isAnswer(cmd) ? Array.isArray(child._handleQueue) : isExpected(message)) return emit.call(child, 'internalMessage', message)
-    onNonsense(`a message of Node's own that nobody expects: ${String(cmd).slice(0, 50)} ${String(message.act ?? '').slice(0, 50)}`)
+    onInvalidMessage(`a message of Node's own that nobody expects: ${String(cmd).slice(0, 50)} ${String(message.act ?? '').slice(0, 50)}`)
     return true
   }
 
@@ -51,9 +51,9 @@ function isAnswer (cmd) {
 
 /**
  * What is no JSON, or has no end, is left out; the lines behind it are read again.
- * @param {any} child @param {(reason: string) => void} onNonsense
+ * @param {any} child @param {(reason: string) => void} onInvalidMessage
  */
-function guardReading (child, onNonsense) {
+function guardReading (child, onInvalidMessage) {
   const channel = bySymbol(child, 'kChannelHandle')?.value
   const onread = channel?.onread
   const rest = channel && bySymbol(channel, 'kJSONBuffer')?.key
@@ -65,10 +65,10 @@ function guardReading (child, onNonsense) {
     try {
       onread.apply(channel, arguments)
       if (channel[rest].length <= MAX_LINE_CHARS) return
-      onNonsense(`a message of more than ${MAX_LINE_CHARS} characters`)
+      onInvalidMessage(`a message of more than ${MAX_LINE_CHARS} characters`)
       channel[rest] = ''
     } catch (/** @type {any} */ error) {
-      onNonsense(`a message that is no JSON: ${error.message}`)
+      onInvalidMessage(`a message that is no JSON: ${error.message}`)
       channel[rest] = readBehind(before + Buffer.from(/** @type {any} */ (chunk ?? [])).toString())
     }
   }
@@ -81,7 +81,7 @@ function guardReading (child, onNonsense) {
     // Where all of them can be read, they have been.
     const unread = bad === -1 ? [] : lines.slice(bad + 1)
     for (const message of unread.map(parsed)) {
-      if (message === null) onNonsense('a message that is no JSON')
+      if (message === null) onInvalidMessage('a message that is no JSON')
       else process.nextTick(() => child.emit(String(message.value?.cmd).startsWith('NODE_') ? 'internalMessage' : 'message', message.value))
     }
     return open

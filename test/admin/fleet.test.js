@@ -25,7 +25,7 @@ test('the last rollouts of the fleet are listed without the turns of all members
   assert.equal('turns' in body.items[0], false)
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/6').expect(200)).body.turns['b-2'].state, 'succeeded')
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/5').expect(404)).body.code, 'not-found')
-  fleet.set({ engine: { isConnected: false, since: over.startedAt, server: null, problem: 'gone' } })
+  fleet.set({ nats: { isConnected: false, since: over.startedAt, server: null, problem: 'gone' } })
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts/5').expect(503)).body.code, 'fleet-away')
   admin.deck.fleet = null
   assert.equal((await admin.api('get', '/api/v1/fleet/rollouts').expect(409)).body.code, 'no-fleet')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeckError } from '../../server/errors.js'
-import { createMilestone } from '../../server/system/milestone.js'
+import { createDeferred } from '../../server/system/deferred.js'
 import { startAdmin } from '../support/admin.js'
 
 /** @typedef {import('../support/admin.js').Admin} Admin */
@@ -44,9 +44,9 @@ test('the key of another request is refused, and nothing is done', async (t) => 
 
 test('while the first one still runs, the second one is told so', async (t) => {
   const admin = await startAdmin(t)
-  const begun = createMilestone()
-  /** @type {ReturnType<typeof createMilestone<any>>} */
-  const answer = createMilestone()
+  const begun = createDeferred()
+  /** @type {ReturnType<typeof createDeferred<any>>} */
+  const answer = createDeferred()
   admin.deck.deploy = () => {
     begun.reach()
     return answer.reached

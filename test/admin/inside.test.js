@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createInside } from '../../server/admin/inside.js'
+import { createInProcessTransport } from '../../server/admin/in-process-transport.js'
 import { startAdmin } from '../support/admin.js'
 
 /** @typedef {import('../../server/admin/guard.js').Auth} Auth */
@@ -79,14 +79,14 @@ test('an answer that is too large or too late is cut, and the port ends while on
 })
 
 test('what nobody answers ends with the port', async () => {
-  const inside = createInside(() => {})
+  const inside = createInProcessTransport(() => {})
   const asked = inside.ask({ method: 'GET', path: '/status', headers: {} }, asker(), limits())
   inside.close()
   await assert.rejects(asked, { code: 'stopping' })
 })
 
 test('an answer that is cut off on its way is none', async () => {
-  const inside = createInside((_auth, _req, res) => {
+  const inside = createInProcessTransport((_auth, _req, res) => {
     res.setHeader('content-length', 10)
     res.write('half', () => res.destroy())
   })

@@ -1,14 +1,14 @@
 /**
- * What it costs a master to tell its fleet what has piled up while the engine was away: `node test/bench/fleet-events.js
+ * What it costs a master to tell its fleet what has piled up while NATS was away: `node test/bench/fleet-events.js
  * [events] [delay ms]` prints the time that it takes, and the delay of the loop meanwhile, beside that of a loop that is idle.
- * Then how long pages of that stream take. `delay`: one way, to the engine. It takes a nats-server.
+ * Then how long pages of that stream take. `delay`: one way, to NATS. It takes a nats-server.
  */
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import { openHistory } from '../../db/history.js'
 import { createEventStream } from '../../server/events/stream.js'
-import { createEngine } from '../../server/fleet/engine.js'
+import { createNatsConnection } from '../../server/fleet/nats-connection.js'
 import { createFeed } from '../../server/fleet/feed.js'
 import { createOutbox } from '../../server/fleet/outbox.js'
 import { tempFolder } from '../support/folder.js'
@@ -40,23 +40,23 @@ async function run () {
   const history = openHistory({ file: path.join(tempFolder(), 'history.db') })
   const events = createEventStream()
   events.subscribe(history.record)
-  const engine = createEngine({ options: { servers: [delayMs ? link.url : nats.url], name: 'bench', tls: {} }, member: 'one' })
-  const outbox = createOutbox({ engine, history, events, teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
-  const feed = createFeed({ engine })
+  const connection = createNatsConnection({ options: { servers: [delayMs ? link.url : nats.url], name: 'bench', tls: {} }, member: 'one' })
+  const outbox = createOutbox({ nats: connection, history, events, teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
+  const feed = createFeed({ nats: connection })
   owner.after(async () => {
     await outbox.close()
-    await engine.close()
+    await connection.close()
     history.close()
   })
   events.publish({ type: 'master.started' })
-  engine.start()
+  connection.start()
   await told(outbox)
 
   console.log(`the loop while it is idle: ${await loopDelay(() => wait(IDLE_MS))}`)
   const connected = /** @type {Promise<void>} */ (new Promise((resolve) => {
     let isFirst = true
     // At once: it has been connected.
-    engine.use(async () => {
+    connection.use(async () => {
       if (!isFirst) resolve()
       isFirst = false
     })

@@ -252,7 +252,7 @@ describe('drain', { concurrency: 3 }, () => {
   })
 
   test('a worker that sends nonsense harms nobody but itself', async (t) => {
-    const deck = await startDeckHere(t, 'sends-nonsense.js', { workers: 2 })
+    const deck = await startDeckHere(t, 'sends-ipcValidation.js', { workers: 2 })
     await deck.until({ ready: 2 })
     assert.ok((await deck.history('type=unexpected')).length > 0)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')

@@ -46,7 +46,7 @@ test('every operation of the fleet answers as the document says, when all goes w
   await ask('POST', `/fleet/releases?digest=sha256:${'0'.repeat(64)}`, archive, 422)
 
   await nats.kill()
-  await one.untilFleet(({ engine }) => !engine.isConnected, 'the engine to be missed')
+  await one.untilFleet(({ nats }) => !nats.isConnected, 'NATS to be missed')
   await ask('POST', '/fleet/rollout', { kind: 'restart' }, 503)
   await ask('GET', '/fleet/events', undefined, 503)
   assert.equal((await ask('GET', '/fleet')).rollout.state, 'rolled-back')

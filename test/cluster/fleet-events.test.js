@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { openHistory } from '../../db/history.js'
 import { createEventStream } from '../../server/events/stream.js'
-import { createEngine } from '../../server/fleet/engine.js'
+import { createNatsConnection } from '../../server/fleet/nats-connection.js'
 import { createFeed } from '../../server/fleet/feed.js'
 import { createOutbox } from '../../server/fleet/outbox.js'
 import { runCliHere } from '../support/cli-here.js'
@@ -31,17 +31,17 @@ async function makeEvents (member, count) {
   for (let n = 0; n < count; n++) assert.equal((await member.api('/messages', { method: 'POST', body: JSON.stringify({ type: 'hello' }) })).status, 202)
 }
 
-test('what happens while the engine is away is in the stream afterwards, once and in order, and a member that is gone has had its last words', { skip }, async (t) => {
+test('what happens while NATS is away is in the stream afterwards, once and in order, and a member that is gone has had its last words', { skip }, async (t) => {
   const nats = await startNats(t)
   const [one, two] = await Promise.all(['one', 'two'].map((name) => startMember(t, { name, servers: nats.url })))
   const stream = await openStream(t, nats)
   await stream.until((stored) => stored.some(({ member, type }) => member === 'one' && type === 'worker.ready'), 'the start of a member')
 
   await nats.kill()
-  await one.untilFleet(({ engine }) => !engine.isConnected, 'the engine to be missed')
+  await one.untilFleet(({ nats: connection }) => !connection.isConnected, 'NATS to be missed')
   await makeEvents(one, 20)
   await nats.start()
-  await one.untilFleet(({ engine, outbox }) => engine.isConnected && outbox.waiting === 0, 'the engine')
+  await one.untilFleet(({ nats: connection, outbox }) => connection.isConnected && outbox.waiting === 0, 'NATS')
   await one.stop()
 
   const stored = await stream.until((all) => all.some(({ member, type }) => member === 'one' && type === 'master.stopped'), 'the last words')
@@ -49,7 +49,7 @@ test('what happens while the engine is away is in the stream afterwards, once an
   t.after(() => history.close())
   assert.deepEqual(idsOf(stored, 'one'), recordedIn(history).map(({ id }) => id))
   assert.equal(stored.filter(({ member, type }) => member === 'one' && type === 'message.sent').length, 20)
-  await two.untilFleet(({ engine }) => engine.isConnected, 'the engine')
+  await two.untilFleet(({ nats: connection }) => connection.isConnected, 'NATS')
   const { body: told } = await two.api('/fleet/events?member=one&limit=1')
   assert.deepEqual(told.items.map((/** @type {any} */ { member, app, event }) => [member, app, event.type]), [['one', 'shop', 'master.stopped']])
   const { stdout } = await runCliHere(['fleet', 'history', 'one', '--type', 'master.*', '--url', two.adminUrl, '--token', two.token])
@@ -84,20 +84,20 @@ test('a master that is killed while its events go out loses none and tells none 
   assert.ok(late.length > 0, 'it was killed in the middle')
 })
 
-test('10,000 events that were recorded while the engine was away are in the stream afterwards, once and in order', { skip }, async (t) => {
+test('10,000 events that were recorded while NATS was away are in the stream afterwards, once and in order', { skip }, async (t) => {
   const nats = await startNats(t)
   const history = openHistory({ file: path.join(tempFolder(), 'history.db') })
   const events = createEventStream()
   events.subscribe(history.record)
-  const engine = createEngine({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
-  const outbox = createOutbox({ engine, history, events, teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
+  const connection = createNatsConnection({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
+  const outbox = createOutbox({ nats: connection, history, events, teller: () => ({ member: 'one', app: 'shop', host: 'here' }) })
   t.after(async () => {
     await outbox.close()
-    await engine.close()
+    await connection.close()
     history.close()
   })
   events.publish({ type: 'master.started' })
-  engine.start()
+  connection.start()
   const stream = await openStream(t, nats)
   await stream.untilCount(1)
 
@@ -111,10 +111,10 @@ test('10,000 events that were recorded while the engine was away are in the stre
 
 test('each page of what the fleet has told is what it asks for, newest first, and no message of strangers is among it', { skip }, async (t) => {
   const nats = await startNats(t)
-  const engine = createEngine({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
-  t.after(() => engine.close())
-  const connected = new Promise((resolve) => engine.use(async () => resolve(undefined)))
-  engine.start()
+  const connection = createNatsConnection({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
+  t.after(() => connection.close())
+  const connected = new Promise((resolve) => connection.use(async () => resolve(undefined)))
+  connection.start()
   await connected
   const stream = await openStream(t, nats)
   /** @type {Parameters<typeof messageOf>[0][]} */
@@ -126,7 +126,7 @@ test('each page of what the fleet has told is what it asks for, newest first, an
     await stream.put(`${member}.event.abc.${type}`, JSON.stringify(messageOf({ member, id: n, type, cause })))
     if (n % 250 === 0) await putNonsense(stream)
   }
-  const feed = createFeed({ engine })
+  const feed = createFeed({ nats: connection })
   all.reverse()
 
   for (const [wanted, isMeant] of /** @type {[object, (each: Parameters<typeof messageOf>[0]) => boolean][]} */ ([

@@ -32,7 +32,7 @@ test('who has stopped for good in its turn is given up by the abort of what was 
   await nats.purge('KV_clusterdeck_test_members', '$KV.clusterdeck_test_members.web-3')
   await nats.kill('SIGTERM')
   await nats.start()
-  for (const member of [first, second]) await member.untilFleet(({ engine, members }) => engine.isConnected && members.length === 2, 'the third one to be forgotten')
+  for (const member of [first, second]) await member.untilFleet(({ nats, members }) => nats.isConnected && members.length === 2, 'the third one to be forgotten')
   assert.equal((await first.api('/fleet/rollout/abort', { method: 'POST' })).status, 200)
   assert.deepEqual((await first.history('type=fleet.rollout-aborted')).map(({ actor }) => actor), ['api'])
   const { rollout } = await second.untilFleet(({ rollout: seen }) => seen.state === 'rolled-back', 'all to be back')

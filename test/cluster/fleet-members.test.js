@@ -81,10 +81,10 @@ test('whatever an operator asks of another member is done there, and its history
   assert.equal((await order(one, 'web-2', 'POST', `/workers/${id}/kill`, {}, headers)).status, 202)
   assert.equal((await two.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the worker')).cause, 'operator')
 
-  assert.deepEqual((await get(one, 'web-1', '/status')).body.master.pid, (await one.status()).master.pid, 'itself it asks without the engine')
+  assert.deepEqual((await get(one, 'web-1', '/status')).body.master.pid, (await one.status()).master.pid, 'itself it asks without NATS')
   assert.deepEqual((await get(one, 'web-3', '/status')).body.code, 'not-found')
   await nats.kill()
-  await one.untilFleet(({ engine }) => !engine.isConnected, 'the engine to be away')
+  await one.untilFleet(({ nats }) => !nats.isConnected, 'NATS to be away')
   assert.deepEqual((await get(one, 'web-2', '/status')).body.code, 'fleet-away')
   assert.deepEqual((await get(one, 'web-1', '/status')).status, 200)
 })
@@ -240,7 +240,7 @@ test('the crashes of all members are one list, which says who has not answered',
   assert.equal((await two.history('type=crash.group-resolved'))[0].actor, 'ada@web-1')
 
   await nats.kill()
-  await one.untilFleet(({ engine }) => !engine.isConnected, 'the engine to be away')
+  await one.untilFleet(({ nats }) => !nats.isConnected, 'NATS to be away')
   const { body: own } = await one.api('/fleet/crashes')
   assert.deepEqual([own.answered, own.silent, own.items[0].count], [1, ['web-2', 'web-3'], 1])
 })

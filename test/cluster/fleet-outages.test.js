@@ -8,12 +8,12 @@ import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '.
 import { startNats, startNatsCluster, withoutNats } from '../support/nats.js'
 import { until } from '../support/until.js'
 
-// The engine fails in the middle of a rollout, or a server of it.
+// NATS fails in the middle of a rollout, or a server of it.
 
 const skip = withoutNats
 const NAMES = ['web-1', 'web-2', 'web-3']
 
-test('the engine is killed in a turn: the turn goes on, no other begins until it is back, and then all do', { skip }, async (t) => {
+test('NATS is killed in a turn: the turn goes on, no other begins until it is back, and then all do', { skip }, async (t) => {
   const nats = await startNats(t)
   const members = await startFleet(t, NAMES, { servers: nats.url })
   const served = await askAll(t, members)
@@ -24,7 +24,7 @@ test('the engine is killed in a turn: the turn goes on, no other begins until it
   members[0].letGo()
   await members[0].untilStatus(({ rollout }) => rollout === null || rollout.done, 'its own rollout to end')
   const alone = await members[1].fleet()
-  assert.equal(alone.engine.isConnected, false)
+  assert.equal(alone.nats.isConnected, false)
   assert.equal(alone.rollout.turns['web-1'].state, 'running', 'as it was last seen')
   assert.match((await members[2].api('/fleet/rollout/pause', { method: 'POST' })).body.detail, /out of reach/)
   assert.deepEqual((await members[1].api('/rollouts')).body.items, [])
@@ -38,7 +38,7 @@ test('the engine is killed in a turn: the turn goes on, no other begins until it
   assert.deepEqual((await members[0].history('type=fleet.away,fleet.connected')).map(({ type }) => type), ['fleet.connected', 'fleet.away', 'fleet.connected'])
 })
 
-test('the disk of the engine is wiped in a turn: nobody goes on with what it forgot, and a person can begin anew', { skip }, async (t) => {
+test('the disk of NATS is wiped in a turn: nobody goes on with what it forgot, and a person can begin anew', { skip }, async (t) => {
   const nats = await startNats(t)
   const members = await startFleet(t, NAMES, { servers: nats.url })
   const served = await askAll(t, members)
@@ -48,10 +48,10 @@ test('the disk of the engine is wiped in a turn: nobody goes on with what it for
   await nats.wipe()
   members[1].letGo()
   await members[1].untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of its own rollout')
-  await members[2].untilFleet(({ engine, members: seen }) => engine.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
+  await members[2].untilFleet(({ nats, members: seen }) => nats.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
   const { code, stderr } = await waiting
   assert.equal(code, 1)
-  assert.match(stderr, new RegExp(`rollout ${id} of the fleet is lost: the engine knows it no more`))
+  assert.match(stderr, new RegExp(`rollout ${id} of the fleet is lost: NATS knows it no more`))
   assert.deepEqual((await members[2].api('/rollouts')).body.items, [])
   await checkHistories(members)
 
@@ -62,7 +62,7 @@ test('the disk of the engine is wiped in a turn: nobody goes on with what it for
   await served()
 })
 
-test('an engine that is back from a backup of before a rollout: nobody is sent on or back beside who is in its turn there', { skip }, async (t) => {
+test('a NATS server that is back from a backup of before a rollout: nobody is sent on or back beside who is in its turn there', { skip }, async (t) => {
   const nats = await startNats(t)
   const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: ['--releases-mode', 'snapshot'] })
   const connection = await connect({ servers: nats.url })
@@ -80,7 +80,7 @@ test('an engine that is back from a backup of before a rollout: nobody is sent o
   await state.put('rollout', backup)
   for (const order of ['resume', 'abort']) {
     const { status, body } = await two.api(`/fleet/rollout/${order}`, { method: 'POST' })
-    assert.deepEqual([status, body.detail], [409, 'In a turn of a rollout that the engine has forgotten: web-1'])
+    assert.deepEqual([status, body.detail], [409, 'In a turn of a rollout that NATS has forgotten: web-1'])
   }
   assert.equal((await two.api('/rollouts')).body.items.length, 0)
   one.letGo()

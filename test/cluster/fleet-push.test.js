@@ -78,7 +78,7 @@ test('a host without releases.root fails in its turn, says why, and keeps what i
   assert.deepEqual(await Promise.all(hosts.map((host) => host.version())), ['v2', 'v1'])
 })
 
-test('what the engine holds under a digest that is not its own runs nowhere, and nothing is left of it', { skip }, async (t) => {
+test('what NATS holds under a digest that is not its own runs nowhere, and nothing is left of it', { skip }, async (t) => {
   const nats = await startNats(t)
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const good = await packFolder(appOf('v2'))
@@ -88,7 +88,7 @@ test('what the engine holds under a digest that is not its own runs nowhere, and
   const { status, body } = await host.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', digest: good.digest }) })
   assert.equal(status, 202, JSON.stringify(body))
   const { rollout } = await host.untilFleet(({ rollout: seen }) => seen?.state === 'halted', 'its end')
-  assert.match(rollout.reason, new RegExp(`one: what the engine holds as ${good.digest} is something else: ${bad.digest}`))
+  assert.match(rollout.reason, new RegExp(`one: what NATS holds as ${good.digest} is something else: ${bad.digest}`))
   assert.deepEqual(host.unpacked(), [])
   assert.equal(await host.version(), 'v1')
 })
@@ -146,7 +146,7 @@ test('refuses a body that is not what its digest says, a digest that was never p
   }
 })
 
-test('an upload that the engine or its sender breaks off leaves nothing, and the next one is whole', { skip }, async (t) => {
+test('an upload that NATS or its sender breaks off leaves nothing, and the next one is whole', { skip }, async (t) => {
   const nats = await startNats(t)
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const folder = appOf('v2')
@@ -170,7 +170,7 @@ test('an upload that the engine or its sender breaks off leaves nothing, and the
   assert.equal(await host.version(), 'v1')
 
   await nats.start()
-  await host.untilFleet(({ engine }) => engine.isConnected, 'the engine')
+  await host.untilFleet(({ nats }) => nats.isConnected, 'NATS')
   await until(async () => await piecesIn(nats.url) === 0, 'what was sent to be taken out')
   assert.deepEqual((await host.api('/fleet/releases')).body.items, [])
   const again = await push(host, folder)
@@ -182,7 +182,7 @@ test('removes what no release needs any more, and nothing else', { skip }, async
   const nats = await startNats(t)
   const releasesRoot = tempFolder()
   const host = await startMember(t, { name: 'one', servers: nats.url, flags: ['--releases-root', releasesRoot, '--releases-keep', '2'] })
-  await host.untilFleet(({ engine }) => engine.isConnected, 'the engine')
+  await host.untilFleet(({ nats }) => nats.isConnected, 'NATS')
   mkdirSync(path.join(releasesRoot, 'fleet-other'))
   mkdirSync(path.join(releasesRoot, 'v7'))
   const own = path.join(releasesRoot, 'fleet-one')

@@ -148,7 +148,7 @@ test('what operators may do before the first turn, in a turn, between turns, in 
   assert.match(String((await order('begin')).detail), /Rollout 1 of the fleet \(deploy by .+\) is running/)
   await check('before the first turn', { begin: 'rollout-running', resume: 'rollout-state', pause: 'paused' })
   link.mend()
-  await first.untilFleet(({ engine, rollout }) => engine.isConnected && rollout?.state === 'paused', 'it to hear of the pause')
+  await first.untilFleet(({ nats, rollout }) => nats.isConnected && rollout?.state === 'paused', 'it to hear of the pause')
   first.hold()
   await check('before the first turn', { resume: 'running' })
   await seen('running', 'running', 'the first turn')
@@ -171,7 +171,7 @@ test('what operators may do before the first turn, in a turn, between turns, in 
   assert.deepEqual((await ownRollouts(other)).length, 0)
   assert.deepEqual((await ownRollouts(first)).map((/** @type {any} */ { kind }) => kind), ['rollback', 'deploy', 'rollback', 'deploy'])
   assert.deepEqual(await versionsOf([first, other]), ['v1', 'v1'])
-  for (const member of [first, other]) assert.deepEqual(await member.history('type=fleet.forgotten'), [], 'no answer that came late passes for that of an engine that has forgotten')
+  for (const member of [first, other]) assert.deepEqual(await member.history('type=fleet.forgotten'), [], 'no answer that came late passes for that of a NATS server that has forgotten')
 })
 
 test('batches, a canary, an order by label, and hosts that are left out', { skip }, async (t) => {

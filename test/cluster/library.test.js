@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { DeckError, start } from '../../server/index.js'
-import { createMilestone } from '../../server/system/milestone.js'
+import { createDeferred } from '../../server/system/deferred.js'
 import { get } from '../support/asking.js'
 import { FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
@@ -253,8 +253,8 @@ describe('a deck of a program', { concurrency: 3 }, () => {
 
 test('what a listener throws is the program\'s to catch, and harms neither the deck nor other listeners', async (t) => {
   const deck = await startDeck(t, { workers: 1 })
-  /** @type {ReturnType<typeof createMilestone<Error>>} */
-  const caught = createMilestone()
+  /** @type {ReturnType<typeof createDeferred<Error>>} */
+  const caught = createDeferred()
   process.setUncaughtExceptionCaptureCallback(caught.reach)
   t.after(() => process.setUncaughtExceptionCaptureCallback(null))
   deck.events.once('rollout.started', () => { throw new Error('a fault of the program') })

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
  * @property {string} title
  * @property {boolean} [isSilencing]  the host says nothing meanwhile, so that a person may give it up
  * @property {boolean} [isKilling]  its own rollout ends with its master
- * @property {boolean} [isForgetting]  the engine knows less afterwards
+ * @property {boolean} [isForgetting]  NATS knows less afterwards
  * @property {(site: import('./fleet-site.js').FleetSite, at: { host: import('./fleet-site.js').Host, index: number, ms: number }) => Promise<unknown>} act
  */
 
@@ -14,10 +14,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 export const FLEET_FAULTS = [
   { title: 'nothing', act: async () => {} },
   { title: 'all servers are killed', act: (site, { ms }) => site.restartEngine(undefined, ms) },
-  { title: 'the disks of the engine are wiped', isForgetting: true, act: (site) => site.wipe() },
-  { title: 'the engine is restored from a backup of before the rollout', isForgetting: true, act: (site) => site.restore() },
+  { title: 'the disks of NATS are wiped', isForgetting: true, act: (site) => site.wipe() },
+  { title: 'NATS is restored from a backup of before the rollout', isForgetting: true, act: (site) => site.restore() },
   {
-    title: 'the engine is restored from a backup of a moment ago',
+    title: 'NATS is restored from a backup of a moment ago',
     isForgetting: true,
     async act (site, { ms }) {
       await site.copyDisks()

@@ -49,7 +49,7 @@ export async function openFleetSite (t, { names }) {
     /** Everybody is there, hears everybody, and is in no turn. */
     async untilWhole () {
       for (const host of hosts) {
-        await host.untilFleet(({ engine, problem, members }) => engine.isConnected && problem === null && members.length === names.length && members.every((/** @type {any} */ each) => !each.isSilent && each.turnOf === null), 'all to be there and in no turn')
+        await host.untilFleet(({ nats, problem, members }) => nats.isConnected && problem === null && members.length === names.length && members.every((/** @type {any} */ each) => !each.isSilent && each.turnOf === null), 'all to be there and in no turn')
       }
     },
 

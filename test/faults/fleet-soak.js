@@ -135,18 +135,18 @@ function createOperators (wanted) {
   }
 }
 
-/** @param {ReturnType<typeof createOperators>} operators  who go on with what was paused @returns {Promise<any>} null: the engine has forgotten it */
+/** @param {ReturnType<typeof createOperators>} operators  who go on with what was paused @returns {Promise<any>} null: NATS has forgotten it */
 async function untilOver (operators) {
   const until = performance.now() + OVER_WITHIN_MS
   for (;;) {
-    const { engine, rollout } = (await site.hosts[0].deck.api('/fleet')).body
+    const { nats, rollout } = (await site.hosts[0].deck.api('/fleet')).body
     const isAtRest = !Object.values(rollout?.turns ?? {}).some(({ state }) => state === 'running' || state === 'reverting')
     const isOver = rollout === null || OVER.includes(rollout.state)
-    // Nobody ends a turn that the engine has forgotten half of: a person has to.
+    // Nobody ends a turn that NATS has forgotten half of: a person has to.
     const isStuck = rollout?.state === 'halted' && performance.now() > until - OVER_WITHIN_MS / 2
-    if (engine?.isConnected && isOver && (isAtRest || isStuck)) return rollout
+    if (nats?.isConnected && isOver && (isAtRest || isStuck)) return rollout
     if (rollout?.state === 'paused' && isAtRest) await operators.order('resume', 2)
-    if (performance.now() > until) throw new Error(`not over: ${JSON.stringify(rollout ?? engine)}`)
+    if (performance.now() > until) throw new Error(`not over: ${JSON.stringify(rollout ?? nats)}`)
     await wait(LOOK_MS)
   }
 }

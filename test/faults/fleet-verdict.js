@@ -4,7 +4,7 @@
  * @typedef {{ name: string, fleet: number, kind: string, state: string, from: number, to: number, startedAt: string, finishedAt: string | null, reason: string | null }} Own  a rollout of one host, in the order of their starts
  * @typedef {object} Happened
  * @property {Own[]} own
- * @property {any} rollout  of the fleet, as the document tells of it at the end; null: the engine has forgotten it
+ * @property {any} rollout  of the fleet, as the document tells of it at the end; null: NATS has forgotten it
  * @property {any[]} begun  rollouts of the fleet, with their batches
  * @property {string[]} silenced  who said nothing for a while
  * @property {string[]} killed

@@ -3,7 +3,7 @@ import { refusalOf } from '../../server/fleet/refusal.js'
 import { begin, finish, steer, take } from '../../server/fleet/rollout.js'
 
 /**
- * A fleet without an engine, for tests of the admin side: it is what the test says, and its rollout is a real document.
+ * A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real document.
  * @typedef {import('../../server/fleet/fleet.js').Fleet} Fleet
  * @typedef {import('../../server/fleet/presence.js').Member} Member
  * @typedef {import('../../server/fleet/rollout.js').FleetRollout} FleetRollout
@@ -70,12 +70,12 @@ export function failedTurnOf (rollout, member, reason) {
 }
 
 /**
- * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], engine?: Partial<import('../../server/fleet/engine.js').Presence>, problem?: string | null, answer?: (member: string, order: { method: string, path: string }) => { status: number, body: unknown } }} [given] `answer`: what a member is to answer
+ * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], nats?: Partial<import('../../server/fleet/nats-connection.js').Presence>, problem?: string | null, answer?: (member: string, order: { method: string, path: string }) => { status: number, body: unknown } }} [given] `answer`: what a member is to answer
  * @returns {Fleet & { set: (changes: Partial<import('../../server/fleet/fleet.js').FleetStatus>) => void, asked: any[] }}
  */
-export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], engine = {}, problem = null, answer = () => ({ status: 200, body: {} }) } = {}) {
+export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], nats = {}, problem = null, answer = () => ({ status: 200, body: {} }) } = {}) {
   /** @type {import('../../server/fleet/fleet.js').FleetStatus} */
-  let state = { name: 'prod', member: members[0].member, engine: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...engine }, problem, outbox: { waiting: 0, problem: null }, members, rollout }
+  let state = { name: 'prod', member: members[0].member, nats: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...nats }, problem, outbox: { waiting: 0, problem: null }, members, rollout }
   /** @type {Set<() => void>} */
   const listeners = new Set()
   /** @type {any[]} what was ordered, oldest first */
@@ -120,7 +120,7 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     set
   }
 
-  /** @param {string} member @param {Omit<import('../../server/fleet/answering.js').Order, 'headers'>} order @param {{ actor: string }} person */
+  /** @param {string} member @param {Omit<import('../../server/fleet/rpc-server.js').Order, 'headers'>} order @param {{ actor: string }} person */
   async function ask (member, { method, path, body: given }, { actor }) {
     if (method !== 'GET') asked.push({ order: method, member, path, body: given, actor })
     const { status, body } = answer(member, { method, path })

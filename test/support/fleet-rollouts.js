@@ -25,7 +25,7 @@ export async function untilTurn (member, name, state) {
 
 /** @param {Member} member */
 export async function untilOver (member) {
-  const { rollout } = await member.untilFleet(({ rollout: seen, engine }) => engine.isConnected && seen && OVER.includes(seen.state), 'the rollout to be over')
+  const { rollout } = await member.untilFleet(({ rollout: seen, nats }) => nats.isConnected && seen && OVER.includes(seen.state), 'the rollout to be over')
   return rollout
 }
 

@@ -2,7 +2,7 @@ import { createMember, NO_MEMORY, reduce } from '../../server/fleet/member.js'
 import { begin, giveUp, steer, take } from '../../server/fleet/rollout.js'
 
 /**
- * Members of a fleet and an engine, without processes, network or time of their own: each step is one thing that happens to
+ * Members of a fleet and a NATS server, without processes, network or time of their own: each step is one thing that happens to
  * one of them. What really runs is kept apart from what they believe.
  * @typedef {import('../../server/fleet/rollout.js').FleetRollout} FleetRollout
  * @typedef {ReturnType<typeof createFleet>} Fleet
@@ -104,7 +104,7 @@ export function createFleet ({ members, loses = () => false }) {
     },
 
     /** @param {boolean} away */
-    engine (away) {
+    nats (away) {
       isAway = away
       if (away) for (const host of hosts.values()) if (!host.isStopped) give(host, { type: 'away' })
     },
@@ -175,7 +175,7 @@ export function createFleet ({ members, loses = () => false }) {
       heard: 0,
       isStopped: false,
       isCut: false,
-      /** its connection was to an engine that is no more, and it has not noticed: nothing that it writes comes in */
+      /** its connection was to a NATS server that is no more, and it has not noticed: nothing that it writes comes in */
       hasLost: false
     }
   }

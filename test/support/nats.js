@@ -164,14 +164,14 @@ export async function createLink (t, { to, delayMs = 0 }) {
   const sockets = new Set()
   let isCut = false
   /** @type {string | null} */
-  let nonsense = null
+  let ipcValidation = null
   let delay = delayMs
   const server = net.createServer((near) => {
     if (isCut) return near.destroy()
-    if (nonsense !== null) {
+    if (ipcValidation !== null) {
       sockets.add(near)
       near.on('error', () => {})
-      return near.write(nonsense)
+      return near.write(ipcValidation)
     }
     const far = net.connect(to, '127.0.0.1')
     for (const [one, other] of [[near, far], [far, near]]) {
@@ -207,7 +207,7 @@ export async function createLink (t, { to, delayMs = 0 }) {
     },
     mend () { isCut = false },
     /** @param {string} text  what everybody who connects hears, and nothing else */
-    babble (text) { nonsense = text },
+    babble (text) { ipcValidation = text },
     /** @param {number} ms */
     slow (ms) { delay = ms }
   }

@@ -1,4 +1,4 @@
-/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 
 /**
@@ -12,11 +12,11 @@ export function dueHook () {
   return { name: 'beforeDeploy', state: 'due', startedAt: null, finishedAt: null, output: null }
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {RolloutHook} hook */
-export function beginHook (turn, { id, from, to }, hook) {
+/** @param {Transition} transition @param {Rollout} rollout @param {RolloutHook} hook */
+export function beginHook (transition, { id, from, to }, hook) {
   hook.state = 'running'
-  hook.startedAt = turn.isoTime()
-  turn.order({ type: 'run-hook', rollout: id, from, release: turn.state.releases[String(to)] })
+  hook.startedAt = transition.isoTime()
+  transition.command({ type: 'run-hook', rollout: id, from, release: transition.state.releases[String(to)] })
 }
 
 /** @param {Pick<Rollout, 'hook'>} rollout */
@@ -24,18 +24,18 @@ export function isHookRunning ({ hook }) {
   return hook?.state === 'running'
 }
 
-/** @param {Turn} turn @param {Rollout} rollout it is called off: what it has begun ends with it */
-export function endHook (turn, rollout) {
-  if (isHookRunning(rollout)) turn.order({ type: 'end-hook', rollout: rollout.id })
+/** @param {Transition} transition @param {Rollout} rollout it is called off: what it has begun ends with it */
+export function endHook (transition, rollout) {
+  if (isHookRunning(rollout)) transition.command({ type: 'end-hook', rollout: rollout.id })
 }
 
-/** @param {Turn} turn @param {Rollout} rollout it ends, and nobody waits any more */
-export function leaveHook (turn, rollout) {
-  endHook(turn, rollout)
-  if (rollout.hook?.state === 'running' || rollout.hook?.state === 'due') closeHook(turn, rollout.hook, 'ended')
+/** @param {Transition} transition @param {Rollout} rollout it ends, and nobody waits any more */
+export function leaveHook (transition, rollout) {
+  endHook(transition, rollout)
+  if (rollout.hook?.state === 'running' || rollout.hook?.state === 'due') closeHook(transition, rollout.hook, 'ended')
 }
 
-/** @param {Turn} turn @param {RolloutHook} hook @param {'passed' | 'failed' | 'ended'} state @param {string | null} [output] */
-export function closeHook (turn, hook, state, output = null) {
-  Object.assign(hook, { state, finishedAt: turn.isoTime(), output })
+/** @param {Transition} transition @param {RolloutHook} hook @param {'passed' | 'failed' | 'ended'} state @param {string | null} [output] */
+export function closeHook (transition, hook, state, output = null) {
+  Object.assign(hook, { state, finishedAt: transition.isoTime(), output })
 }

@@ -3,7 +3,7 @@ import { guardDeploy, liftGuard } from './guard.js'
 import { leaveHook } from './hook.js'
 import { move, phaseOf, shownStage } from './stages.js'
 
-/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
 /** @typedef {Omit<Rollout, 'stage' | 'progressDueAt' | 'progressLeftMs'> & import('./stages.js').Shown} ShownRollout */
@@ -14,15 +14,15 @@ const MAX_COMPARISONS = 60
 const MAX_MOMENTS = 100
 const MAX_MESSAGE_CHARS = 500
 
-/** @param {Turn} turn @param {import('../state.js').Worker} worker a candidate, or one that serves in its place */
-export function find (turn, worker) {
-  const rollout = running(turn)
-  return { rollout, step: mustFind(rollout.steps.find(({ slot }) => slot === worker.slot)), slot: mustFind(turn.slot(worker.slot)) }
+/** @param {Transition} transition @param {import('../state.js').Worker} worker a candidate, or one that serves in its place */
+export function find (transition, worker) {
+  const rollout = running(transition)
+  return { rollout, step: mustFind(rollout.steps.find(({ slot }) => slot === worker.slot)), slot: mustFind(transition.slot(worker.slot)) }
 }
 
-/** @param {Turn} turn @returns {Rollout} */
-export function running (turn) {
-  return mustFind(turn.state.rollout)
+/** @param {Transition} transition @returns {Rollout} */
+export function running (transition) {
+  return mustFind(transition.state.rollout)
 }
 
 /** @param {Rollout} rollout */
@@ -59,13 +59,13 @@ export function warn (rollout, warning) {
 }
 
 /**
- * @param {Turn} turn @param {string} type
+ * @param {Transition} transition @param {string} type
  * @param {{ step?: RolloutStep, actor?: string, message?: string | null }} [about] `actor`: who did this, where it is not whose rollout it is
  */
-export function tellRollout (turn, type, { step, actor, message } = {}) {
-  const rollout = running(turn)
-  if (!step) addMoment(rollout, { at: turn.isoTime(), type, actor: actor ?? (type === 'rollout.started' ? rollout.actor : null), message: message ?? messageOf(rollout) })
-  turn.tell(type, {
+export function tellRollout (transition, type, { step, actor, message } = {}) {
+  const rollout = running(transition)
+  if (!step) addMoment(rollout, { at: transition.isoTime(), type, actor: actor ?? (type === 'rollout.started' ? rollout.actor : null), message: message ?? messageOf(rollout) })
+  transition.emit(type, {
     rollout: rollout.id,
     release: rollout.to,
     cause: rollout.kind,
@@ -95,44 +95,44 @@ export function describe (rollout) {
   return { id, kind, ...shownStage(rollout), ...more }
 }
 
-/** @param {Turn} turn @param {'succeed' | 'fail' | 'roll-back'} how */
-export function finish (turn, how) {
-  const rollout = running(turn)
+/** @param {Transition} transition @param {'succeed' | 'fail' | 'roll-back'} how */
+export function finish (transition, how) {
+  const rollout = running(transition)
   move(rollout, how)
-  rollout.finishedAt = turn.isoTime()
-  clearClocks(turn)
-  leaveHook(turn, rollout)
+  rollout.finishedAt = transition.isoTime()
+  clearClocks(transition)
+  leaveHook(transition, rollout)
   if (how === 'succeed') {
-    turn.state.release = turn.state.releases[mustFind(rollout.to)]
-    guardDeploy(turn, rollout)
-    renewStandbys(turn, rollout)
+    transition.state.release = transition.state.releases[mustFind(rollout.to)]
+    guardDeploy(transition, rollout)
+    renewStandbys(transition, rollout)
   } else if (rollout.actor === 'guard') {
     // It tries once.
-    liftGuard(turn)
+    liftGuard(transition)
   }
-  tellRollout(turn, `rollout.${shownStage(rollout).state}`)
-  turn.state.rollout = null
+  tellRollout(transition, `rollout.${shownStage(rollout).state}`)
+  transition.state.rollout = null
 }
 
-/** @param {Turn} turn */
-export function clearClocks (turn) {
-  for (const deadline of /** @type {const} */ (['progress', 'canary', 'judge'])) turn.order({ type: 'clear-deadline', deadline, id: 0 })
-  running(turn).progressDueAt = null
+/** @param {Transition} transition */
+export function clearClocks (transition) {
+  for (const deadline of /** @type {const} */ (['progress', 'canary', 'judge'])) transition.command({ type: 'clear-deadline', deadline, id: 0 })
+  running(transition).progressDueAt = null
 }
 
-/** @param {Turn} turn it has come further, or begins to: from now on its time counts anew */
-export function noteProgress (turn) {
-  const rollout = running(turn)
+/** @param {Transition} transition it has come further, or begins to: from now on its time counts anew */
+export function noteProgress (transition) {
+  const rollout = running(transition)
   if (shownStage(rollout).state === 'paused' || phaseOf(rollout) === 'preparing') return
   const { progressDeadlineMs, minReadyMs } = rollout.strategy
   // A soak is waited for on purpose.
-  countDown(turn, progressDeadlineMs + minReadyMs)
+  countDown(transition, progressDeadlineMs + minReadyMs)
 }
 
-/** @param {Turn} turn @param {number} ms how long it may take to come further */
-export function countDown (turn, ms) {
-  running(turn).progressDueAt = turn.at + ms
-  turn.order({ type: 'set-deadline', deadline: 'progress', id: 0, ms })
+/** @param {Transition} transition @param {number} ms how long it may take to come further */
+export function countDown (transition, ms) {
+  running(transition).progressDueAt = transition.at + ms
+  transition.command({ type: 'set-deadline', deadline: 'progress', id: 0, ms })
 }
 
 /** @template T @param {T | null | undefined} value @returns {T} */

@@ -8,7 +8,7 @@ import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leav
 import { strategyOf } from './strategy.js'
 import { beginJudging, tryOut } from './trial.js'
 
-/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').Worker} Worker */
 
@@ -20,12 +20,12 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 /**
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
  * rollback (one that was deployed before).
- * @param {Turn} turn
+ * @param {Transition} transition
  * @param {{ kind: 'restart' | 'deploy' | 'rollback', release?: import('../state.js').Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string, client?: import('../state.js').Client | null }} input
  *   `slots`: only these; `source`: what is to be prepared
  */
-export function startRollout (turn, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null }) {
-  const { state } = turn
+export function startRollout (transition, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null }) {
+  const { state } = transition
   const chosen = slots ?? state.slots.map(({ number }) => number)
   state.rollout = {
     id: state.nextRollout++,
@@ -46,7 +46,7 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
     pausedAt: null,
     progressDueAt: null,
     progressLeftMs: null,
-    startedAt: turn.isoTime(),
+    startedAt: transition.isoTime(),
     finishedAt: null,
     reason: null,
     warnings: [],
@@ -54,204 +54,204 @@ export function startRollout (turn, { kind, release, source = {}, slots, note = 
     progress: { total: chosen.length, replaced: 0 },
     steps: []
   }
-  if (kind === 'restart') setOut(turn, state.rollout, { to: state.release.id, slots: chosen })
-  else if (release) setOut(turn, state.rollout, { to: addRelease(turn, release), slots: chosen })
-  tellRollout(turn, 'rollout.started')
-  if (state.rollout.to === null) turn.order({ type: 'prepare-release', rollout: state.rollout.id, source, note, actor })
-  else beginJudging(turn)
+  if (kind === 'restart') setOut(transition, state.rollout, { to: state.release.id, slots: chosen })
+  else if (release) setOut(transition, state.rollout, { to: addRelease(transition, release), slots: chosen })
+  tellRollout(transition, 'rollout.started')
+  if (state.rollout.to === null) transition.command({ type: 'prepare-release', rollout: state.rollout.id, source, note, actor })
+  else beginJudging(transition)
 }
 
-/** @param {Turn} turn @param {{ rollout: number, release: import('../state.js').Release, hasHook?: boolean }} input its release is there; `hasHook`: a deploy of it has something to do first */
-export function releasePrepared (turn, { rollout: id, release, hasHook = false }) {
-  const rollout = turn.state.rollout
+/** @param {Transition} transition @param {{ rollout: number, release: import('../state.js').Release, hasHook?: boolean }} input its release is there; `hasHook`: a deploy of it has something to do first */
+export function releasePrepared (transition, { rollout: id, release, hasHook = false }) {
+  const rollout = transition.state.rollout
   // It was called off meanwhile.
   if (rollout?.id !== id || phaseOf(rollout) !== 'preparing' || rollout.to !== null) return
-  rollout.to = addRelease(turn, release)
+  rollout.to = addRelease(transition, release)
   const message = `release ${rollout.to} is prepared`
-  if (!hasHook || rollout.kind !== 'deploy') return goAhead(turn, rollout, message)
+  if (!hasHook || rollout.kind !== 'deploy') return goAhead(transition, rollout, message)
   rollout.hook = dueHook()
-  tellRollout(turn, 'rollout.step', { message })
+  tellRollout(transition, 'rollout.step', { message })
 }
 
-/** @param {Turn} turn @param {{ rollout: number, passed: boolean, reason: string | null, output: string }} input `reason`: why it has not passed */
-export function hookEnded (turn, { rollout: id, passed, reason, output }) {
-  const rollout = turn.state.rollout
+/** @param {Transition} transition @param {{ rollout: number, passed: boolean, reason: string | null, output: string }} input `reason`: why it has not passed */
+export function hookEnded (transition, { rollout: id, passed, reason, output }) {
+  const rollout = transition.state.rollout
   if (rollout?.id !== id || !rollout.hook || !isHookRunning(rollout)) return
-  if (phaseOf(rollout) !== 'preparing') return closeHook(turn, rollout.hook, 'ended')
-  closeHook(turn, rollout.hook, passed ? 'passed' : 'failed', passed ? null : output)
-  if (passed) goAhead(turn, rollout, `${rollout.hook.name} has passed`)
-  else cutShort(turn, String(reason))
+  if (phaseOf(rollout) !== 'preparing') return closeHook(transition, rollout.hook, 'ended')
+  closeHook(transition, rollout.hook, passed ? 'passed' : 'failed', passed ? null : output)
+  if (passed) goAhead(transition, rollout, `${rollout.hook.name} has passed`)
+  else cutShort(transition, String(reason))
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {string} message */
-function goAhead (turn, rollout, message) {
-  setOut(turn, rollout, { to: mustFind(rollout.to), slots: turn.state.slots.map(({ number }) => number) })
+/** @param {Transition} transition @param {Rollout} rollout @param {string} message */
+function goAhead (transition, rollout, message) {
+  setOut(transition, rollout, { to: mustFind(rollout.to), slots: transition.state.slots.map(({ number }) => number) })
   countReplaced(rollout)
-  tellRollout(turn, 'rollout.step', { message })
-  beginJudging(turn)
+  tellRollout(transition, 'rollout.step', { message })
+  beginJudging(transition)
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {{ to: string, slots: number[] }} where */
-function setOut (turn, rollout, { to, slots }) {
+/** @param {Transition} transition @param {Rollout} rollout @param {{ to: string, slots: number[] }} where */
+function setOut (transition, rollout, { to, slots }) {
   rollout.to = to
-  rollout.steps = toSteps(turn, slots, rollout.strategy)
+  rollout.steps = toSteps(transition, slots, rollout.strategy)
   move(rollout, rollout.strategy.canary ? 'try' : 'roll')
-  // Its first step may have to wait for its turn.
-  noteProgress(turn)
+  // Its first step may have to wait for its transition.
+  noteProgress(transition)
 }
 
-/** @param {Turn} turn @param {{ rollout: number, reason: string }} input */
-export function releaseNotPrepared (turn, { rollout: id, reason }) {
-  const { rollout } = turn.state
-  if (rollout?.id === id && phaseOf(rollout) === 'preparing' && rollout.to === null) cutShort(turn, reason)
+/** @param {Transition} transition @param {{ rollout: number, reason: string }} input */
+export function releaseNotPrepared (transition, { rollout: id, reason }) {
+  const { rollout } = transition.state
+  if (rollout?.id === id && phaseOf(rollout) === 'preparing' && rollout.to === null) cutShort(transition, reason)
 }
 
-/** @param {Turn} turn @param {Rollout} rollout once its release is there; nobody wants migrations to begin during a pause */
-function runHook (turn, rollout) {
+/** @param {Transition} transition @param {Rollout} rollout once its release is there; nobody wants migrations to begin during a pause */
+function runHook (transition, rollout) {
   if (rollout.hook?.state !== 'due') return
-  beginHook(turn, rollout, rollout.hook)
-  tellRollout(turn, 'rollout.step', { message: `running ${rollout.hook.name}` })
+  beginHook(transition, rollout, rollout.hook)
+  tellRollout(transition, 'rollout.step', { message: `running ${rollout.hook.name}` })
 }
 
-/** What a rollout does by itself in a stage. @type {Partial<Record<import('./stages.js').Stage, (turn: Turn, rollout: Rollout) => void>>} */
+/** What a rollout does by itself in a stage. @type {Partial<Record<import('./stages.js').Stage, (transition: Transition, rollout: Rollout) => void>>} */
 const WORK = { preparing: runHook, canary: tryOut, rolling: roll, 'rolling-back': revert, withdrawing: revert }
 
-/** @param {Turn} turn whatever can go on does, in this stage and those that it leads to */
-export function advance (turn) {
-  startAfterStop(turn)
-  for (let stage; turn.state.rollout && turn.state.rollout.stage !== stage;) {
-    stage = turn.state.rollout.stage
-    WORK[stage]?.(turn, turn.state.rollout)
+/** @param {Transition} transition whatever can go on does, in this stage and those that it leads to */
+export function advance (transition) {
+  startAfterStop(transition)
+  for (let stage; transition.state.rollout && transition.state.rollout.stage !== stage;) {
+    stage = transition.state.rollout.stage
+    WORK[stage]?.(transition, transition.state.rollout)
   }
 }
 
-/** @param {Turn} turn whatever the stage: a slot whose old worker has made way is not left without one */
-function startAfterStop (turn) {
-  const { rollout } = turn.state
+/** @param {Transition} transition whatever the stage: a slot whose old worker has made way is not left without one */
+function startAfterStop (transition) {
+  const { rollout } = transition.state
   for (const step of rollout?.steps ?? []) {
-    if (!rollout || !replaceGone(turn, rollout, step)) continue
-    if (step.state === 'stopping' && isBlocked(turn, mustFind(rollout.to))) endStep(turn, step, 'failed')
+    if (!rollout || !replaceGone(transition, rollout, step)) continue
+    if (step.state === 'stopping' && isBlocked(transition, mustFind(rollout.to))) endStep(transition, step, 'failed')
     if (step.state === 'failed') {
-      giveUpIfBlocked(turn, rollout)
+      giveUpIfBlocked(transition, rollout)
       return
     }
-    if (step.state === 'reverting' && isBlocked(turn, step.from)) leaveStep(turn, rollout, step)
-    else startCandidate(turn, rollout, step, step.state === 'reverting' ? step.from : mustFind(rollout.to))
+    if (step.state === 'reverting' && isBlocked(transition, step.from)) leaveStep(transition, rollout, step)
+    else startCandidate(transition, rollout, step, step.state === 'reverting' ? step.from : mustFind(rollout.to))
   }
 }
 
-/** @param {Turn} turn @param {Rollout} rollout */
-function roll (turn, rollout) {
+/** @param {Transition} transition @param {Rollout} rollout */
+function roll (transition, rollout) {
   const inState = (/** @type {readonly string[]} */ ...states) => rollout.steps.filter(({ state }) => states.includes(state))
   // Of a restart all new workers are ready before any old one goes.
   const isWaiting = rollout.kind === 'restart' && rollout.strategy.order === 'start-first' && inState('pending', 'starting').length > 0
-  if (!isWaiting) for (const step of inState('ready')) promoteStep(turn, rollout, step)
+  if (!isWaiting) for (const step of inState('ready')) promoteStep(transition, rollout, step)
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
-  if (inState('pending').length > 0 && giveUpIfBlocked(turn, rollout)) return
-  for (const step of inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(turn.state))))) beginStep(turn, rollout, step, mustFind(rollout.to), 'starting')
-  if (inState('done').length === rollout.steps.length) finish(turn, 'succeed')
+  if (inState('pending').length > 0 && giveUpIfBlocked(transition, rollout)) return
+  for (const step of inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))) beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
+  if (inState('done').length === rollout.steps.length) finish(transition, 'succeed')
 }
 
-/** @param {Turn} turn @param {Worker} worker */
-export function candidateReady (turn, worker) {
-  const { rollout, step } = find(turn, worker)
-  if (step.state === 'reverting') promoteStep(turn, rollout, step)
-  else becomeReadyOrSoak(turn, rollout, step)
+/** @param {Transition} transition @param {Worker} worker */
+export function candidateReady (transition, worker) {
+  const { rollout, step } = find(transition, worker)
+  if (step.state === 'reverting') promoteStep(transition, rollout, step)
+  else becomeReadyOrSoak(transition, rollout, step)
 }
 
-/** @param {Turn} turn @param {Worker} worker a candidate whose program has come to its end as it may: its step goes on without it */
-export function candidateFinished (turn, worker) {
-  const { rollout, step } = find(turn, worker)
-  if (step.state === 'reverting') promoteStep(turn, rollout, step)
-  else stepIsReady(turn, step)
+/** @param {Transition} transition @param {Worker} worker a candidate whose program has come to its end as it may: its step goes on without it */
+export function candidateFinished (transition, worker) {
+  const { rollout, step } = find(transition, worker)
+  if (step.state === 'reverting') promoteStep(transition, rollout, step)
+  else stepIsReady(transition, step)
 }
 
-/** @param {Turn} turn @param {Worker} worker it has been ready for long enough */
-export function soaked (turn, worker) {
-  const step = turn.state.rollout?.steps.find(({ newWorker, state }) => newWorker === worker.id && state === 'soaking')
+/** @param {Transition} transition @param {Worker} worker it has been ready for long enough */
+export function soaked (transition, worker) {
+  const step = transition.state.rollout?.steps.find(({ newWorker, state }) => newWorker === worker.id && state === 'soaking')
   if (step) step.state = 'ready'
 }
 
 /**
  * A candidate that died or was not ready in time speaks against its release; one that should have brought an old release
  * back leaves its slot as it is, because what serves there is better than nothing.
- * @param {Turn} turn @param {Worker} worker @param {string} cause @param {string} reason
+ * @param {Transition} transition @param {Worker} worker @param {string} cause @param {string} reason
  */
-export function candidateLost (turn, worker, cause, reason) {
-  const { rollout, step, slot } = find(turn, worker)
+export function candidateLost (transition, worker, cause, reason) {
+  const { rollout, step, slot } = find(transition, worker)
   if (step.state === 'reverting') {
     // Killed from outside, it is tried again.
     if (OUTSIDE_CAUSES.includes(cause)) return
-    keepWhatServes(turn, slot)
-    return endStep(turn, step, 'failed')
+    keepWhatServes(transition, slot)
+    return endStep(transition, step, 'failed')
   }
   // Where its files have changed meanwhile and nothing may start on them, it cannot be tried again.
-  if (!isBlamed(rollout, cause) && !isBlocked(turn, mustFind(rollout.to))) {
+  if (!isBlamed(rollout, cause) && !isBlocked(transition, mustFind(rollout.to))) {
     step.state = 'pending'
-    return tellRollout(turn, 'rollout.step', { step })
+    return tellRollout(transition, 'rollout.step', { step })
   }
-  endStep(turn, step, 'failed')
-  giveUp(turn, reason)
+  endStep(transition, step, 'failed')
+  giveUp(transition, reason)
 }
 
 /**
  * A worker that already serves the new release died while the rollout still runs.
- * @param {Turn} turn @param {Worker} worker @param {string} cause @param {string} reason
+ * @param {Transition} transition @param {Worker} worker @param {string} cause @param {string} reason
  */
-export function servingLost (turn, worker, cause, reason) {
-  const rollout = turn.state.rollout
+export function servingLost (transition, worker, cause, reason) {
+  const rollout = transition.state.rollout
   if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'aborting' || worker.release !== rollout.to) return
   const step = rollout.steps.find((each) => each.slot === worker.slot && isReplaced(each))
   if (!step || shownStage(rollout).isHeld || !isBlamed(rollout, cause)) return
   if (rollout.strategy.onFailure === 'rollback') {
-    const slot = turn.slot(step.slot)
+    const slot = transition.slot(step.slot)
     if (slot) slot.release = step.from
-    markFinished(turn, step, 'failed')
+    markFinished(transition, step, 'failed')
   }
-  giveUp(turn, reason, { hasReplaced: true })
+  giveUp(transition, reason, { hasReplaced: true })
 }
 
-/** @param {Turn} turn @param {Worker} worker any that has exited: a step ends with its old worker @param {{ cause: string, reason: string }} exit */
-export function oldWorkerGone (turn, worker, { cause, reason }) {
-  const { rollout } = turn.state
+/** @param {Transition} transition @param {Worker} worker any that has exited: a step ends with its old worker @param {{ cause: string, reason: string }} exit */
+export function oldWorkerGone (transition, worker, { cause, reason }) {
+  const { rollout } = transition.state
   const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && (state === 'draining' || state === 'stopping'))
   if (!rollout || !step) return
   if (UNMEANT_CAUSES.includes(cause)) warn(rollout, `${reason}, while it drained`)
-  step.drainedAt = turn.isoTime()
-  if (step.state === 'draining') endStep(turn, step, 'done')
+  step.drainedAt = transition.isoTime()
+  if (step.state === 'draining') endStep(transition, step, 'done')
 }
 
-/** @param {Turn} turn @param {string} reason ends it where it stands */
-export function cutShort (turn, reason) {
-  const { rollout } = turn.state
+/** @param {Transition} transition @param {string} reason ends it where it stands */
+export function cutShort (transition, reason) {
+  const { rollout } = transition.state
   if (!rollout) return
   rollout.reason ??= reason
-  finish(turn, 'fail')
+  finish(transition, 'fail')
 }
 
 /**
  * The wanted number of workers has changed while it runs: what is gone needs no step any more, and what has come gets one.
- * @param {Turn} turn @param {{ added: number[], removed: number[] }} slots
+ * @param {Transition} transition @param {{ added: number[], removed: number[] }} slots
  */
-export function resized (turn, { added, removed }) {
-  const { rollout } = turn.state
+export function resized (transition, { added, removed }) {
+  const { rollout } = transition.state
   if (!rollout || phaseOf(rollout) === 'preparing') return
   rollout.steps = rollout.steps.filter(({ slot }) => !removed.includes(slot))
   const joins = rollout.kind === 'deploy' && phaseOf(rollout) !== 'aborting'
-  if (joins) rollout.steps.push(...toSteps(turn, added, { ...rollout.strategy, canary: null }))
+  if (joins) rollout.steps.push(...toSteps(transition, added, { ...rollout.strategy, canary: null }))
   countReplaced(rollout)
 }
 
-/** @param {Turn} turn it has come no further for too long */
-export function noProgress (turn) {
-  const { rollout } = turn.state
+/** @param {Transition} transition it has come no further for too long */
+export function noProgress (transition) {
+  const { rollout } = transition.state
   if (!rollout) return
   const reason = `no progress for ${rollout.strategy.progressDeadlineMs} ms (option rollout.progressDeadlineMs)`
   const { state } = shownStage(rollout)
   if (state === 'aborting') {
-    for (const step of rollout.steps) if (step.state === 'reverting') leaveStep(turn, rollout, step)
-    cutShort(turn, reason)
-  } else if (state !== 'paused') giveUp(turn, reason)
+    for (const step of rollout.steps) if (step.state === 'reverting') leaveStep(transition, rollout, step)
+    cutShort(transition, reason)
+  } else if (state !== 'paused') giveUp(transition, reason)
 }
 
 /** @param {Rollout} rollout @param {string} cause @returns {boolean} whether this death is one too many */
@@ -261,14 +261,14 @@ function isBlamed (rollout, cause) {
   return rollout.crashes > rollout.strategy.limits.crashes
 }
 
-/** @param {Turn} turn @param {import('../state.js').Release} release */
-function addRelease (turn, release) {
-  forgetUnused(turn, release.id)
-  turn.state.releases[release.id] = release
+/** @param {Transition} transition @param {import('../state.js').Release} release */
+function addRelease (transition, release) {
+  forgetUnused(transition, release.id)
+  transition.state.releases[release.id] = release
   return release.id
 }
 
-/** @param {Turn} turn @param {string} next */
+/** @param {Transition} transition @param {string} next */
 function forgetUnused ({ state }, next) {
   const used = new Set([next, state.release.id, state.rollout?.from, ...state.slots.map(({ release }) => release), ...Object.values(state.workers).map(({ release }) => release)])
   for (const id of Object.keys(state.releases)) if (!used.has(id)) delete state.releases[id]

@@ -1,10 +1,10 @@
-/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').Worker} Worker */
 
 /**
  * Which workers are new, and which they are compared with.
- * @param {Turn} turn @param {Rollout} rollout
+ * @param {Transition} transition @param {Rollout} rollout
  * @returns {{ fresh: number[], old: number[] }} ids
  */
 export function sidesOf ({ state: { workers } }, rollout) {
@@ -16,10 +16,10 @@ export function sidesOf ({ state: { workers } }, rollout) {
   return { fresh, old }
 }
 
-/** @param {Turn} turn @param {Rollout} rollout it stops here: how both sides did until now, those included that were lost */
-export function askFigures (turn, rollout) {
+/** @param {Transition} transition @param {Rollout} rollout it stops here: how both sides did until now, those included that were lost */
+export function askFigures (transition, rollout) {
   if (rollout.kind !== 'deploy') return
-  const { fresh, old } = sidesOf(turn, rollout)
+  const { fresh, old } = sidesOf(transition, rollout)
   const tried = rollout.steps.flatMap(({ newWorker }) => newWorker === null || old.includes(newWorker) ? [] : [newWorker])
-  turn.order({ type: 'judge', rollout: rollout.id, isFinal: false, fresh: [...new Set([...fresh, ...tried])], old, limits: rollout.strategy.limits })
+  transition.command({ type: 'judge', rollout: rollout.id, isFinal: false, fresh: [...new Set([...fresh, ...tried])], old, limits: rollout.strategy.limits })
 }

@@ -3,44 +3,44 @@ import { countDown, noteProgress, running, tellRollout } from './record.js'
 import { canMove, move, phaseOf, shownStage } from './stages.js'
 import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 
-/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {{ rollout: number, actor: string }} Steer */
 
 /**
  * What an operator can do with the rollout that runs.
- * @type {Record<string, (turn: Turn, input: any) => void>}
+ * @type {Record<string, (transition: Transition, input: any) => void>}
  */
 export const STEERING = {
-  pause (turn, /** @type {Steer} */ { actor }) {
-    const rollout = running(turn)
+  pause (transition, /** @type {Steer} */ { actor }) {
+    const rollout = running(transition)
     move(rollout, 'pause')
-    rollout.pausedAt = turn.isoTime()
-    rollout.progressLeftMs = rollout.progressDueAt === null ? null : Math.max(1, rollout.progressDueAt - turn.at)
-    turn.order({ type: 'clear-deadline', deadline: 'progress', id: 0 })
-    tellRollout(turn, 'rollout.paused', { actor, message: `paused by ${actor}` })
+    rollout.pausedAt = transition.isoTime()
+    rollout.progressLeftMs = rollout.progressDueAt === null ? null : Math.max(1, rollout.progressDueAt - transition.at)
+    transition.command({ type: 'clear-deadline', deadline: 'progress', id: 0 })
+    tellRollout(transition, 'rollout.paused', { actor, message: `paused by ${actor}` })
   },
 
-  resume (turn, /** @type {Steer} */ { actor }) {
-    goOn(turn, 'resume', { actor, message: `resumed by ${actor}` })
+  resume (transition, /** @type {Steer} */ { actor }) {
+    goOn(transition, 'resume', { actor, message: `resumed by ${actor}` })
   },
 
-  retry (turn, /** @type {Steer} */ { actor }) {
-    goOn(turn, 'retry', { actor, message: `retried by ${actor}` })
+  retry (transition, /** @type {Steer} */ { actor }) {
+    goOn(transition, 'retry', { actor, message: `retried by ${actor}` })
   },
 
-  promote (turn, /** @type {Steer} */ { actor }) {
-    tellRollout(turn, 'rollout.promoted', { actor, message: `canary promoted by ${actor}` })
-    endTrial(turn)
+  promote (transition, /** @type {Steer} */ { actor }) {
+    tellRollout(transition, 'rollout.promoted', { actor, message: `canary promoted by ${actor}` })
+    endTrial(transition)
   },
 
-  abort (turn, /** @type {Steer} */ { actor }) {
-    goBack(turn, { reason: `aborted by ${actor}`, actor })
+  abort (transition, /** @type {Steer} */ { actor }) {
+    goBack(transition, { reason: `aborted by ${actor}`, actor })
   }
 }
 
-/** @param {Turn} turn @param {'resume' | 'retry'} verb @param {{ actor: string, message: string }} by */
-function goOn (turn, verb, by) {
-  const rollout = running(turn)
+/** @param {Transition} transition @param {'resume' | 'retry'} verb @param {{ actor: string, message: string }} by */
+function goOn (transition, verb, by) {
+  const rollout = running(transition)
   const hadFailed = shownStage(rollout).isHeld
   if (hadFailed) {
     rollout.crashes = 0
@@ -50,16 +50,16 @@ function goOn (turn, verb, by) {
   move(rollout, verb)
   rollout.reason = null
   rollout.pausedAt = null
-  tellRollout(turn, 'rollout.resumed', by)
-  if (rollout.progressLeftMs === null) noteProgress(turn)
-  else countDown(turn, rollout.progressLeftMs)
+  tellRollout(transition, 'rollout.resumed', by)
+  if (rollout.progressLeftMs === null) noteProgress(transition)
+  else countDown(transition, rollout.progressLeftMs)
   rollout.progressLeftMs = null
   // What stopped it has stopped its clocks, and what was counted until then does not count any more.
-  if (hadFailed) beginJudging(turn)
+  if (hadFailed) beginJudging(transition)
   if (phaseOf(rollout) !== 'canary') return
-  beginTrialAnew(turn, { isForced: hadFailed })
+  beginTrialAnew(transition, { isForced: hadFailed })
   // The trial's time may have passed meanwhile.
-  if (rollout.canaryEndsAt !== null && rollout.canaryEndsAt <= turn.isoTime()) askJudge(turn, 'canary')
+  if (rollout.canaryEndsAt !== null && rollout.canaryEndsAt <= transition.isoTime()) askJudge(transition, 'canary')
 }
 
 /**

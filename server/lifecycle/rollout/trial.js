@@ -5,69 +5,69 @@ import { move, phaseOf, shownStage } from './stages.js'
 import { sidesOf } from './sides.js'
 import { beginStep, soak } from './step.js'
 
-/** @typedef {import('../turn.js').Turn} Turn */
+/** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
 
 const JUDGE_EVERY_MS = 5000
 
-/** @param {Turn} turn from now on new workers and old ones are compared */
-export function beginJudging (turn) {
-  if (running(turn).kind !== 'deploy') return
-  turn.order({ type: 'begin-judging' })
-  turn.order({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
+/** @param {Transition} transition from now on new workers and old ones are compared */
+export function beginJudging (transition) {
+  if (running(transition).kind !== 'deploy') return
+  transition.command({ type: 'begin-judging' })
+  transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
 }
 
-/** @param {Turn} turn @param {Rollout} rollout the canaries serve beside all old workers, and none of those goes yet */
-export function tryOut (turn, rollout) {
+/** @param {Transition} transition @param {Rollout} rollout the canaries serve beside all old workers, and none of those goes yet */
+export function tryOut (transition, rollout) {
   const canaries = rollout.steps.filter(({ isCanary }) => isCanary)
   const pending = canaries.filter(({ state }) => state === 'pending')
-  if (pending.length > 0 && giveUpIfBlocked(turn, rollout)) return
-  for (const step of pending.slice(0, Math.max(0, bootRoom(turn.state)))) beginStep(turn, rollout, step, mustFind(rollout.to), 'starting')
+  if (pending.length > 0 && giveUpIfBlocked(transition, rollout)) return
+  for (const step of pending.slice(0, Math.max(0, bootRoom(transition.state)))) beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
   if (canaries.some(({ state }) => state !== 'ready')) return
-  if (rollout.canaryEndsAt === null) return beginTrial(turn, rollout, canaries.length)
+  if (rollout.canaryEndsAt === null) return beginTrial(transition, rollout, canaries.length)
   if (rollout.progressDueAt === null) return
   // One of them was replaced meanwhile.
   rollout.progressDueAt = null
-  turn.order({ type: 'clear-deadline', deadline: 'progress', id: 0 })
+  transition.command({ type: 'clear-deadline', deadline: 'progress', id: 0 })
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {number} count of canaries */
-function beginTrial (turn, rollout, count) {
+/** @param {Transition} transition @param {Rollout} rollout @param {number} count of canaries */
+function beginTrial (transition, rollout, count) {
   const { durationMs } = mustFind(rollout.strategy.canary)
   // It waits on purpose from here on.
-  clearClocks(turn)
-  rollout.canaryEndsAt = turn.isoTime(durationMs)
-  turn.order({ type: 'set-deadline', deadline: 'canary', id: 0, ms: durationMs })
-  beginJudging(turn)
-  tellRollout(turn, 'rollout.step', { message: `canary of ${count} of ${rollout.steps.length} slots for ${durationMs} ms` })
+  clearClocks(transition)
+  rollout.canaryEndsAt = transition.isoTime(durationMs)
+  transition.command({ type: 'set-deadline', deadline: 'canary', id: 0, ms: durationMs })
+  beginJudging(transition)
+  tellRollout(transition, 'rollout.step', { message: `canary of ${count} of ${rollout.steps.length} slots for ${durationMs} ms` })
 }
 
 /**
  * A trial is one of all canaries for all of its time.
- * @param {Turn} turn @param {{ isForced: boolean }} how
+ * @param {Transition} transition @param {{ isForced: boolean }} how
  */
-export function beginTrialAnew (turn, { isForced }) {
-  const rollout = running(turn)
+export function beginTrialAnew (transition, { isForced }) {
+  const rollout = running(transition)
   if (!isForced && rollout.steps.every(({ isCanary, state }) => !isCanary || state === 'ready')) return
   rollout.canaryEndsAt = null
-  turn.order({ type: 'clear-deadline', deadline: 'canary', id: 0 })
+  transition.command({ type: 'clear-deadline', deadline: 'canary', id: 0 })
 }
 
-/** @param {Turn} turn @param {'canary' | 'judge'} deadline */
-export function askJudge (turn, deadline) {
-  const { rollout } = turn.state
+/** @param {Transition} transition @param {'canary' | 'judge'} deadline */
+export function askJudge (transition, deadline) {
+  const { rollout } = transition.state
   if (!rollout || !isJudged(rollout)) return
   const isFinal = deadline === 'canary'
-  if (!isFinal) turn.order({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
+  if (!isFinal) transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
   // A person has the last word: the trial ends when they let it go on.
   else if (shownStage(rollout).state === 'paused') return
-  turn.order({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(turn, rollout), limits: rollout.strategy.limits })
+  transition.command({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(transition, rollout), limits: rollout.strategy.limits })
 }
 
-/** @param {Turn} turn @param {{ rollout: number, verdict: import('../state.js').Verdict & { warning?: string } }} input what the judge has found; `warning`: it passes, with a flaw */
-export function judged (turn, { rollout: id, verdict: { warning, ...verdict } }) {
-  const rollout = turn.state.rollout
+/** @param {Transition} transition @param {{ rollout: number, verdict: import('../state.js').Verdict & { warning?: string } }} input what the judge has found; `warning`: it passes, with a flaw */
+export function judged (transition, { rollout: id, verdict: { warning, ...verdict } }) {
+  const rollout = transition.state.rollout
   // It has gone on meanwhile without waiting for this.
   if (rollout?.id !== id || phaseOf(rollout) === 'aborting') return
   addComparison(rollout, { at: verdict.at, fresh: verdict.fresh, old: verdict.old })
@@ -75,27 +75,27 @@ export function judged (turn, { rollout: id, verdict: { warning, ...verdict } })
   if (warning && !rollout.warnings.includes(warning)) warn(rollout, warning)
   if (verdict.isFinal || verdict.passed === false) {
     addVerdict(rollout, verdict)
-    tellRollout(turn, 'rollout.judged', { message: verdict.message })
+    tellRollout(transition, 'rollout.judged', { message: verdict.message })
   }
-  if (verdict.passed === false) giveUp(turn, verdict.message)
-  else if (verdict.isFinal && phaseOf(rollout) === 'canary') endTrial(turn)
+  if (verdict.passed === false) giveUp(transition, verdict.message)
+  else if (verdict.isFinal && phaseOf(rollout) === 'canary') endTrial(transition)
 }
 
-/** @param {Turn} turn the canaries have passed, or need no judgement any more */
-export function endTrial (turn) {
-  const rollout = running(turn)
-  turn.order({ type: 'clear-deadline', deadline: 'canary', id: 0 })
+/** @param {Transition} transition the canaries have passed, or need no judgement any more */
+export function endTrial (transition) {
+  const rollout = running(transition)
+  transition.command({ type: 'clear-deadline', deadline: 'canary', id: 0 })
   rollout.canaryEndsAt = null
-  for (const step of rollout.steps) if (step.state === 'ready') soakOn(turn, rollout, step)
+  for (const step of rollout.steps) if (step.state === 'ready') soakOn(transition, rollout, step)
   move(rollout, 'promote')
-  noteProgress(turn)
+  noteProgress(transition)
 }
 
-/** @param {Turn} turn @param {Rollout} rollout @param {RolloutStep} step its canary has been ready for a while, perhaps not for long enough */
-function soakOn (turn, rollout, step) {
-  const worker = turn.state.workers[step.newWorker ?? 0]
-  const ms = rollout.strategy.minReadyMs - (Date.parse(turn.isoTime()) - Date.parse(String(worker?.readyAt)))
-  if (ms > 0) soak(turn, step, ms)
+/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step its canary has been ready for a while, perhaps not for long enough */
+function soakOn (transition, rollout, step) {
+  const worker = transition.state.workers[step.newWorker ?? 0]
+  const ms = rollout.strategy.minReadyMs - (Date.parse(transition.isoTime()) - Date.parse(String(worker?.readyAt)))
+  if (ms > 0) soak(transition, step, ms)
 }
 
 /** @param {Rollout} rollout */

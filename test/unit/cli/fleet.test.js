@@ -11,7 +11,7 @@ test('a wait ends, with the reason, where a rollout was halted for a host that s
   const looks = [false, true]
   const api = {
     post: async () => begun,
-    get: async () => ({ rollout: halted, engine: { isConnected: true }, members: [aMember({ member: 'web-1', isSilent: looks.shift() }), aMember({ member: 'web-2' })] })
+    get: async () => ({ rollout: halted, nats: { isConnected: true }, members: [aMember({ member: 'web-1', isSilent: looks.shift() }), aMember({ member: 'web-2' })] })
   }
   const context = /** @type {any} */ ({ api, options: { wait: true }, print () {}, tell () {}, timeoutMs: 60_000 })
   await assert.rejects(fleet(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is halted: web-1 has been in its turn for more than 3.0 s: nobody takes it over' })
@@ -37,7 +37,7 @@ test('a pause has come to its end once nobody is in a turn', async () => {
   const paused = { ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1'), state: 'paused' }
   /** @type {string[]} */
   const lines = []
-  const api = { post: async () => begun, get: async () => ({ rollout: paused, engine: { isConnected: true }, members: [] }) }
+  const api = { post: async () => begun, get: async () => ({ rollout: paused, nats: { isConnected: true }, members: [] }) }
   await fleet(/** @type {any} */ ({ api, options: { wait: true }, print: (/** @type {string} */ line) => lines.push(line), tell () {}, timeoutMs: 60_000 }), 'pause')
   assert.deepEqual(lines, ['rollout 7 of the fleet (deploy) paused: 1 of 2'])
 })
@@ -46,7 +46,7 @@ test('whose turn did not last is told of a rollout that has succeeded', async ()
   const rollout = { ...undo({ ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1', 'web-2'), state: 'succeeded' }, 'web-2', { at: '2026-01-01T00:00:00.000Z', reason: 'r2 crashes again and again' }) }
   /** @type {string[]} */
   const lines = []
-  const api = { get: async () => ({ name: 'prod', member: 'web-1', engine: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null }, members: [], rollout }) }
+  const api = { get: async () => ({ name: 'prod', member: 'web-1', nats: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null }, members: [], rollout }) }
   await fleet(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => lines.push(...text.split('\n')) }))
   assert.ok(lines.includes('outbox    1 event waits'))
   assert.ok(lines.includes('rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2; web-2: r2 crashes again and again'), lines.join('\n'))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createMemory } from '../../../server/dashboard/fleet-memory.js'
+import { createObservations } from '../../../server/dashboard/fleet-observations.js'
 import { fleetModel, followFleet } from '../../../server/dashboard/fleet-page.js'
 import { fleetMemberModel } from '../../../server/dashboard/fleet-member-page.js'
 import { followFleetRollout, fleetRolloutModel } from '../../../server/dashboard/fleet-rollout-page.js'
@@ -46,9 +46,9 @@ test('members are found by health, label and name, and the address says what is 
   assert.match(refused.problem.message, /health: expected one of all, silent, ill, behind/)
 })
 
-test('where the engine is away nobody is called sick for it, and nothing can be begun or steered', async () => {
+test('where NATS is away nobody is called sick for it, and nothing can be begun or steered', async () => {
   const rollout = inTurnOf(aRollout(['a-1', 'b-2']), 'a-1')
-  const model = await modelOf({ members: MEMBERS.map((member) => ({ ...member, isSilent: true })), rollout, engine: { isConnected: false, problem: 'the connection is lost' } })
+  const model = await modelOf({ members: MEMBERS.map((member) => ({ ...member, isSilent: true })), rollout, nats: { isConnected: false, problem: 'the connection is lost' } })
   assert.deepEqual(model.health, { tone: 'warn', text: 'The fleet is out of reach' })
   assert.deepEqual(model.troubles.items, [])
   assert.deepEqual(model.rows.map((/** @type {any} */ { tone }) => tone), ['ok', 'idle', 'idle', 'idle'])
@@ -67,7 +67,7 @@ test('five hundred members come in pages, whoever needs somebody on the first', 
   assert.equal((await modelOf({ members }, 'page=99')).canonicalUrl, '/fleet?page=5')
 })
 
-test('an engine that does not answer is not waited for', async () => {
+test('a NATS server that does not answer is not waited for', async () => {
   const fleet = createFakeFleet({ members: MEMBERS })
   const model = await fleetModel({ deck: { fleet: { ...fleet, look: () => new Promise(() => {}), past: async () => { throw new Error('no') } } }, params: new URLSearchParams(), now: () => NOW })
   assert.equal(/** @type {any} */ (model).rows.length, 4)
@@ -93,7 +93,7 @@ test('a rollout is shown at once, and members once a second', () => {
 })
 
 test('a line of requests ends at the present, forgets what is old, and a silent member has been heard at one moment', () => {
-  const memory = createMemory({ past: async () => [] })
+  const memory = createObservations({ past: async () => [] })
   const at = (/** @type {number} */ seconds, /** @type {any} */ fields) => memory.note([aMember({ member: 'a', ...fields })], NOW + seconds * 1000)
   at(0, { vitals: { requestsPerSecond: 10, latencyP99Ms: null } })
   at(290, { vitals: { requestsPerSecond: 5, latencyP99Ms: null } })
@@ -117,7 +117,7 @@ test('whatever members and operators have written is text on the pages', async (
   const evil = '<img src=x onerror=alert(1)>\u202E'
   const members = [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2', host: evil, app: evil, version: evil, release: evil, code: { version: evil, commit: evil }, labels: { zone: evil }, health: { tone: 'bad', text: evil }, rollout: { id: 1, kind: evil, state: evil, replaced: 1, total: 0 }, url: 'https://x.example/"><script>' })]
   const rollout = failedTurnOf(aRollout(['a-1', 'b-2'], { note: evil, actor: evil }), 'b-2', evil)
-  const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(rollout, 'a-1'), id: 6 }], problem: evil, engine: { problem: evil, server: evil } })
+  const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(rollout, 'a-1'), id: 6 }], problem: evil, nats: { problem: evil, server: evil } })
   const asked = { deck: { fleet }, params: new URLSearchParams(), now: () => NOW, can: OPERATOR }
   for (const [page, model] of /** @type {const} */ ([['fleet', await fleetModel(asked)], ['fleet-rollout', await fleetRolloutModel({ ...asked, id: '7' })], ['fleet-member', await fleetMemberModel({ ...asked, id: 'b-2' })]])) {
     const html = render(`pages/${page}`, { can: OPERATOR, ...model })
@@ -144,6 +144,6 @@ test('one rollout stands still once it is over, and whoever names none that is k
   assert.equal(followFleetRollout({ ...asked, id: '8' })().length, 2)
   await assert.rejects(fleetRolloutModel({ ...asked, id: '9' }), { code: 'not-found' })
   await assert.rejects(fleetMemberModel({ ...asked, id: 'nobody' }), { code: 'not-found' })
-  fleet.set({ engine: { ...fleet.status().engine, isConnected: false } })
+  fleet.set({ nats: { ...fleet.status().nats, isConnected: false } })
   await assert.rejects(fleetRolloutModel({ ...asked, id: '9' }), { code: 'fleet-away' })
 })

@@ -21,7 +21,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.constant('crash'), member) },
   { weight: 1, arbitrary: fc.tuple(fc.constantFrom('stop', 'goOn'), member) },
   { weight: 1, arbitrary: fc.tuple(fc.constant('cut'), member, fc.boolean()) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant('engine'), fc.boolean()) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant('nats'), fc.boolean()) },
   { weight: 1, arbitrary: fc.tuple(fc.constant('restore'), fc.integer({ min: 1, max: 12 })) },
   { weight: 1, arbitrary: fc.tuple(fc.constant('undo'), member) },
   { weight: 3, arbitrary: fc.tuple(fc.constant('pass'), fc.constantFrom(10, 3000, 60_000, 600_000)) },
@@ -71,7 +71,7 @@ function goOn (fleet) {
 
 /** All is healed, and everybody has all the time there is. @param {import('../../support/fleet-simulation.js').Fleet} fleet */
 function calm (fleet) {
-  fleet.engine(false)
+  fleet.nats(false)
   for (const each of MEMBERS) {
     fleet.goOn(each)
     fleet.cut(each, false)
@@ -95,7 +95,7 @@ test('one after the other, with the pause between them', () => {
   assert.deepEqual(fleet.begun.map(({ member: each }) => each), MEMBERS)
 })
 
-test('whoever knows more than the engine that is back halts, says what it is at, and nobody begins before a person says so', () => {
+test('whoever knows more than NATS that is back halts, says what it is at, and nobody begins before a person says so', () => {
   const fleet = open()
   goOn(fleet)
   fleet.endOwn('a', true)
@@ -105,7 +105,7 @@ test('whoever knows more than the engine that is back halts, says what it is at,
   fleet.restore(3)
   goOn(fleet)
   assert.equal(told(fleet), 'halted: succeeded, running, pending, pending')
-  assert.match(String(fleet.document?.reason), /the engine has forgotten what it knew/)
+  assert.match(String(fleet.document?.reason), /NATS has forgotten what it knew/)
   fleet.endOwn('b', true)
   goOn(fleet)
   assert.equal(fleet.begun.length, 2)
@@ -116,7 +116,7 @@ test('whoever knows more than the engine that is back halts, says what it is at,
   assert.deepEqual(fleet.broken, [])
 })
 
-test('whoever is still in a turn that the engine has forgotten takes no other', () => {
+test('whoever is still in a turn that NATS has forgotten takes no other', () => {
   const fleet = open()
   goOn(fleet)
   fleet.cut('a', true)
@@ -151,7 +151,7 @@ test('whoever has taken its turn and not begun it before an abort begins nothing
   assert.deepEqual(fleet.begun, [])
 })
 
-test('whose master has ended in a turn that the engine has forgotten takes the next one', () => {
+test('whose master has ended in a turn that NATS has forgotten takes the next one', () => {
   const fleet = open()
   goOn(fleet)
   fleet.stop('a')

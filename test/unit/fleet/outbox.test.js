@@ -113,8 +113,8 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 } = {}) {
 
 /** @typedef {ReturnType<typeof createFakeEngine>} FakeEngine */
 
-/** A deck with a history, whose master can die. @param {FakeEngine} engine @param {{ history?: ReturnType<typeof openHistory>, member?: string }} [options] */
-function createHost (engine, { history = openHistory({ file: ':memory:' }), member = 'one' } = {}) {
+/** A deck with a history, whose master can die. @param {FakeEngine} nats @param {{ history?: ReturnType<typeof openHistory>, member?: string }} [options] */
+function createHost (nats, { history = openHistory({ file: ':memory:' }), member = 'one' } = {}) {
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe(history.record)
   const timers = /** @type {any} */ ({ setTimeout: (/** @type {() => void} */ work) => setImmediate(work), clearTimeout: clearImmediate })
@@ -132,11 +132,11 @@ function createHost (engine, { history = openHistory({ file: ':memory:' }), memb
     }
   }
   const own = /** @type {any} */ ({
-    callMs: engine.callMs,
-    use: (/** @type {any} */ use) => engine.use(async (open) => { if (isAlive) await use(open) }),
-    attempt: (/** @type {any} */ work) => isAlive ? engine.attempt((open) => work({ ...open, js: { publish: (/** @type {any[]} */ ...args) => publish(open, args) } })) : never
+    callMs: nats.callMs,
+    use: (/** @type {any} */ use) => nats.use(async (open) => { if (isAlive) await use(open) }),
+    attempt: (/** @type {any} */ work) => isAlive ? nats.attempt((open) => work({ ...open, js: { publish: (/** @type {any[]} */ ...args) => publish(open, args) } })) : never
   })
-  const outbox = createOutbox({ engine: own, history: { ...history, outbox: { ...history.outbox, write: (row) => { if (isAlive) history.outbox.write(row) } }, get away () { return null } }, events, teller: () => ({ member, app: 'shop', host: 'here' }), timers })
+  const outbox = createOutbox({ nats: own, history: { ...history, outbox: { ...history.outbox, write: (row) => { if (isAlive) history.outbox.write(row) } }, get away () { return null } }, events, teller: () => ({ member, app: 'shop', host: 'here' }), timers })
   return {
     history,
     outbox,
@@ -162,9 +162,9 @@ function copyOf (history) {
   return copy
 }
 
-/** @param {FakeEngine} engine @returns {number[]} */
-function idsIn (engine) {
-  return engine.stored.map(({ value }) => value.event.id)
+/** @param {FakeEngine} nats @returns {number[]} */
+function idsIn (nats) {
+  return nats.stored.map(({ value }) => value.event.id)
 }
 
 /** @param {number} from @param {number} to */
@@ -172,7 +172,7 @@ function range (from, to) {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
-test('every event is in the stream once and in order, whatever is lost on the way, whenever master or engine end, and whatever the engine forgets', async () => {
+test('every event is in the stream once and in order, whatever is lost on the way, whenever master or nats end, and whatever NATS forgets', async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ do: fc.constant('happen'), count: fc.integer({ min: 1, max: 30 }) }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('turn'), count: fc.integer({ min: 1, max: 20 }) }) },
@@ -181,126 +181,126 @@ test('every event is in the stream once and in order, whatever is lost on the wa
     { weight: 1, arbitrary: fc.record({ do: fc.constant('forget'), share: fc.double({ min: 0.1, max: 1, noNaN: true }) }) }
   )
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), fc.array(fc.constantFrom(...OUTCOMES, 'acknowledged', 'acknowledged'), { maxLength: 60 }), async (steps, outcomes) => {
-    const engine = createFakeEngine({ outcomes: /** @type {any} */ (outcomes) })
-    let host = createHost(engine)
+    const nats = createFakeEngine({ outcomes: /** @type {any} */ (outcomes) })
+    let host = createHost(nats)
     let member = 'one'
-    engine.connect()
+    nats.connect()
     const replace = () => {
       host.die()
-      host = createHost(engine, { history: host.history, member })
+      host = createHost(nats, { history: host.history, member })
     }
     for (const each of /** @type {any[]} */ (steps)) {
       if (each.do === 'happen') host.happen(each.count)
       if (each.do === 'turn') for (let n = 0; n < each.count; n++) await new Promise((resolve) => setImmediate(resolve))
-      if (each.do === 'connect' || each.do === 'disconnect') engine[/** @type {'connect'} */ (each.do)]()
+      if (each.do === 'connect' || each.do === 'disconnect') nats[/** @type {'connect'} */ (each.do)]()
       if (each.do === 'die') replace()
       if (each.do === 'rename') {
         member += 'x'
         replace()
       }
       if (each.do === 'settle') {
-        engine.connect()
+        nats.connect()
         await host.settled()
       }
       // Whoever has lost something is connected to anew.
       if (each.do === 'forget' || each.do === 'wipe') {
-        engine.disconnect()
+        nats.disconnect()
         await new Promise((resolve) => setImmediate(resolve))
-        engine.forget(each.share ?? 0)
-        engine.connect()
+        nats.forget(each.share ?? 0)
+        nats.connect()
       }
       // A publish whose outcome is unknown is repeated well before that.
       if (each.do === 'forgetDuplicates') {
-        engine.connect()
+        nats.connect()
         await host.settled()
-        engine.forgetDuplicates()
+        nats.forgetDuplicates()
       }
     }
     host.happen(1)
-    engine.connect()
+    nats.connect()
     await host.settled()
     host.die()
-    assert.deepEqual(idsIn(engine), range(1, host.history.lastEventId()))
+    assert.deepEqual(idsIn(nats), range(1, host.history.lastEventId()))
     host.history.close()
   }), { numRuns: 300 })
 })
 
 test('a fleet that is new to a deck gets the last 1,000 of its events, and then each', async () => {
-  const engine = createFakeEngine()
-  const host = createHost(engine)
+  const nats = createFakeEngine()
+  const host = createHost(nats)
   host.happen(1500)
-  engine.connect()
+  nats.connect()
   await host.settled()
   host.happen(3)
   await host.settled()
-  assert.deepEqual(idsIn(engine), range(501, 1503))
+  assert.deepEqual(idsIn(nats), range(501, 1503))
 })
 
 test('what the limits of the stream have taken is not told again', async () => {
-  const engine = createFakeEngine()
-  const host = createHost(engine)
-  engine.connect()
+  const nats = createFakeEngine()
+  const host = createHost(nats)
+  nats.connect()
   host.happen(30)
   await host.settled()
   await host.outbox.close()
-  engine.discard(1)
-  engine.forgetDuplicates()
+  nats.discard(1)
+  nats.forgetDuplicates()
   host.die()
 
-  const next = createHost(engine, { history: host.history })
+  const next = createHost(nats, { history: host.history })
   next.happen(2)
   await next.settled()
-  assert.deepEqual(idsIn(engine), [31, 32])
+  assert.deepEqual(idsIn(nats), [31, 32])
 })
 
 test('what retention has taken before it was told is left out', async () => {
-  const engine = createFakeEngine()
+  const nats = createFakeEngine()
   let now = 0
   const history = openHistory({ file: ':memory:', now: () => now, retention: { maxEvents: 5 } })
-  const host = createHost(engine, { history })
+  const host = createHost(nats, { history })
   host.happen(20)
   now = Date.now()
   while (history.sweep().more);
-  engine.connect()
+  nats.connect()
   await host.settled()
-  assert.deepEqual(idsIn(engine), range(16, 20))
+  assert.deepEqual(idsIn(nats), range(16, 20))
 })
 
 test('a history that was restored from a backup tells what happens from then on under another name, none of it left out', async () => {
-  const engine = createFakeEngine()
-  const host = createHost(engine)
-  engine.connect()
+  const nats = createFakeEngine()
+  const host = createHost(nats)
+  nats.connect()
   host.happen(10)
   await host.settled()
   await host.outbox.close()
   host.die()
   const backup = copyOf(host.history)
 
-  const lost = createHost(engine, { history: host.history })
+  const lost = createHost(nats, { history: host.history })
   lost.happen(5, 'worker.ready')
   await lost.settled()
   lost.die()
-  engine.disconnect()
-  const restored = createHost(engine, { history: backup })
+  nats.disconnect()
+  const restored = createHost(nats, { history: backup })
   restored.happen(8)
-  engine.connect()
+  nats.connect()
   await restored.settled()
   restored.happen(1)
   await restored.settled()
 
-  assert.deepEqual(idsIn(engine), [...range(1, 15), ...range(11, 19)])
-  const sources = engine.stored.map(({ value }) => value.source)
+  assert.deepEqual(idsIn(nats), [...range(1, 15), ...range(11, 19)])
+  const sources = nats.stored.map(({ value }) => value.source)
   assert.deepEqual([new Set(sources.slice(0, 15)).size, new Set(sources.slice(15)).size, new Set(sources).size], [1, 1, 2])
 })
 
 test('two decks with a copy of one history tell all that happens on each', async () => {
-  const engine = createFakeEngine()
-  const host = createHost(engine)
-  engine.connect()
+  const nats = createFakeEngine()
+  const host = createHost(nats)
+  nats.connect()
   host.happen(10)
   await host.settled()
   const history = copyOf(host.history)
-  const copy = createHost(engine, { history, member: 'two' })
+  const copy = createHost(nats, { history, member: 'two' })
   copy.happen(0)
   await copy.settled()
 
@@ -310,35 +310,35 @@ test('two decks with a copy of one history tell all that happens on each', async
   await copy.settled()
   host.happen(2, 'worker.ready')
   await host.settled()
-  const told = (/** @type {string} */ member) => engine.stored.filter(({ value }) => value.member === member).map(({ value }) => value.event.id)
+  const told = (/** @type {string} */ member) => nats.stored.filter(({ value }) => value.member === member).map(({ value }) => value.event.id)
   assert.deepEqual([told('one'), told('two')], [range(1, 15), range(11, 15)])
 })
 
 test('an event that is too large goes without its details', async () => {
-  const engine = createFakeEngine()
+  const nats = createFakeEngine()
   const history = openHistory({ file: ':memory:' })
-  const host = createHost(engine, { history })
-  engine.connect()
+  const host = createHost(nats, { history })
+  nats.connect()
   const at = new Date().toISOString()
   const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
   history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'small', detail: { note: 'n' } })
   history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'large', detail: { note: 'ö'.repeat(15_000), other: 'ö'.repeat(15_000), third: 'ö'.repeat(15_000) } })
   host.happen(0)
   await host.settled()
-  assert.deepEqual(engine.stored.map(({ value }) => [value.event.message, value.event.detail]), [['small', { note: 'n' }], ['large', { truncated: true, bytes: engine.stored[1].value.event.detail.bytes }]])
-  assert.ok(engine.stored[1].value.event.detail.bytes > 90_000)
+  assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail]), [['small', { note: 'n' }], ['large', { truncated: true, bytes: nats.stored[1].value.event.detail.bytes }]])
+  assert.ok(nats.stored[1].value.event.detail.bytes > 90_000)
 })
 
-test('an engine that takes less gets less, and what comes after it is told too', async () => {
-  const engine = createFakeEngine({ maxPayload: 8192 })
+test('a NATS server that takes less gets less, and what comes after it is told too', async () => {
+  const nats = createFakeEngine({ maxPayload: 8192 })
   const history = openHistory({ file: ':memory:' })
-  const host = createHost(engine, { history })
-  engine.connect()
+  const host = createHost(nats, { history })
+  nats.connect()
   const at = new Date().toISOString()
   const blank = { cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
   history.record({ id: 1, at, type: 'unexpected', ...blank, message: 'large', detail: { note: 'n'.repeat(9000) } })
   history.record({ id: 2, at, type: 'unexpected', ...blank, message: 'small', detail: null })
   host.happen(0)
   await host.settled()
-  assert.deepEqual(engine.stored.map(({ value }) => [value.event.message, value.event.detail?.truncated]), [['large', true], ['small', undefined]])
+  assert.deepEqual(nats.stored.map(({ value }) => [value.event.message, value.event.detail?.truncated]), [['large', true], ['small', undefined]])
 })

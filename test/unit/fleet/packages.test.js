@@ -39,7 +39,7 @@ test('unpacks what was pushed into a folder by its digest, once', async () => {
 
 test('leaves nothing of what is another thing, cannot be unpacked, or ends in the middle', async () => {
   const wrong = member({ bytes: archiveOf({ name: 'app.js', body: 'other' }) })
-  await assert.rejects(wrong.packages.fetch(DIGEST), { code: 'invalid-body', message: /what the engine holds as sha256:\w+ is something else/ })
+  await assert.rejects(wrong.packages.fetch(DIGEST), { code: 'invalid-body', message: /what NATS holds as sha256:\w+ is something else/ })
   const garbage = Buffer.from('no archive at all')
   const broken = member({ bytes: garbage })
   await assert.rejects(broken.packages.fetch(digestOf(garbage)), { code: 'invalid-body', message: /cannot be unpacked: incorrect header check/ })

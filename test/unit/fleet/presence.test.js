@@ -17,7 +17,7 @@ function open () {
     get: async () => stored && entryOf(stored),
     watch: async () => Object.assign((async function * () { if (stored) yield { ...entryOf(stored), created: new Date(at) } })(), { stop () {} })
   }
-  const engine = /** @type {any} */ ({
+  const nats = /** @type {any} */ ({
     state: { isConnected: true },
     use () {},
     attempt: async (/** @type {any} */ work) => ({ is: 'done', value: await work({ members }) }),
@@ -38,7 +38,7 @@ function open () {
       /** @type {() => void} */
       let beat = () => {}
       const timers = /** @type {any} */ ({ setInterval (/** @type {() => void} */ fn) { beat = fn }, clearInterval () {}, setTimeout () {}, clearTimeout () {} })
-      createPresence({ engine, describe: () => /** @type {any} */ ({ ...WORD, ...fields }), onName: (found) => { problem = found }, now: () => at, timers })
+      createPresence({ nats, describe: () => /** @type {any} */ ({ ...WORD, ...fields }), onName: (found) => { problem = found }, now: () => at, timers })
       return {
         get problem () { return problem },
         async beat () {
@@ -80,7 +80,7 @@ test('whoever leaves while a word of it is on its way leaves all the same, and s
   /** @type {string[]} */
   const done = []
   let arrive = () => {}
-  const engine = /** @type {any} */ ({
+  const nats = /** @type {any} */ ({
     state: { isConnected: true },
     use () {},
     attempt: async () => ({ is: 'away' }),
@@ -93,7 +93,7 @@ test('whoever leaves while a word of it is on its way leaves all the same, and s
   /** @type {() => void} */
   let beat = () => {}
   const timers = /** @type {any} */ ({ setInterval (/** @type {() => void} */ fn) { beat = fn }, clearInterval () {}, setTimeout () {}, clearTimeout () {} })
-  const presence = createPresence({ engine, describe: () => /** @type {any} */ (WORD), timers })
+  const presence = createPresence({ nats, describe: () => /** @type {any} */ (WORD), timers })
   beat()
   beat()
   const leaving = presence.close()
@@ -108,8 +108,8 @@ test('members that nobody could have are not kept', async () => {
     for (let index = 0; index < 3000; index++) yield { key: `evil-${index}`, operation: 'PUT', length: 1, json: () => ({ ...WORD, member: `evil-${index}`, boot: 'b' }), created: new Date(0), isUpdate: index > 100, delta: 1 }
     await new Promise(() => {})
   })()
-  const engine = /** @type {any} */ ({ state: { isConnected: true }, use () {}, attempt: async () => ({ is: 'done', value: Object.assign(words, { stop () {} }) }) })
-  const presence = createPresence({ engine, describe: () => /** @type {any} */ ({ ...WORD, boot: 'a' }), timers: /** @type {any} */ ({ setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} }) })
+  const nats = /** @type {any} */ ({ state: { isConnected: true }, use () {}, attempt: async () => ({ is: 'done', value: Object.assign(words, { stop () {} }) }) })
+  const presence = createPresence({ nats, describe: () => /** @type {any} */ ({ ...WORD, boot: 'a' }), timers: /** @type {any} */ ({ setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} }) })
   presence.list()
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(presence.list().length, MAX_MEMBERS + 1)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { before, test } from 'node:test'
-import { createEngine } from '../../../server/fleet/engine.js'
+import { createNatsConnection } from '../../../server/fleet/nats-connection.js'
 import { createStore } from '../../../server/fleet/store.js'
 import { startNats, withoutNats } from '../../support/nats.js'
 import { until } from '../../support/until.js'
@@ -28,18 +28,18 @@ let fleets = 0
 /** A fleet of its own. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof createStore>[0]>} [options] */
 async function start (t, options = {}) {
   const name = `f${++fleets}`
-  const engine = createEngine({ options: { servers: [nats.url], name, tls: {} }, member: 'one' })
-  const store = createStore({ engine, fleet: name, wait: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 20))), ...options })
-  engine.start()
-  t.after(() => engine.close())
-  await until(() => engine.state.isConnected, 'the engine')
+  const natsConnection = createNatsConnection({ options: { servers: [nats.url], name, tls: {} }, member: 'one' })
+  const store = createStore({ nats: natsConnection, fleet: name, wait: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 20))), ...options })
+  natsConnection.start()
+  t.after(() => natsConnection.close())
+  await until(() => natsConnection.state.isConnected, 'NATS')
   const connection = await connect({ servers: nats.url })
   t.after(() => connection.close())
   const js = jetstream(connection)
   const manager = await js.jetstreamManager()
   const bucket = `clusterdeck_${name}_releases`
   return {
-    engine,
+    natsConnection,
     store,
     js,
     manager,
@@ -92,7 +92,7 @@ test('removes pieces that nobody has finished, once they are old', { skip }, asy
   await young.js.publish(`$O.${young.bucket}.C.abandoned`, 'x')
   await young.put(randomBytes(10))
   assert.equal((await young.subjects()).length, 3)
-  const old = createStore({ engine: young.engine, fleet: young.bucket.split('_')[1], abandonedMs: 0 })
+  const old = createStore({ nats: young.natsConnection, fleet: young.bucket.split('_')[1], abandonedMs: 0 })
   const bytes = randomBytes(10)
   await old.put(digestOf(bytes), chunks(bytes), BY)
   assert.deepEqual((await young.subjects()).filter((subject) => subject.endsWith('abandoned')), [])
@@ -144,7 +144,7 @@ test('goes on reading where the connection was lost, and gives up where nothing 
 })
 
 test('says that the fleet is out of reach', async () => {
-  const engine = createEngine({ options: { servers: ['nats://127.0.0.1:1'], name: 'x', tls: {} }, member: 'one' })
-  const store = createStore({ engine, fleet: 'x' })
+  const natsConnection = createNatsConnection({ options: { servers: ['nats://127.0.0.1:1'], name: 'x', tls: {} }, member: 'one' })
+  const store = createStore({ nats: natsConnection, fleet: 'x' })
   for (const asked of [store.list(), store.has('x'), store.put('x', chunks(Buffer.from('x')), BY), store.read('x').next()]) await assert.rejects(asked, { code: 'fleet-away', message: /The fleet is out of reach: not connected yet/ })
 })

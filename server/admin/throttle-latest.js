@@ -1,0 +1,44 @@
+/**
+ * Answers what sockets ask for. Of what one asks for faster than it is to be answered, only the last counts.
+ * @typedef {import('socket.io').Socket} Socket
+ * @typedef {ReturnType<typeof throttleLatest>} LatestWish
+ */
+
+/** Between two answers to one socket. */
+const MIN_GAP_MS = 200
+
+/** @param {(socket: Socket, wish: any) => void} answer  what is wished comes from a browser */
+export function throttleLatest (answer) {
+  /** @type {Map<Socket, { wish: any, timer: NodeJS.Timeout }>} */
+  const waiting = new Map()
+  /** @type {WeakMap<Socket, number>} */
+  const answeredAt = new WeakMap()
+
+  return {
+    /** @param {Socket} socket @param {any} wish */
+    ask (socket, wish) {
+      const earlier = waiting.get(socket)
+      if (earlier) return Object.assign(earlier, { wish })
+      const waitMs = (answeredAt.get(socket) ?? -Infinity) + MIN_GAP_MS - performance.now()
+      waiting.set(socket, { wish, timer: setTimeout(grant, Math.max(0, waitMs), socket) })
+    },
+
+    forget,
+
+    close () {
+      for (const socket of waiting.keys()) forget(socket)
+    }
+  }
+
+  function grant (/** @type {Socket} */ socket) {
+    const wish = waiting.get(socket)?.wish
+    forget(socket)
+    answer(socket, wish)
+    answeredAt.set(socket, performance.now())
+  }
+
+  function forget (/** @type {Socket} */ socket) {
+    clearTimeout(waiting.get(socket)?.timer)
+    waiting.delete(socket)
+  }
+}

@@ -1,0 +1,46 @@
+/** @typedef {ReturnType<typeof createAcceptFairness>} Spread */
+
+/** Workers that start together say so one after the other: all are told once. */
+const TELL_AFTER_MS = 100
+
+/**
+ * How connections are spread over workers that accept by themselves, see workers/even-accept.js.
+ * @param {object} parts
+ * @param {Map<number, Pick<import('./worker-handle.js').WorkerHandle, 'tell'>>} parts.handles
+ * @param {(work: () => void, ms: number) => unknown} [parts.later]
+ */
+export function createAcceptFairness ({ handles, later = (work, ms) => setTimeout(work, ms).unref() }) {
+  /** @type {Map<number, boolean>} by worker */
+  const evenness = new Map()
+  let isToTell = false
+
+  return {
+    /** @param {number} worker @param {boolean} isEven whether it waits for its turn */
+    heard (worker, isEven) {
+      if (!handles.has(worker)) return
+      evenness.set(worker, isEven)
+      if (isToTell) return
+      isToTell = true
+      later(() => tell(), TELL_AFTER_MS)
+    },
+
+    /** @param {number} worker takes no connections from now on: one that it was woken for is for the others */
+    passOn: tell,
+
+    /** @param {number} worker */
+    left (worker) {
+      evenness.delete(worker)
+      tell()
+    },
+
+    /** @returns {boolean | null} null: no worker has said so yet */
+    isEven: () => evenness.size === 0 ? null : [...evenness.values()].every(Boolean)
+  }
+
+  /** @param {number} [leaving] */
+  function tell (leaving) {
+    isToTell = false
+    const inTurn = [...evenness].filter(([worker, isEven]) => isEven && worker !== leaving).map(([worker]) => worker)
+    for (const worker of inTurn) handles.get(worker)?.tell({ type: 'accept-again', others: inTurn.length - 1 })
+  }
+}

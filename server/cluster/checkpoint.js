@@ -1,0 +1,15 @@
+import { isFinished } from '../lifecycle/finished.js'
+
+/**
+ * What another master needs to know to go on with this cluster.
+ * @param {import('../lifecycle/state.js').PoolState} state
+ * @param {{ identityOf: (worker: number) => import('./orphan-handle.js').OrphanIdentity | null | undefined, sockets: string[] }} shell
+ */
+export function toCheckpoint ({ release, bootCost, guard, addresses, slots, nextWorker, nextRollout, upgrade, workers }, { identityOf, sockets }) {
+  const finished = Object.fromEntries(slots.filter(isFinished).map((slot) => [slot.number, slot.finished]))
+  const saved = Object.values(workers)
+    .map(({ forkedAt, ...worker }) => ({ ...worker, identity: identityOf(worker.id) }))
+    // One whose fork is not on record is none to anybody else, and ends with this master, as one on standby does.
+    .filter(({ pid, identity, slot }) => pid !== null && identity && slot !== null)
+  return { desiredWorkers: slots.length, release, bootCost, guard, addresses, finished, nextWorker, nextRollout, firstOfNext: upgrade?.firstWorker ?? null, sockets, workers: saved }
+}

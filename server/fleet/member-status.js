@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { LABEL_NAME, MEMBER_NAME } from '../config/member-name.js'
+import { parseUntrusted } from './untrusted-json.js'
+import { MAX_ID } from './rollout.js'
+
+/**
+ * What a member says of itself. What comes from elsewhere is hostile: nothing that does not look like this is heard.
+ * @typedef {z.infer<typeof MEMBER_STATUS>} Word
+ */
+
+const MAX_BYTES = 16 * 1024
+
+const text = (/** @type {number} */ chars) => z.string().max(chars)
+const count = z.int().min(0)
+const figure = z.number().nullable()
+
+export const MEMBER_STATUS = z.object({
+  member: z.string().regex(MEMBER_NAME),
+  home: text(64).describe('of its data folder: two with one name are told apart by it'),
+  boot: text(64).describe('of its master'),
+  host: text(255),
+  app: text(200),
+  version: text(50).describe('of clusterdeck'),
+  labels: z.record(z.string().regex(LABEL_NAME), text(200)),
+  release: text(50).nullable(),
+  // Members of an earlier version do not say it.
+  code: z.object({ version: text(100).nullable(), commit: text(50).nullable() }).nullable().default(null).describe('what it runs: each deck numbers its releases for itself'),
+  workers: z.object({ ready: count, desired: count }),
+  health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: text(500) }),
+  vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),
+  openCrashes: count.nullable(),
+  rollout: z.object({ id: count, kind: text(20), state: text(20), replaced: count, total: count }).nullable().describe('its own'),
+  turnOf: text(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),
+  url: text(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people'),
+  accept: z.enum(['nothing', 'read', 'operate']).describe('what others may do to it'),
+  seen: z.object({ rollout: count.max(MAX_ID), revision: count }).describe('the newest rollout of the fleet that it knows')
+})
+
+/** @param {import('@nats-io/kv').KvEntry} entry @returns {Word | null} null: it is no word of a member */
+export function readMemberStatus (entry) {
+  const word = entry.length > MAX_BYTES ? null : parseUntrusted(MEMBER_STATUS, () => entry.json())
+  return word?.member === entry.key ? word : null
+}

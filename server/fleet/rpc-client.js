@@ -1,0 +1,93 @@
+import { DeckError } from '../errors.js'
+import { MAX_RESPONSE_BYTES, parseResponse, roleFor, encodeResponse, encodeRequest } from './rpc-protocol.js'
+import { refusalOf } from './refusal.js'
+
+/**
+ * Asks other members, by name; this deck itself is asked without NATS.
+ * @typedef {import('./rpc-server.js').Order} Order
+ * @typedef {import('./rpc-protocol.js').Answer} Answer
+ * @typedef {{ name: string | null, actor: string, role: import('./rpc-protocol.js').Role, client: import('./rpc-protocol.js').Question['client'] }} Person as this deck knows who asks
+ */
+
+const ANSWER_WITHIN_MS = 10_000
+
+/**
+ * @param {object} parts
+ * @param {import('./nats-connection.js').Connection} parts.nats
+ * @param {Pick<import('./presence.js').Presence, 'all' | 'find' | 'list'>} parts.presence
+ * @param {string} parts.member  this one
+ * @param {import('./rpc-server.js').Serve} parts.serve
+ */
+export function createRpcClient ({ nats, presence, member: own, serve }) {
+  return {
+    ask,
+
+    /**
+     * The same, where a refusal is an error.
+     * @param {string} member @param {Omit<Order, 'headers'>} order @param {Person} person @param {{ withinMs?: number }} [how]
+     * @returns {Promise<unknown>} what it answers, as JSON
+     * @throws {DeckError} as ask(), what the member refuses with, and not-possible: its answer is no JSON
+     */
+    async obtain (member, order, person, how) {
+      const { status, body } = await ask(member, { ...order, headers: {} }, person, how)
+      if (status >= 400) throw refusalOf({ status, body })
+      try {
+        return JSON.parse(body)
+      } catch (cause) {
+        throw new DeckError('not-possible', `${member} answers, but not in JSON`, { cause })
+      }
+    }
+  }
+
+  /**
+   * @param {string} member @param {Order} order @param {Person} person @param {{ withinMs?: number }} [how]
+   * @returns {Promise<Answer>} also a refusal
+   * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
+   */
+  async function ask (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
+    const { method, path, headers, body } = order
+    const { actor, role, client } = person
+    const found = await find(member)
+    const text = encodeRequest({ home: found.home, method, path, headers, body, actor, role, client, from: own })
+    return found.isOwn ? askOwn(order, person, withinMs) : askOther(found, text, withinMs)
+  }
+
+  /** @param {string} member */
+  async function find (member) {
+    const isNamed = (/** @type {{ member: string }} */ each) => each.member === member
+    const found = (member === own ? presence.list().find(isNamed) : presence.find(member)) ?? (await presence.all()).members.find(isNamed)
+    if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(member.slice(0, 100))}`)
+    return found
+  }
+
+  /** @param {Order} order @param {Person} person @param {number} withinMs @returns {Promise<Answer>} */
+  async function askOwn (order, { name, actor, role, client }, withinMs) {
+    const asker = { name: name ?? actor, actor, role: roleFor({ path: order.path, role }, { accept: 'operate', member: own }), client, from: own, bound: 'over the fleet nobody is more' }
+    return encodeResponse(await serve(order, asker, { maxBytes: MAX_RESPONSE_BYTES, signal: AbortSignal.timeout(withinMs) }))
+  }
+
+  /** @param {import('./presence.js').Member} found @param {string} text @param {number} withinMs @returns {Promise<Answer>} */
+  async function askOther ({ member, isSilent, ageMs }, text, withinMs) {
+    const { isConnected, problem } = nats.state
+    if (!isConnected) throw new DeckError('fleet-away', `${member} cannot be asked: NATS is out of reach (${problem})`)
+    if (isSilent) throw new DeckError('no-master', `${member} has not been heard of for ${Math.round(ageMs / 1000)} s`)
+    const asked = await nats.attempt(({ connection, names }) => connection.request(`${names.subject}.${member}.api`, text, { timeout: withinMs }).catch(toError))
+    if (asked.is === 'away') throw new DeckError('fleet-away', `${member} has not answered: ${asked.reason}; what it was asked for may be done all the same`)
+    if (asked.value instanceof Error) throw explained(asked.value, member, withinMs)
+    const answer = parseResponse(asked.value.data)
+    if (!answer) throw new DeckError('no-master', `${member} answers, but not as a member of a fleet does`)
+    return answer
+  }
+}
+
+/** @param {unknown} error @returns {Error} */
+function toError (error) {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** @param {Error & { isNoResponders?: () => boolean }} error  of the client @param {string} member @param {number} withinMs */
+function explained (error, member, withinMs) {
+  if (error.isNoResponders?.()) return new DeckError('no-master', `${member} is not there to answer`)
+  if (error.name === 'TimeoutError') return new DeckError('timed-out', `${member} has not answered within ${withinMs} ms; what it was asked for may be done all the same`)
+  return new DeckError('fleet-away', `${member} cannot be asked: ${error.message}`, { cause: error })
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import { PERSON } from '../config/actor-names.js'
+import { MEMBER_NAME } from '../config/member-name.js'
+import { DeckError } from '../errors.js'
+import { parseUntrusted, isShallow } from './untrusted-json.js'
+
+/**
+ * What one member asks of another: one call of its API, and the answer to that. Both come from elsewhere, so both are
+ * hostile: what does not look like this is not acted on, and whoever is said to ask is no more than the member accepts.
+ * @typedef {z.infer<typeof QUESTION>} Question
+ * @typedef {z.infer<typeof ANSWER>} Answer
+ * @typedef {Question['role']} Role
+ * @typedef {'nothing' | 'read' | 'operate'} Accept
+ */
+
+export const MAX_REQUEST_BYTES = 64 * 1024
+/** As a message: a text within it is quoted. */
+export const MAX_RESPONSE_BYTES = 900 * 1024
+/** Of the API: those of a member are its own, and none leads from one member to a third. */
+const CLOSED = new Set(['fleet', 'sign-in-links', 'tokens'])
+
+// No segment of dots, and nothing that is escaped: what is compared here is what a router sees.
+const PATH = /^(?:\/[A-Za-z\d][\w.-]*)+$/
+const QUERY = /^[\w.~!$&'()*+,;=:@/?%-]*$/
+/** One line of what can be seen. */
+const header = z.string().max(300).regex(/^[ -~]*$/).optional()
+
+const QUESTION = z.strictObject({
+  home: z.string().max(64).describe('of the member that is asked: two with one name are told apart by it'),
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+  path: z.string().max(4096).refine(isPath).describe('below /api/v1, with its query'),
+  headers: z.strictObject({ accept: header, 'idempotency-key': header, 'if-match': header }),
+  body: z.record(z.string(), z.unknown()).refine(isShallow).optional(),
+  actor: z.string().regex(PERSON).describe('as the deck that asks knows who does'),
+  role: z.enum(['viewer', 'operator', 'admin']).describe('there'),
+  client: z.enum(['dashboard', 'cli', 'api']),
+  from: z.string().regex(MEMBER_NAME)
+}).refine(({ method, body }) => method !== 'GET' || body === undefined)
+
+const STATUS = z.int().min(200).max(599).refine((status) => status !== 401 && (status < 300 || status >= 400))
+const TYPE = /^(?:application\/(?:problem\+)?json|application\/x-ndjson|text\/csv|text\/plain)(?:; ?charset=utf-8)?$/i
+
+const ANSWER = z.object({
+  status: STATUS,
+  headers: z.object({
+    'content-type': z.string().regex(TYPE),
+    etag: header,
+    location: z.string().max(500).regex(/^\/api\/v1(?:\/[A-Za-z\d][\w.-]*)+$/).optional(),
+    'retry-after': z.string().regex(/^\d{1,6}$/).optional(),
+    'idempotency-replayed': z.literal('true').optional()
+  }),
+  body: z.string()
+})
+
+/** What a member lets others do as at most. @type {Readonly<Record<Accept, Readonly<Record<Role, Role>> | null>>} */
+const ROLES = Object.freeze({
+  nothing: null,
+  read: Object.freeze({ viewer: 'viewer', operator: 'viewer', admin: 'viewer' }),
+  operate: Object.freeze({ viewer: 'viewer', operator: 'operator', admin: 'operator' })
+})
+
+/** @param {string} path */
+function isPath (path) {
+  const at = path.indexOf('?')
+  return at < 0 ? PATH.test(path) : PATH.test(path.slice(0, at)) && QUERY.test(path.slice(at + 1))
+}
+
+/**
+ * @param {Uint8Array} data @returns {Question}
+ * @throws {DeckError} payload-too-large, bad-request
+ */
+export function parseRequest (data) {
+  if (data.length > MAX_REQUEST_BYTES) throw new DeckError('payload-too-large', `expected a question of at most ${MAX_REQUEST_BYTES} bytes, received ${data.length}`)
+  const question = parse(QUESTION, data)
+  if (!question) throw new DeckError('bad-request', 'expected a question of a member: a method, a path below /api/v1, and who asks')
+  return question
+}
+
+/** @param {unknown} question @returns {string} as a message @throws {DeckError} bad-request, payload-too-large */
+export function encodeRequest (question) {
+  const { data, error } = QUESTION.safeParse(question)
+  if (!data) throw new DeckError('bad-request', `this cannot be asked of another member: ${error.issues[0].path.join('.') || 'a body'}`)
+  const text = JSON.stringify(data)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > MAX_REQUEST_BYTES) throw new DeckError('payload-too-large', `a body for another member: expected at most ${MAX_REQUEST_BYTES} bytes with all that goes along, received ${bytes}`)
+  return text
+}
+
+/** @param {Uint8Array} data @returns {Answer | null} null: it is none */
+export function parseResponse (data) {
+  return data.length > MAX_RESPONSE_BYTES ? null : parse(ANSWER, data)
+}
+
+/** Without what is not passed on. @param {unknown} answer @returns {Answer} @throws {DeckError} not-acceptable */
+export function encodeResponse (answer) {
+  const { data } = ANSWER.safeParse(answer)
+  if (!data) throw new DeckError('not-acceptable', 'what is answered to this does not leave its machine: only JSON and text do')
+  return data
+}
+
+/**
+ * Who asks, as the member that is asked takes it.
+ * @param {Pick<Question, 'path' | 'role'>} question @param {{ accept: Accept, member: string }} asked
+ * @returns {Role} never admin
+ * @throws {DeckError} forbidden
+ */
+export function roleFor ({ path, role }, { accept, member }) {
+  const roles = ROLES[accept]
+  if (!roles) throw new DeckError('forbidden', `${member}: expected fleet.accept "read" or "operate", received "${accept}"`)
+  const noun = path.split(/[/?]/)[1]
+  if (CLOSED.has(noun)) throw new DeckError('forbidden', `/${noun} of ${member} is for those who are signed in there`)
+  return roles[role]
+}
+
+/** @template {z.ZodType} S @param {S} schema @param {Uint8Array} data */
+function parse (schema, data) {
+  return parseUntrusted(schema, () => JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data)))
+}

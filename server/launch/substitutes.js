@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { isFile } from './packages.js'
+
+/** @typedef {import('./refusal.js').Reason} Reason */
+/** @typedef {{ words: string[], note?: string } | { reason: Reason, why?: string, instead?: string }} StandIn */
+
+const SEVERAL = () => ({ reason: /** @type {const} */ ('several'), why: 'starts other commands', instead: 'Start each server as an app of its own' })
+const MANAGES = () => ({ reason: /** @type {const} */ ('starts-child'), why: 'is a process manager itself', instead: 'Start what it starts; "clusterdeck import" takes over its configuration' })
+
+/**
+ * Programs which do not serve in the process that they are started in, and what is to be started in their stead.
+ * By their names; null: called like this it serves by itself.
+ */
+export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string[], cwd: string) => StandIn | null>} */ ({
+  nest: ([verb, ...args], cwd) => verb === 'start' || verb === 's' ? builtByNest(args, cwd) : null,
+  nuxt: ([verb = 'dev', ...args], cwd) => NUXT[verb]?.(args, cwd) ?? null,
+  nuxi: ([verb = 'dev', ...args], cwd) => NUXT[verb]?.(args, cwd) ?? null,
+  next: ([verb = 'dev']) => verb === 'dev' || verb.startsWith('-') ? developing('next build', 'next start') : null,
+  'react-scripts': ([verb]) => verb === 'start' ? developing('react-scripts build', 'a server of files, such as "serve -s build"') : null,
+  gatsby: ([verb]) => verb === 'develop' ? developing('gatsby build', 'gatsby serve') : null,
+  'babel-node': () => ({ reason: 'starts-child', instead: 'Start the file itself with --exec-argv "-r @babel/register", or the compiled one' }),
+  dotenvx: () => ({ reason: 'starts-child', instead: 'Start that program itself, with "envFile" for its variables' }),
+  ...Object.fromEntries([['doppler', 'doppler run --'], ['infisical', 'infisical run --'], ['op', 'op run --']].map(([name, before]) => [name, () => ({ reason: 'starts-child', instead: `Start clusterdeck in it: ${before} clusterdeck start` })])),
+  concurrently: SEVERAL,
+  'npm-run-all': SEVERAL,
+  'npm-run-all2': SEVERAL,
+  'run-s': SEVERAL,
+  'run-p': SEVERAL,
+  turbo: SEVERAL,
+  nx: SEVERAL,
+  lerna: SEVERAL,
+  wireit: SEVERAL,
+  pm2: MANAGES,
+  'pm2-runtime': MANAGES,
+  'pm2-dev': MANAGES,
+  forever: MANAGES
+}))
+
+/** @type {Readonly<Record<string, (args: string[], cwd: string) => StandIn>>} */
+const NUXT = Object.freeze({ dev: () => developing('nuxt build', 'nuxt start'), start: builtByNuxt, preview: builtByNuxt })
+
+/** @param {string} build @param {string} start @returns {StandIn} */
+function developing (build, start) {
+  return { reason: 'starts-child', why: 'is for development, and serves from a process of its own', instead: `Run "${build}", then start ${start.includes(' "') ? start : `"${start}"`}` }
+}
+
+/** @param {string[]} args @param {string} cwd @returns {StandIn} */
+function builtByNuxt (args, cwd) {
+  const file = '.output/server/index.mjs'
+  if (args.length > 0) return { reason: 'option', why: `has "${args[0]}", which ${file} does not know`, instead: `Start ${file}; HOST and PORT say where it listens` }
+  return isFile(path.join(cwd, file)) ? { words: ['node', file] } : { reason: 'not-built', why: `runs ${file}, which is not there`, instead: 'Run "nuxt build" before the start and before each deploy' }
+}
+
+const NEST_NOTE = 'it would build first; run "nest build" before the start and before each deploy'
+
+/** It builds, and starts another Node with what it has built. @param {string[]} words @param {string} cwd @returns {StandIn} */
+function builtByNest (words, cwd) {
+  const end = words.includes('--') ? words.indexOf('--') : words.length
+  const project = words[0]?.startsWith('-') || end === 0 ? undefined : words[0]
+  const { sourceRoot = 'src', entryFile = 'main', projects = {} } = readJson(path.join(cwd, 'nest-cli.json'))
+  const own = (project !== undefined && projects[project]) || {}
+  const outDir = outDirOf(cwd)
+  const [root, file] = [own.sourceRoot ?? sourceRoot, own.entryFile ?? entryFile]
+  const places = [path.join(outDir, root, `${file}.js`), ...(project === undefined ? [] : [path.join(outDir, 'apps', project, `${file}.js`)]), path.join(outDir, `${file}.js`)]
+  const built = places.find((place) => isFile(path.join(cwd, place)))
+  if (!built) return { reason: 'not-built', why: `runs ${places.at(-1)}, which is not there`, instead: 'Run "nest build" before the start and before each deploy' }
+  return { words: ['node', '--enable-source-maps', built, ...words.slice(end + 1)], note: NEST_NOTE }
+}
+
+/** @param {string} cwd @returns {string} */
+function outDirOf (cwd) {
+  // A tsconfig may have comments, so no JSON.parse.
+  for (const name of ['tsconfig.build.json', 'tsconfig.json']) {
+    const outDir = /"outDir"\s*:\s*"([^"]+)"/.exec(readText(path.join(cwd, name)))?.[1]
+    if (outDir) return path.normalize(outDir)
+  }
+  return 'dist'
+}
+
+/** @param {string} file @returns {any} */
+function readJson (file) {
+  try {
+    return JSON.parse(readText(file))
+  } catch {
+    // None, or with comments: the defaults are as good a guess as any.
+    return {}
+  }
+}
+
+/** @param {string} file */
+function readText (file) {
+  return isFile(file) ? readFileSync(file, 'utf8') : ''
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { begin } from '../../../server/fleet/rollout.js'
+import { createDeckAdapter } from '../../../server/fleet/deck-adapter.js'
+
+const ROLLOUT = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+
+/** @param {'nothing' | 'read' | 'operate'} accept */
+function open (accept) {
+  /** @type {any[]} */
+  const done = []
+  const note = (/** @type {any} */ command) => {
+    done.push(command)
+    return { id: done.length }
+  }
+  const deck = /** @type {any} */ ({ dispatch: note, deploy: async (/** @type {any} */ command) => note(command), snapshot: () => ({ release: null }) })
+  return { done, deckAdapter: createDeckAdapter(deck, accept, { fetch: async () => '/app' }) }
+}
+
+test('a deck that does not accept it neither deploys nor goes back for the fleet, whatever a document says that it has done', async () => {
+  for (const accept of /** @type {const} */ (['nothing', 'read'])) {
+    const { deckAdapter, done } = open(accept)
+    await assert.rejects(deckAdapter.begin(ROLLOUT), { code: 'forbidden' })
+    await assert.rejects(deckAdapter.goBack('r1', ROLLOUT), { code: 'forbidden' })
+    assert.deepEqual(done, [])
+  }
+})
+
+test('one that does deploys, and goes back to the release that it had', async () => {
+  const { deckAdapter, done } = open('operate')
+  assert.deepEqual([await deckAdapter.begin(ROLLOUT), await deckAdapter.goBack('r1', ROLLOUT)], [1, 2])
+  assert.deepEqual(done[1], { type: 'rollout', kind: 'rollback', release: 'r1', actor: 'ada', note: 'rollout 1 of the fleet: taken back' })
+})
