@@ -46,7 +46,7 @@
  * `thread-port-taken`: what Node said to a thread whose address is in use.
  * `spread`: whether it waits for its turn, and accepts only then; `draining`: it accepts nothing any more.
  * `inspected`: a debugger can be attached, and may stop it at any time.
- * `leaving`: the app has said that this worker should end; it serves until it is replaced.
+ * `leaving`: the app has said that this worker should end, and it serves until it is replaced; or the app has closed its servers, and ends now.
  * `requests`: the oldest of those in flight, and how many there are of them.
  * `files`: absolute paths of what it has loaded as code since it last said so.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.

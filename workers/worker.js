@@ -78,8 +78,13 @@ export function startWorker ({ worker, standsBy, instanceIsOurs, dispatch, ready
   })
   channel.on('accept-again', evenAccept.again)
   channel.on('serve', () => isReady && deferral?.end())
-  process.on('exit', () => {
-    if (drain.isDraining() && !drain.isDrained()) channel.send({ type: 'unfinished', requests: requests.count(), connections: drain.countConnections() })
+  process.on('exit', (code) => {
+    if (drain.isDraining()) {
+      if (!drain.isDrained()) channel.send({ type: 'unfinished', requests: requests.count(), connections: drain.countConnections() })
+    } else if (code === 0 && isReady && hasListened && ![...drain.servers()].some(({ listening }) => listening)) {
+      // An app that closes its servers before it ends has meant to.
+      channel.send({ type: 'leaving' })
+    }
   })
   channel.send({ type: 'hello' })
   const vitals = sendVitals({ channel, requests, servers: drain.servers })

@@ -20,12 +20,12 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 
 /**
  * Why a worker ended. What the master had in mind counts first, then what the process tells.
- * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null }} worker
+ * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null, due?: { cause: string } | null }} worker
  * @param {{ code: number | null, signal: string | null, error?: unknown, isOutOfMemory?: boolean }} exit  code and signal are both null where nobody saw it end
  * @param {import('./restart-policy.js').RestartPolicy['policy']} [policy]
  * @returns {string} a cause of the history
  */
-export function causeOfExit ({ state, intent, orphan, readyAt }, { code, signal, error, isOutOfMemory }, policy = 'always') {
+export function causeOfExit ({ state, intent, orphan, readyAt, due = null }, { code, signal, error, isOutOfMemory }, policy = 'always') {
   if (intent && !hasFailed({ state, orphan, readyAt }, { code, signal, error })) return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
   // Exit code 0 is how one ends that has lost its master and is not taken over in time.
@@ -33,6 +33,7 @@ export function causeOfExit ({ state, intent, orphan, readyAt }, { code, signal,
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
   if (state !== 'draining' && !error && mayEnd(policy, code)) return 'finished'
   if (intent?.cause === 'boot-failure') return intent.cause
+  if (due?.cause === 'app-request' && code === 0 && !error) return due.cause
   return state === 'starting' ? 'boot-failure' : 'crash'
 }
 

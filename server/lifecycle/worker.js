@@ -148,12 +148,20 @@ export function recordEnd (transition, worker, exit) {
   return cause
 }
 
+/** An app that ends its workers even sooner does nothing else, and waits longer from time to time. */
+const RECYCLES_ITSELF_AFTER_MS = 1000
+
 /**
  * Decides when a slot whose worker failed gets its next one, on the slot's own release.
  * @param {Transition} transition @param {Slot} slot @param {Worker} dead @param {string} cause
  */
 export function replace (transition, slot, dead, cause) {
   const { restart } = transition.state.options
+  if (cause === 'app-request' && uptime(transition, dead) >= RECYCLES_ITSELF_AFTER_MS) {
+    slot.restarts++
+    transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs: 0, attempt: slot.record.attempt } })
+    return forkServing(transition, slot)
+  }
   const wasLooping = slot.record.crashLooping
   const { record, delayMs: backoffMs } = recordExit(slot.record, { at: transition.at, uptimeMs: uptime(transition, dead), random: transition.random }, restart)
   // It has taken the watchdog's time to hang, so one after the other is slow enough; and it still occupies the place.

@@ -80,6 +80,16 @@ describe('orphan', { concurrency: 2 }, () => {
       assert.ok(ready.id < exit.id, 'new before old')
     }
     assert.deepEqual((await fresh.stop()).failures, [])
+    for (let worker = 5; worker < 9; worker++) {
+      const { at } = await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && id === worker, `worker ${worker}`)
+      await until(() => Date.now() - Date.parse(at) > 1000, 'a second of its life')
+      await fetch(`${await deck.appUrl()}/exit`)
+      const exit = await deck.untilEvent(({ type, worker: id }) => type === 'worker.exited' && id === worker, 'its exit by itself')
+      assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'app-request'])
+    }
+    const { status, events } = { status: await deck.until({ ready: 1 }), events: await deck.history('limit=1000') }
+    assert.equal(status.workers[0].crashLooping, false)
+    assert.deepEqual(events.filter(({ type, detail }) => type === 'worker.restarted' && detail.delayMs > 0), [])
     assert.deepEqual((await deck.api('/crashes')).body.items, [])
   })
 
