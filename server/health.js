@@ -192,9 +192,9 @@ function ofDrift ({ workers, desiredWorkers }) {
 
 /** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'isHeld' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */
 export function rolloutTitle ({ kind, state, isHeld, from, to, steps, hook }) {
-  if (state === 'aborting') return `Reverting to ${from}`
+  if (state === 'rolling-back') return `Rolling back to ${from}`
   if (state === 'preparing') return hook?.state === 'running' ? `Running ${hook.name} of ${to}` : 'Preparing a release'
-  if (state === 'paused') return `${nameOf(kind, to)} ${isHeld ? 'awaits an operator' : 'paused'}`
+  if (state === 'paused') return `${nameOf(kind, to)} ${isHeld ? 'is held' : 'paused'}`
   if (state === 'canary') return `Running a canary of ${to}`
   if (kind === 'deploy') return `Deploying ${to}`
   if (kind === 'rollback') return `Rolling back to ${to}`

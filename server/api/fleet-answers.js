@@ -50,12 +50,12 @@ const HEAD = {
   source: z.strictObject({ path: z.string().optional(), digest: z.string().optional(), release: z.string().optional() }).describe('what each member deploys'),
   pauseMs: COUNT.describe('milliseconds between two batches'),
   deadlineMs: COUNT.describe('milliseconds that a turn may take'),
-  onFailure: z.enum(['halt', 'roll-back']),
-  state: z.enum(['running', 'paused', 'halted', 'going-back', 'succeeded', 'failed', 'rolled-back']),
+  onFailure: z.enum(['hold', 'rollback']),
+  state: z.enum(['running', 'paused', 'held', 'rolling-back', 'succeeded', 'failed', 'rolled-back']),
   absent: z.array(NAME).describe('members that were silent when it began, and have no turn'),
   actor: ACTOR,
   note: z.string().nullable(),
-  reason: z.string().nullable().describe('why it was halted, or has failed'),
+  reason: z.string().nullable().describe('why it was held, or has failed'),
   startedAt: TIME,
   finishedAt: TIME.nullable()
 }

@@ -11,7 +11,7 @@
 
 /** Whose code is that of the rollout: it depends on which way it went. */
 const ARRIVED = Object.freeze({ forward: ['succeeded'], back: ['reverted', 'pending', 'skipped'] })
-const GOES_BACK = Object.freeze(['going-back', 'rolled-back'])
+const GOES_BACK = Object.freeze(['rolling-back', 'rolled-back'])
 const VERSION = /^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[\w.-]+)?/
 
 /**

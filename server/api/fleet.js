@@ -32,7 +32,7 @@ export const WANTED = z.strictObject({
   deadlineMs: z.int().min(1000).max(MAX_WAIT_MS).optional().describe(`milliseconds from 1000 to ${MAX_WAIT_MS}`),
   order: z.string().max(60).optional().describe('a label'),
   canary: NAME.optional().describe('the name of a member'),
-  onFailure: z.enum(['halt', 'roll-back']).optional().describe('"halt" or "roll-back"'),
+  onFailure: z.enum(['hold', 'rollback']).optional().describe('"hold" or "rollback"'),
   only: z.record(z.string(), z.string().describe('the value of a label, a text')).optional().describe('labels')
 })
 

@@ -53,7 +53,7 @@ const USED_STRATEGY = z.strictObject({
 export const ROLLOUT = z.strictObject({
   id: NUMBER,
   kind: z.enum(['restart', 'deploy', 'rollback']),
-  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'aborting', 'succeeded', 'rolled-back', 'failed']),
+  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'rolling-back', 'succeeded', 'rolled-back', 'failed']),
   pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable(),
   isHeld: z.boolean().describe('it waits for a person'),
   done: z.boolean(),

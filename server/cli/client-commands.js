@@ -84,7 +84,7 @@ export function addClientCommands (program, terminal) {
     .option('--order <label>', 'by the values of this label')
     .option('--canary <member>', 'this one first, alone')
     .option('--only <label=value>', 'only those with these labels, separated by commas')
-    .option('--on-failure <halt|roll-back>', 'where a host fails: begin no other (default), or take back what is done, last first')
+    .option('--on-failure <hold|rollback>', 'where a host fails: begin no other (default), or roll back what is done, last first')
     .option('--type <value>', 'with history: only these types: worker.exited, worker.*, problems; separated by commas')
     .option('--limit <n>', 'with history: how many events, at most 1000 (default: 50)')
   client('releases [id]', 'print the releases, or one of them', releases)
@@ -136,9 +136,9 @@ export function addClientCommands (program, terminal) {
 const STEERING = Object.freeze({
   pause: 'pause the running rollout',
   resume: 'resume the paused rollout',
-  abort: 'abort the running rollout and revert what it replaced',
+  abort: 'abort the running rollout and roll back what it replaced',
   promote: 'end the canary of the running rollout without a verdict',
-  retry: 'retry the failed step of a rollout that awaits an operator'
+  retry: 'retry the failed step of a rollout that is held'
 })
 
 const HISTORY_OPTIONS = Object.freeze({

@@ -12,7 +12,7 @@ import { push } from './push.js'
 
 const LOOK_EVERY_MS = 500
 const LOST_AFTER_LOOKS = 6
-const ENDED = new Set(['succeeded', 'failed', 'rolled-back', 'halted'])
+const ENDED = new Set(['succeeded', 'failed', 'rolled-back', 'held'])
 
 /** @type {Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>>} */
 const ACTIONS = Object.freeze({
@@ -114,8 +114,8 @@ async function follow (rollout, { api, tell, timeoutMs }, ends) {
       if (turn.state !== 'pending' && told.get(member) !== turn.state) tell(turnText(member, turn))
       told.set(member, turn.state)
     }
-    // Who is silent in its turn may never be back: a halted rollout waits for a person, not for that.
-    const isAtRest = !Object.entries(now.turns).some(([member, { state }]) => (state === 'running' || state === 'reverting') && !(now.state === 'halted' && silent.has(member)))
+    // Who is silent in its turn may never be back: a held rollout waits for a person, not for that.
+    const isAtRest = !Object.entries(now.turns).some(([member, { state }]) => (state === 'running' || state === 'reverting') && !(now.state === 'held' && silent.has(member)))
     if (ends.has(now.state) && isAtRest) return now
     if (performance.now() > until) throw new DeckError('timed-out', `rollout ${now.id} of the fleet is still ${now.state}`)
     await wait(LOOK_EVERY_MS)

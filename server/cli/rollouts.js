@@ -67,7 +67,7 @@ async function reportOn (rollout, context, good = ['succeeded']) {
   for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
   for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
   if (options.json) print(json(ended))
-  if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) awaits an operator: ${ended.reason}; continue with "clusterdeck retry" or "resume", or revert with "abort"`)
+  if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; continue with "clusterdeck retry" or "resume", or roll back with "abort"`)
   if (!good.includes(ended.state)) {
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }

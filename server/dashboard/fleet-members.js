@@ -100,8 +100,8 @@ export function healthOf (members, { nats, rollout }) {
   const countOf = (/** @type {Health} */ health) => members.filter(HEALTHS[health].isOf).length
   const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
   const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`].filter(Boolean)
-  const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || rollout?.state === 'halted'
-  const isUnderWay = rollout !== null && ['running', 'paused', 'going-back'].includes(rollout.state)
+  const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || rollout?.state === 'held'
+  const isUnderWay = rollout !== null && ['running', 'paused', 'rolling-back'].includes(rollout.state)
   if (silent + ill === 0) {
     const well = members.length === 1 ? 'The one member is well' : `All ${members.length} members are well`
     return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok', text: behind > 0 ? `${well}, ${behind} behind` : well }

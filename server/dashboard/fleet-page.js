@@ -199,6 +199,6 @@ function rounded (value) {
 /** @param {Pick<FleetStatus, 'nats' | 'rollout'>} status @returns {string | null} why nothing may be started now */
 export function blockedReason ({ nats, rollout }) {
   if (!nats.isConnected) return 'The fleet is out of reach.'
-  if (rollout && ['running', 'paused', 'going-back'].includes(rollout.state)) return `Rollout ${rollout.id} of the fleet is ${rollout.state === 'going-back' ? 'going back' : rollout.state}. Only one can run at a time.`
+  if (rollout && ['running', 'paused', 'rolling-back'].includes(rollout.state)) return `Rollout ${rollout.id} of the fleet is ${rollout.state === 'rolling-back' ? 'rolling back' : rollout.state}. Only one can run at a time.`
   return null
 }

@@ -11,15 +11,15 @@ import { kindOf } from '../events/kinds.js'
  * @typedef {'pause' | 'resume' | 'abort'} Order
  * @typedef {{ order: Order, label: string, className: string, isConfirmed: boolean }} Control
  * @typedef {{ column: Column, isNow: boolean, label: string, tone: Tone, icon: string, at: string | null, tookMs: number | null }} Cell  `at`: by the clock of that host
- * @typedef {'waiting' | 'running' | 'done' | 'going-back' | 'back'} Column
+ * @typedef {'waiting' | 'running' | 'done' | 'rolling-back' | 'back'} Column
  */
 
 /** @type {Readonly<Record<State, StateView>>} `orders`: what is safest first */
 export const ROLLOUT_STATES = Object.freeze({
   running: { label: 'running', tone: 'info', icon: 'loader-circle', isOver: false, orders: ['pause', 'abort'] },
   paused: { label: 'paused', tone: 'warn', icon: 'hourglass', isOver: false, orders: ['resume', 'abort'] },
-  halted: { label: 'halted: awaits an operator', tone: 'bad', icon: 'triangle-alert', isOver: false, orders: ['abort', 'resume'] },
-  'going-back': { label: 'going back', tone: 'warn', icon: 'loader-circle', isOver: false, orders: [] },
+  held: { label: 'held', tone: 'bad', icon: 'triangle-alert', isOver: false, orders: ['abort', 'resume'] },
+  'rolling-back': { label: 'rolling back', tone: 'warn', icon: 'loader-circle', isOver: false, orders: [] },
   succeeded: { label: 'succeeded', tone: 'ok', icon: 'circle-check', isOver: true, orders: [] },
   failed: { label: 'failed', tone: 'bad', icon: 'circle-x', isOver: true, orders: [] },
   'rolled-back': { label: 'rolled back', tone: 'warn', icon: 'undo-2', isOver: true, orders: [] }
@@ -33,14 +33,14 @@ export const TURN_STATES = Object.freeze({
   running: { label: 'runs', tone: 'info', icon: 'loader-circle', column: 'running' },
   succeeded: { label: 'done', tone: 'ok', icon: 'circle-check', column: 'done' },
   failed: { label: 'failed', tone: 'bad', icon: 'circle-x', column: 'done' },
-  reverting: { label: 'goes back', tone: 'warn', icon: 'loader-circle', column: 'going-back' },
+  reverting: { label: 'rolls back', tone: 'warn', icon: 'loader-circle', column: 'rolling-back' },
   reverted: { label: 'is back', tone: 'warn', icon: 'undo-2', column: 'back' },
   skipped: { label: 'not reached', tone: 'idle', icon: 'circle', column: 'waiting' }
 })
 
 const NEXT = Object.freeze({ ...TURN_STATES.pending, label: 'next', tone: 'info' })
-const COLUMNS = Object.freeze(/** @type {const} */ ({ waiting: 'Waiting', running: 'Running', done: 'Done', 'going-back': 'Going back', back: 'Back' }))
-const WAY_BACK = Object.freeze(['going-back', 'back'])
+const COLUMNS = Object.freeze(/** @type {const} */ ({ waiting: 'Waiting', running: 'Running', done: 'Done', 'rolling-back': 'Going back', back: 'Back' }))
+const WAY_BACK = Object.freeze(['rolling-back', 'back'])
 const UNDER_WAY = Object.freeze(['running', 'reverting'])
 
 /** Of its timeline, what the fleet's events call it. @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
@@ -48,7 +48,7 @@ const TURN_MOMENTS = Object.freeze({
   'turn-started': { label: 'began its turn', tone: 'info', icon: 'arrow-right' },
   'turn-succeeded': { label: 'is done', tone: 'ok', icon: 'circle-check' },
   'turn-failed': { label: 'failed', tone: 'bad', icon: 'circle-x' },
-  'turn-reverting': { label: 'goes back', tone: 'warn', icon: 'rotate-cw' },
+  'turn-reverting': { label: 'rolls back', tone: 'warn', icon: 'rotate-cw' },
   'turn-reverted': { label: 'is back', tone: 'warn', icon: 'undo-2' }
 })
 
@@ -88,17 +88,17 @@ function summaryView ({ id, kind, state, actor, note, startedAt, finishedAt, rea
 /** Of one that was followed by another: no operator is waited for. @param {Parameters<typeof summaryView>[0]} rollout */
 export function supersededView (rollout) {
   const view = summaryView(rollout)
-  return rollout.state === 'halted' ? { ...view, label: 'halted', isOver: true } : view
+  return rollout.state === 'held' ? { ...view, label: 'held', isOver: true } : view
 }
 
 /** @param {FleetRollout} rollout @returns {Control[]} */
 function controlsOf ({ state }) {
   return ROLLOUT_STATES[state].orders.map((order) => ({
     order,
-    label: { pause: 'Pause', resume: state === 'halted' ? 'Go on' : 'Resume', abort: 'Abort' }[order],
+    label: { pause: 'Pause', resume: 'Resume', abort: 'Abort' }[order],
     className: order === 'resume' && state === 'paused' ? 'primary' : '',
     // To go on gives up those that are silent in their turns.
-    isConfirmed: order === 'abort' || state === 'halted'
+    isConfirmed: order === 'abort' || state === 'held'
   }))
 }
 
@@ -106,7 +106,7 @@ function controlsOf ({ state }) {
 function progressOf ({ state, turns }) {
   const states = Object.values(turns).map(({ state }) => state)
   const countOf = (/** @type {Turn['state'][]} */ ...wanted) => states.filter((each) => wanted.includes(each)).length
-  const isBack = state === 'going-back' || state === 'rolled-back'
+  const isBack = state === 'rolling-back' || state === 'rolled-back'
   const reached = isBack ? countOf('reverted') : countOf('succeeded')
   const total = isBack ? countOf('reverted', 'reverting', 'succeeded', 'running') : states.length
   return { reached, total, word: isBack ? 'back' : 'done', failed: countOf('failed'), underWay: countOf('running', 'reverting') }
@@ -118,7 +118,7 @@ function planOf ({ kind, batches, pauseMs, onFailure }) {
   return {
     atATime: most === 1 ? 'one at a time' : `up to ${most} at a time`,
     pauseMs,
-    onFailure: onFailure === 'roll-back' && kind !== 'restart' ? 'a failure takes all back' : 'a failure halts it'
+    onFailure: onFailure === 'rollback' && kind !== 'restart' ? 'a failure rolls all back' : 'a failure holds it'
   }
 }
 
@@ -154,7 +154,7 @@ function cellsOf (turn, { times, isNext }) {
     waiting: null,
     running: turn.startedAt,
     done: times['turn-succeeded'] ?? times['turn-failed'] ?? (now.column === 'done' ? turn.finishedAt : null),
-    'going-back': times['turn-reverting'] ?? null,
+    'rolling-back': times['turn-reverting'] ?? null,
     back: times['turn-reverted'] ?? (now.column === 'back' ? turn.finishedAt : null)
   }
   return columns.slice(0, reached + 1).flatMap((column, index) => {
@@ -162,7 +162,7 @@ function cellsOf (turn, { times, isNext }) {
     // Who was on its way when all went back was never done.
     if (!isNow && column !== 'waiting' && at[column] === null) return []
     const view = isNow ? now : pastView(column, times)
-    const tookMs = column === 'done' ? between(at.running, at.done) : column === 'back' ? between(at['going-back'], at.back) : null
+    const tookMs = column === 'done' ? between(at.running, at.done) : column === 'back' ? between(at['rolling-back'], at.back) : null
     return [{ column, isNow, label: view.label, tone: view.tone, icon: view.icon, at: at[column], tookMs }]
   })
 }
@@ -170,7 +170,7 @@ function cellsOf (turn, { times, isNext }) {
 /** @param {Column} column @param {Record<string, string>} times */
 function pastView (column, times) {
   if (column === 'done') return times['turn-failed'] && !times['turn-succeeded'] ? TURN_STATES.failed : TURN_STATES.succeeded
-  return { label: { waiting: 'waited', running: 'began', 'going-back': 'went back', back: 'is back' }[column], tone: /** @type {const} */ ('idle'), icon: 'circle' }
+  return { label: { waiting: 'waited', running: 'began', 'rolling-back': 'went back', back: 'is back' }[column], tone: /** @type {const} */ ('idle'), icon: 'circle' }
 }
 
 /** When what happened to each, by its own clock, as far back as the timeline goes. @param {FleetRollout} rollout @returns {Map<string, Record<string, string>>} */

@@ -47,8 +47,8 @@ const STEP_STATES = Object.freeze({
   draining: { label: 'Draining old', tone: 'drain', icon: 'hourglass' },
   done: { label: 'Replaced', tone: 'ok', icon: 'circle-check' },
   failed: { label: 'Failed', tone: 'bad', icon: 'circle-x' },
-  reverting: { label: 'Reverting', tone: 'warn', icon: 'loader-circle' },
-  reverted: { label: 'Reverted', tone: 'warn', icon: 'undo-2' }
+  reverting: { label: 'Rolling back', tone: 'warn', icon: 'loader-circle' },
+  reverted: { label: 'Rolled back', tone: 'warn', icon: 'undo-2' }
 })
 
 const UNTOUCHED = Object.freeze({ label: 'Untouched', tone: 'idle', icon: 'circle' })
@@ -242,7 +242,7 @@ function msBetween (from, to) {
  * @param {RolloutView} rollout @returns {{ action: string, label: string, className: string, isConfirmed: boolean }[]} what is safest first
  */
 function controlsOf ({ state, pausedIn, isHeld }) {
-  if (state === 'aborting') return []
+  if (state === 'rolling-back') return []
   const abort = { action: 'abort', label: 'Abort', className: isHeld ? 'primary' : '', isConfirmed: true }
   const promote = (pausedIn ?? state) === 'canary' ? [{ action: 'promote', label: 'Promote', className: '', isConfirmed: true }] : []
   if (isHeld) return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]

@@ -22,7 +22,7 @@ const NOTABLE_MS = 100
 const SAID_BY_LABEL = /^(paused|resumed) by /
 
 const STOPS = Object.freeze(['rollout.paused', 'rollout.held'])
-const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.aborting', 'rollout.rolled-back', 'rollout.failed', 'rollout.succeeded'])
+const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed', 'rollout.succeeded'])
 
 /**
  * While it waited for a person.

@@ -10,7 +10,7 @@ import { noticeKindOf } from './notices.js'
 export const ALARMS = Object.freeze({
   crash: { title: 'Crash', label: 'A crash', about: 'a worker ended that nobody had told to' },
   'crash-loop': { title: 'Crash loop', label: 'A crash loop', about: 'a slot keeps crashing' },
-  'rollout-failed': { title: 'Rollout failed', label: 'A failed deploy', about: 'or a rollout that awaits an operator' },
+  'rollout-failed': { title: 'Rollout failed', label: 'A failed deploy', about: 'or a rollout that is held' },
   'rolled-back': { title: 'Rolled back', label: 'A deploy that was rolled back', about: 'by itself' },
   'master-lost': { title: 'Master lost', label: 'A lost master', about: 'it was replaced, or does not answer this page' }
 })

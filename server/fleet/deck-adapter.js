@@ -21,7 +21,7 @@ export function createDeckAdapter (deck, accept, packages) {
       return roll(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
     },
 
-    async goBack (release, document) {
+    async rollBack (release, document) {
       permit()
       return roll({ kind: 'rollback', release: release ?? undefined, actor: document.actor, note: `${noteOf(document)}: taken back` })
     },

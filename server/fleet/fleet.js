@@ -44,7 +44,7 @@ import { createStore } from './store.js'
  * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  what has happened, newest first; throws fleet-away
  * @property {() => Promise<void>} close
  *
- * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'halt' | 'roll-back', only?: Record<string, string> }} Wanted
+ * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'hold' | 'rollback', only?: Record<string, string> }} Wanted
  */
 
 const DEADLINE_MS = 60 * 60_000
@@ -126,7 +126,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       const closed = there.filter(({ accept }) => accept !== 'operate')
       if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
       const absent = members.filter(({ isSilent, labels }) => isSilent && matches(labels, wanted.only)).map((each) => each.member)
-      const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'halt', note = null } = wanted
+      const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } = wanted
       const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent, actor, note }
       const seen = Math.max(runtime.seen.rollout, ...members.map(({ seen }) => seen.rollout))
       return change((document) => {
@@ -144,8 +144,8 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
         if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
         checkForgotten(document, present.members)
         const by = { at: iso(), actor }
-        // Whoever is silent for a moment is waited for, up to the deadline, which halts.
-        const isGivingUp = order === 'resume' || document.state === 'halted'
+        // Whoever is silent for a moment is waited for, up to the deadline, which holds the rollout.
+        const isGivingUp = order === 'resume' || document.state === 'held'
         return giveUp(steer(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
       })
     },

@@ -6,8 +6,8 @@ import { STATES } from './states.js'
  * Does what a member decides about rollouts of its fleet: reads and writes the document, remembers, and has its own deck deploy.
  * @typedef {ReturnType<typeof createMemberRuntime>} Conductor
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
- * @typedef {{ begin: (document: FleetRollout) => Promise<number>, goBack: (release: string | null, document: FleetRollout) => Promise<number>, abort: (rollout: number, document: FleetRollout) => void, release: () => string | null }} DeckAdapter
- *   `begin`, `goBack`: resolve with the number of the own rollout; they throw what the deck refuses it with
+ * @typedef {{ begin: (document: FleetRollout) => Promise<number>, rollBack: (release: string | null, document: FleetRollout) => Promise<number>, abort: (rollout: number, document: FleetRollout) => void, release: () => string | null }} DeckAdapter
+ *   `begin`, `rollBack`: resolve with the number of the own rollout; they throw what the deck refuses it with
  */
 
 /** As a net under the announcements: one that is lost is not waited for. */
@@ -73,7 +73,7 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     write,
     remember: (command) => remember(command.memory),
     begin: ({ document }) => own(() => deckAdapter.begin(document)),
-    'go-back': ({ release, document }) => own(() => deckAdapter.goBack(release, document)),
+    'roll-back': ({ release, document }) => own(() => deckAdapter.rollBack(release, document)),
     abort,
     read,
     wake

@@ -1,4 +1,4 @@
-import { finish, halt, isUnderWay, remind, take, undo } from './rollout.js'
+import { finish, hold, isUnderWay, remind, take, undo } from './rollout.js'
 import { STATES } from './states.js'
 import { nextTurn } from './turn.js'
 
@@ -41,7 +41,7 @@ import { nextTurn } from './turn.js'
  *   `undone`: its deck takes that release back by itself; `refused`: also where nobody knows what became of it
  *
  * @typedef {{ type: 'write', document: FleetRollout, revision: number, news?: News } | { type: 'remember', memory: Memory } | { type: 'begin', document: FleetRollout }
- *   | { type: 'go-back', release: string | null, document: FleetRollout } | { type: 'abort', rollout: number, document: FleetRollout } | { type: 'read' } | { type: 'wake', ms: number }} Command
+ *   | { type: 'roll-back', release: string | null, document: FleetRollout } | { type: 'abort', rollout: number, document: FleetRollout } | { type: 'read' } | { type: 'wake', ms: number }} Command
  *   `news`: told once NATS has taken it; an answer that was late is no truth
  * @typedef {{ event: string, message: string }} News
  *
@@ -153,7 +153,7 @@ function forgotten (state, turn) {
     return truth ? write(accepted, truth, turn) : accepted
   }
   const reason = `NATS has forgotten what it knew: it has rollout ${document.id} at revision ${revision}, and ${state.member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
-  return write(state, halt(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn, { event: 'fleet.forgotten', message: reason })
+  return write(state, hold(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn, { event: 'fleet.forgotten', message: reason })
 }
 
 /** @param {State} state @returns {FleetRollout | null} the document with the turn that this member is in, where it does not say so any more */
@@ -204,9 +204,9 @@ function resume (state, { now, commands }) {
   if (isBegun) return null
   const task = /** @type {Task} */ ({ fleet: document.uid, way, rollout: null, from: own.from, result: null })
   // Meanwhile all go back: there is nothing to take back here.
-  if (way === 'forward' && document.state === 'going-back') return report({ ...state, memory: { ...state.memory, task: { ...task, result: { state: 'reverted', reason: null } } } }, { now, commands })
+  if (way === 'forward' && document.state === 'rolling-back') return report({ ...state, memory: { ...state.memory, task: { ...task, result: { state: 'reverted', reason: null } } } }, { now, commands })
   const begun = { ...state, memory: { ...state.memory, task } }
-  commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'go-back', release: own.from, document })
+  commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'roll-back', release: own.from, document })
   return begun
 }
 
@@ -214,7 +214,7 @@ function resume (state, { now, commands }) {
 function abort (state, { commands }) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { task } = state.memory
-  if (document.state !== 'going-back' || document.turns[state.member].state !== 'running' || !task || task.rollout === null || state.isAborting) return null
+  if (document.state !== 'rolling-back' || document.turns[state.member].state !== 'running' || !task || task.rollout === null || state.isAborting) return null
   commands.push({ type: 'abort', rollout: task.rollout, document })
   return { ...state, isAborting: true }
 }
@@ -225,7 +225,7 @@ function move (state, turn) {
   const { at, iso } = turn.now
   const next = nextTurn(document, state.member, { restMs: at - state.restSince, turnMs: (member) => at - (state.seen[member]?.at ?? at) })
   if (next.type === 'wait') turn.commands.push({ type: 'wake', ms: next.ms })
-  if (next.type === 'halt') return write(state, halt(document, { at: iso, reason: next.reason, member: next.member }), turn)
+  if (next.type === 'hold') return write(state, hold(document, { at: iso, reason: next.reason, member: next.member }), turn)
   if (next.type === 'take') return begin(state, turn)
   return state
 }

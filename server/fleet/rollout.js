@@ -27,13 +27,13 @@ import { next, STATES } from './states.js'
  * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
  * @property {number} pauseMs  between two batches
  * @property {number} deadlineMs  how long a turn may take
- * @property {'halt' | 'roll-back'} onFailure
+ * @property {'hold' | 'rollback'} onFailure
  * @property {import('./states.js').FleetState} state
  * @property {Record<string, Turn>} turns  by member
  * @property {string[]} absent  members that are known and were silent when it began
  * @property {string} actor
  * @property {string | null} note
- * @property {string | null} reason  why it was halted, or has failed
+ * @property {string | null} reason  why it was held, or has failed
  * @property {string} startedAt
  * @property {string | null} finishedAt
  * @property {Moment[]} timeline  oldest first, the last 200
@@ -92,10 +92,10 @@ const PAST = Object.freeze({ pause: 'paused', resume: 'resumed', abort: 'aborted
  * @param {FleetRollout} rollout @param {{ at: string, reason: string, member?: string | null }} why
  * @returns {FleetRollout}
  */
-export function halt (rollout, { at, reason, member = null }) {
-  const state = next(rollout.state, 'halt')
-  if (!state || rollout.state === 'halted') return rollout
-  return tell({ ...rollout, state, reason: cut(reason), finishedAt: at }, { at, type: 'halted', member, message: reason })
+export function hold (rollout, { at, reason, member = null }) {
+  const state = next(rollout.state, 'hold')
+  if (!state || rollout.state === 'held') return rollout
+  return tell({ ...rollout, state, reason: cut(reason), finishedAt: at }, { at, type: 'held', member, message: reason })
 }
 
 /**
@@ -139,13 +139,13 @@ export function finish (rollout, member, { at, ...result }) {
   const isOver = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
   const ended = endTurns(rollout, [member], { at, ...result, isLate: isOver && !isHaltedByAnother(rollout, member) })
   // Who fails on the way there, while all go back, is where they go to.
-  const isOnItsWay = rollout.state === 'going-back' && before === 'running'
+  const isOnItsWay = rollout.state === 'rolling-back' && before === 'running'
   return result.state !== 'failed' || isOver || isOnItsWay ? settle(ended, at) : stopFor(ended, member, { at, reason: result.reason })
 }
 
 /** Its turn goes on, and nobody has given it up. @param {FleetRollout} rollout @param {string} member */
 function isHaltedByAnother ({ state, turns, timeline }, member) {
-  return state === 'halted' && isUnderWay(turns[member]) && timeline.findLast(({ type }) => type === 'halted')?.member !== member
+  return state === 'held' && isUnderWay(turns[member]) && timeline.findLast(({ type }) => type === 'held')?.member !== member
 }
 
 /**
@@ -155,23 +155,23 @@ function isHaltedByAnother ({ state, turns, timeline }, member) {
  */
 export function undo (rollout, member, { at, reason }) {
   const undone = endTurns(rollout, [member], { at, state: 'failed', reason })
-  return STATES[rollout.state].done || rollout.state === 'going-back' ? settle(undone, at) : stopFor(undone, member, { at, reason })
+  return STATES[rollout.state].done || rollout.state === 'rolling-back' ? settle(undone, at) : stopFor(undone, member, { at, reason })
 }
 
 /** No other begins, or those that are done go back. @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason?: string | null }} why @returns {FleetRollout} */
 function stopFor (rollout, member, { at, reason }) {
-  const move = rollout.state !== 'going-back' && rollout.onFailure === 'roll-back' && rollout.kind !== 'restart' ? 'go-back' : 'halt'
+  const move = rollout.state !== 'rolling-back' && rollout.onFailure === 'rollback' && rollout.kind !== 'restart' ? 'roll-back' : 'hold'
   const state = next(rollout.state, move)
   if (!state) return rollout
   const message = cut(`${member}: ${reason ?? 'its turn has failed'}`)
-  return settle(tell({ ...rollout, state, reason: message, finishedAt: move === 'halt' ? at : null }, { at, type: state, member, message }), at)
+  return settle(tell({ ...rollout, state, reason: message, finishedAt: move === 'hold' ? at : null }, { at, type: state, member, message }), at)
 }
 
 /** @param {FleetRollout} rollout @returns {FleetRollout} as it is once nobody has anything left to do */
 function settle (rollout, at = rollout.startedAt) {
   const turns = Object.values(rollout.turns)
   if (turns.some(isUnderWay)) return rollout
-  if (rollout.state === 'going-back') return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : end(skipped(rollout), 'be-back', at)
+  if (rollout.state === 'rolling-back') return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : end(skipped(rollout), 'be-back', at)
   if (rollout.state !== 'running' && rollout.state !== 'paused') return rollout
   if (turns.some(({ state }) => state === 'pending')) return rollout
   const reasons = Object.entries({ failed: 'failed', reverted: 'went back' }).flatMap(([state, text]) => {

@@ -13,7 +13,7 @@ import { isUnderWay, owesReturn } from './rollout.js'
 
 /**
  * What this member may do next; each by compare-and-set, so that what was seen late is refused.
- * @typedef {{ type: 'take' } | { type: 'halt', reason: string, member: string } | { type: 'wait', ms: number } | { type: 'nothing' }} Next
+ * @typedef {{ type: 'take' } | { type: 'hold', reason: string, member: string } | { type: 'wait', ms: number } | { type: 'nothing' }} Next
  *   `take`: its turn begins, or its way back; `wait`: look again then, whatever is seen meanwhile
  */
 
@@ -25,12 +25,12 @@ const NOTHING = Object.freeze({ type: 'nothing' })
 
 /** @param {FleetRollout} rollout @param {string} member @param {Seen} seen @returns {Next} */
 export function nextTurn (rollout, member, seen) {
-  if (rollout.state === 'going-back') return nextBack(rollout, member, seen)
+  if (rollout.state === 'rolling-back') return nextBack(rollout, member, seen)
   if (rollout.state !== 'running') return lateOnes(rollout, member, seen)
   const batch = rollout.batches.find((members) => members.some((each) => isAhead(rollout.turns[each])))
   if (!batch) return NOTHING
   const late = lateOnes(rollout, member, seen)
-  if (late.type === 'halt') return late
+  if (late.type === 'hold') return late
   const isFirst = batch === rollout.batches[0]
   const hasBegun = batch.some((each) => rollout.turns[each].state !== 'pending')
   const restMs = hasBegun || isFirst ? 0 : rollout.pauseMs - seen.restMs
@@ -45,7 +45,7 @@ export function nextTurn (rollout, member, seen) {
  */
 export function dueOf (rollout) {
   if (rollout.state === 'running') return (rollout.batches.find((members) => members.some((each) => isAhead(rollout.turns[each]))) ?? []).filter((each) => rollout.turns[each].state === 'pending')
-  if (rollout.state !== 'going-back' || Object.values(rollout.turns).some(isUnderWay)) return []
+  if (rollout.state !== 'rolling-back' || Object.values(rollout.turns).some(isUnderWay)) return []
   const last = lastOwing(rollout)
   return last ? [last] : []
 }
@@ -53,7 +53,7 @@ export function dueOf (rollout) {
 /** The last one first, one at a time. @param {FleetRollout} rollout @param {string} member @param {Seen} seen @returns {Next} */
 function nextBack (rollout, member, seen) {
   const late = lateOnes(rollout, member, seen)
-  if (late.type === 'halt' || Object.values(rollout.turns).some(isUnderWay)) return late
+  if (late.type === 'hold' || Object.values(rollout.turns).some(isUnderWay)) return late
   const last = lastOwing(rollout)
   if (!last) return NOTHING
   return last === member ? { type: 'take' } : untaken([last], member, seen)
@@ -68,7 +68,7 @@ function lastOwing (rollout) {
 function lateOnes (rollout, member, seen) {
   const others = Object.keys(rollout.turns).filter((each) => each !== member && isUnderWay(rollout.turns[each]))
   const late = others.find((each) => seen.turnMs(each) >= rollout.deadlineMs)
-  if (late && rollout.state !== 'halted') return { type: 'halt', member: late, reason: `${late} has been in its turn for more than ${formatExactDuration(rollout.deadlineMs)}: nobody takes it over` }
+  if (late && rollout.state !== 'held') return { type: 'hold', member: late, reason: `${late} has been in its turn for more than ${formatExactDuration(rollout.deadlineMs)}: nobody takes it over` }
   return others.length === 0 ? NOTHING : { type: 'wait', ms: Math.max(0, rollout.deadlineMs - Math.max(...others.map(seen.turnMs))) }
 }
 
@@ -78,7 +78,7 @@ function untaken (due, member, { restMs, turnMs }) {
   if (others.length === 0) return NOTHING
   const waitedMs = Math.min(restMs, ...others.map(turnMs))
   if (waitedMs < TAKE_WITHIN_MS) return { type: 'wait', ms: TAKE_WITHIN_MS - waitedMs }
-  return { type: 'halt', member: others[0], reason: `${others[0]} has not begun its turn within ${formatExactDuration(TAKE_WITHIN_MS)}` }
+  return { type: 'hold', member: others[0], reason: `${others[0]} has not begun its turn within ${formatExactDuration(TAKE_WITHIN_MS)}` }
 }
 
 /** @param {import('./rollout.js').Turn} turn */

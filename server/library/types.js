@@ -149,7 +149,7 @@
  * @typedef {object} Rollout
  * @property {number} id
  * @property {'restart' | 'deploy' | 'rollback'} kind
- * @property {'preparing' | 'canary' | 'rolling' | 'paused' | 'aborting' | 'succeeded' | 'rolled-back' | 'failed'} state
+ * @property {'preparing' | 'canary' | 'rolling' | 'paused' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'} state
  * @property {boolean} done
  * @property {boolean} isHeld  it waits for an operator
  * @property {string} from  a release

@@ -352,7 +352,7 @@ function resize (transition, size, { actor, finished = {} }) {
   }
   while (state.slots.length < size) {
     // What a rollback leaves is not to be started once more; a new release first has to show that it works.
-    const isGoingTo = rollout?.kind === 'rollback' && phaseOf(rollout) !== 'aborting'
+    const isGoingTo = rollout?.kind === 'rollback' && phaseOf(rollout) !== 'rolling-back'
     const slot = createSlot(state.slots.length + 1, (isGoingTo && rollout.to) || state.release.id)
     state.slots.push(slot)
     added.push(slot.number)

@@ -15,7 +15,7 @@ const skip = withoutNats
 /** Each way. With 5000 it takes two minutes. */
 const DELAY_MS = Number(process.env.FLEET_DELAY_MS ?? 1000)
 
-test('who has stopped for good in its turn is given up by the abort of what was halted, and keeps nobody from the next one', { skip }, async (t) => {
+test('who has stopped for good in its turn is given up by the abort of what was held, and keeps nobody from the next one', { skip }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port })
   const options = { servers: nats.url, flags: ['--releases-mode', 'snapshot'] }
@@ -26,8 +26,8 @@ test('who has stopped for good in its turn is given up by the abort of what was 
   await untilTurn(first, 'web-3', 'running')
   link.cut()
   await gone.stop()
-  const halted = await untilOver(second)
-  assert.deepEqual([halted.state, statesOf(halted)], ['halted', ['web-1 succeeded', 'web-2 succeeded', 'web-3 running']])
+  const held = await untilOver(second)
+  assert.deepEqual([held.state, statesOf(held)], ['held', ['web-1 succeeded', 'web-2 succeeded', 'web-3 running']])
   // As after 7 days.
   await nats.purge('KV_clusterdeck_test_members', '$KV.clusterdeck_test_members.web-3')
   await nats.kill('SIGTERM')
@@ -54,16 +54,16 @@ test('a member is killed in its turn, its keeper too: its turn is never taken ov
   const { pid } = /** @type {any} */ (killed).child
   const { workers } = await killed.untilStatus(({ rollout }) => rollout !== null, 'its own rollout')
   for (const each of [pid, killed.masterPid, ...workers.map((/** @type {any} */ worker) => worker.pid)]) process.kill(each, 'SIGKILL')
-  const halted = await untilOver(others[1])
-  assert.equal(halted.state, 'halted')
-  assert.match(halted.reason, /web-1 has been in its turn for more than 4\.0 s: nobody takes it over/)
-  assert.deepEqual(statesOf(halted), ['web-1 running', 'web-2 pending', 'web-3 pending'])
+  const held = await untilOver(others[1])
+  assert.equal(held.state, 'held')
+  assert.match(held.reason, /web-1 has been in its turn for more than 4\.0 s: nobody takes it over/)
+  assert.deepEqual(statesOf(held), ['web-1 running', 'web-2 pending', 'web-3 pending'])
 
   killed.letGo()
   const back = await startMember(t, { name: 'web-1', servers: nats.url, isApart: true, root })
   const told = await untilTurn(others[1], 'web-1', 'failed')
   assert.equal(told.turns['web-1'].reason, 'its master ended')
-  assert.equal(told.state, 'halted', 'a person decides')
+  assert.equal(told.state, 'held', 'a person decides')
   assert.equal((await others[1].api('/fleet/rollout/resume', { method: 'POST' })).status, 200)
   const rollout = await untilOver(others[0])
   assert.deepEqual([rollout.state, statesOf(rollout)], ['failed', ['web-1 failed', 'web-2 succeeded', 'web-3 succeeded']])
@@ -82,12 +82,12 @@ test('a member is stopped for longer than its deadline and then goes on: its lat
   const { pid } = /** @type {any} */ (stopped).child
   for (const each of [pid, stopped.masterPid]) process.kill(each, 'SIGSTOP')
   t.after(() => { for (const each of [pid, stopped.masterPid]) try { process.kill(each, 'SIGCONT') } catch {} })
-  const halted = await untilOver(others[1])
-  assert.deepEqual([halted.state, statesOf(halted)], ['halted', ['web-1 running', 'web-2 pending', 'web-3 pending']])
+  const held = await untilOver(others[1])
+  assert.deepEqual([held.state, statesOf(held)], ['held', ['web-1 running', 'web-2 pending', 'web-3 pending']])
   stopped.letGo()
   for (const each of [pid, stopped.masterPid]) process.kill(each, 'SIGCONT')
   const told = await untilTurn(others[1], 'web-1', 'succeeded')
-  assert.deepEqual([told.state, told.turns['web-1'].isLate], ['halted', true])
+  assert.deepEqual([told.state, told.turns['web-1'].isLate], ['held', true])
   assert.match(told.timeline.at(-1).message, /late/)
   assert.deepEqual(statesOf(told).slice(1), ['web-2 pending', 'web-3 pending'])
   await checkHistories([stopped, ...others])

@@ -85,8 +85,8 @@ async function slow ({ decks, last }) {
 /** What runs has to end before the next example. @param {Scene} scene */
 async function settle ({ decks, last }) {
   const rollout = await last()
-  if (rollout && ['running', 'paused', 'halted'].includes(rollout.state)) await post(decks[0], '/fleet/rollout/abort')
-  await until(async () => !['running', 'paused', 'going-back'].includes((await last())?.state), 'the end')
+  if (rollout && ['running', 'paused', 'held'].includes(rollout.state)) await post(decks[0], '/fleet/rollout/abort')
+  await until(async () => !['running', 'paused', 'rolling-back'].includes((await last())?.state), 'the end')
   for (const deck of decks) await deck.until({ ready: 1 })
 }
 

@@ -11,7 +11,7 @@ const skip = withoutNats
 
 /** @param {Member} member @param {number} id @param {string} state @returns {Promise<any>} */
 async function ended (member, id, state) {
-  const { rollout } = await member.untilFleet(({ rollout: seen }) => seen?.id === id && ['succeeded', 'failed', 'halted', 'rolled-back'].includes(seen.state), 'the end of the rollout')
+  const { rollout } = await member.untilFleet(({ rollout: seen }) => seen?.id === id && ['succeeded', 'failed', 'held', 'rolled-back'].includes(seen.state), 'the end of the rollout')
   assert.equal(rollout.state, state, rollout.reason)
   return rollout
 }

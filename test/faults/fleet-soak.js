@@ -11,11 +11,11 @@ import { findBrokenPromises, versionsAfter } from './fleet-verdict.js'
 
 /**
  * @typedef {object} Step
- * @property {{ kind: 'deploy' | 'restart', batch: number, onFailure: 'halt' | 'roll-back', pauseMs: number }} wanted
+ * @property {{ kind: 'deploy' | 'restart', batch: number, onFailure: 'hold' | 'rollback', pauseMs: number }} wanted
  * @property {number | null} bad  which host's release does not start
  * @property {{ fault: import('./fleet-faults.js').FleetFault, afterMs: number, ms: number, host: number, index: number }[]} faults
  * @property {{ order: 'pause' | 'resume' | 'abort' | 'begin', afterMs: number, host: number }[]} orders
- * @property {'resume' | 'abort' | 'begin'} last  what a person does about what was halted
+ * @property {'resume' | 'abort' | 'begin'} last  what a person does about what was held
  */
 
 const MINUTE_MS = 60_000
@@ -25,7 +25,7 @@ const DEADLINE_MS = 5000
 const LOOK_MS = 200
 /** Longer than anybody waits for anybody. */
 const OVER_WITHIN_MS = 180_000
-const OVER = ['succeeded', 'failed', 'halted', 'rolled-back']
+const OVER = ['succeeded', 'failed', 'held', 'rolled-back']
 /** What an order may be refused with: not now, or not here. */
 const REFUSED = [404, 409, 503]
 
@@ -64,7 +64,7 @@ function arbitraryStep () {
     wanted: fc.record({
       kind: fc.constantFrom(...(/** @type {const} */ (['deploy', 'deploy', 'deploy', 'restart']))),
       batch: fc.constantFrom(1, 1, 2),
-      onFailure: fc.constantFrom(...(/** @type {const} */ (['halt', 'roll-back']))),
+      onFailure: fc.constantFrom(...(/** @type {const} */ (['hold', 'rollback']))),
       pauseMs: fc.constantFrom(0, 0, 1500)
     }),
     bad: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, host),
@@ -78,7 +78,7 @@ function arbitraryStep () {
 function describe ({ wanted, bad, faults, orders, last }) {
   const { kind, batch, onFailure } = wanted
   const what = [`${kind} by ${batch}, ${onFailure}`, ...(bad === null ? [] : [`bad on ${NAMES[bad]}`])].join(', ')
-  return [what, ...faults.map(({ fault, afterMs, host, ms }) => `${fault.title} after ${afterMs} ms (${NAMES[host]}, ${ms} ms)`), ...orders.map(({ order, afterMs, host }) => `${order} after ${afterMs} ms at ${NAMES[host]}`), `${last} if halted`].join('; ')
+  return [what, ...faults.map(({ fault, afterMs, host, ms }) => `${fault.title} after ${afterMs} ms (${NAMES[host]}, ${ms} ms)`), ...orders.map(({ order, afterMs, host }) => `${order} after ${afterMs} ms at ${NAMES[host]}`), `${last} if held`].join('; ')
 }
 
 /** @param {Step} step @param {number} number @returns {Promise<string>} how it ended */
@@ -98,7 +98,7 @@ async function take (step, number) {
     ...orders.map(({ order, afterMs, host }) => wait(afterMs).then(() => operators.order(order, host)))
   ])
   let rollout = await untilOver(operators)
-  for (let tries = 0; rollout?.state === 'halted' && tries < 3; tries++) {
+  for (let tries = 0; rollout?.state === 'held' && tries < 3; tries++) {
     await operators.order(tries === 2 ? 'abort' : last, 1)
     rollout = await untilOver(operators)
   }
@@ -143,7 +143,7 @@ async function untilOver (operators) {
     const isAtRest = !Object.values(rollout?.turns ?? {}).some(({ state }) => state === 'running' || state === 'reverting')
     const isOver = rollout === null || OVER.includes(rollout.state)
     // Nobody ends a turn that NATS has forgotten half of: a person has to.
-    const isStuck = rollout?.state === 'halted' && performance.now() > until - OVER_WITHIN_MS / 2
+    const isStuck = rollout?.state === 'held' && performance.now() > until - OVER_WITHIN_MS / 2
     if (nats?.isConnected && isOver && (isAtRest || isStuck)) return rollout
     if (rollout?.state === 'paused' && isAtRest) await operators.order('resume', 2)
     if (performance.now() > until) throw new Error(`not over: ${JSON.stringify(rollout ?? nats)}`)

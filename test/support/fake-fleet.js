@@ -43,7 +43,7 @@ export function aMember ({ member, ...fields }) {
 
 /** @param {string[]} members @param {Partial<Parameters<typeof begin>[1]>} [fields] @returns {FleetRollout} in which nobody has begun */
 export function aRollout (members, fields = {}) {
-  return begin(null, { id: 7, uid: 'seven', kind: 'deploy', source: {}, batches: members.map((member) => [member]), pauseMs: 0, deadlineMs: 3_600_000, onFailure: 'halt', absent: [], note: null, actor: 'ada', at: AT, ...fields })
+  return begin(null, { id: 7, uid: 'seven', kind: 'deploy', source: {}, batches: members.map((member) => [member]), pauseMs: 0, deadlineMs: 3_600_000, onFailure: 'hold', absent: [], note: null, actor: 'ada', at: AT, ...fields })
 }
 
 /** @param {FleetRollout} rollout @param {...string} members  whose turns begin and end well */
@@ -100,7 +100,7 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     settleCrash: async () => { throw new Error('expected no crash to be settled') },
     push: async () => { throw new Error('expected no push') },
     async begin (wanted, actor) {
-      const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'halt' } = wanted
+      const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'hold' } = wanted
       const document = begin(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })
       asked.push({ order: 'begin', wanted, actor })
       set({ rollout: document })

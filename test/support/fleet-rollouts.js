@@ -8,7 +8,7 @@ import { hammer } from './load.js'
 
 /** A rollout over hosts lasts for many seconds: so many requests are enough to hear of a host that does not serve. */
 const BREATH_MS = 200
-const OVER = ['succeeded', 'failed', 'halted', 'rolled-back']
+const OVER = ['succeeded', 'failed', 'held', 'rolled-back']
 
 /** @param {Member} member @param {object} [wanted] @returns {Promise<any>} */
 export async function begin (member, wanted = {}) {

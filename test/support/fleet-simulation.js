@@ -24,7 +24,7 @@ export function createFleet ({ members, loses = () => false }) {
   /** @type {string[]} what must never be */
   const broken = []
   let isAway = false
-  const DO = { write, remember, begin: start, 'go-back': start, abort, read () {}, wake () {} }
+  const DO = { write, remember, begin: start, 'roll-back': start, abort, read () {}, wake () {} }
 
   return {
     hosts,
@@ -125,8 +125,8 @@ export function createFleet ({ members, loses = () => false }) {
       }
     },
 
-    /** An operator on one of them. @param {'begin' | 'pause' | 'resume' | 'abort'} order @param {{ batch?: number, onFailure?: 'halt' | 'roll-back' }} [options] */
-    operate (order, { batch = 1, onFailure = 'halt' } = {}) {
+    /** An operator on one of them. @param {'begin' | 'pause' | 'resume' | 'abort'} order @param {{ batch?: number, onFailure?: 'hold' | 'rollback' }} [options] */
+    operate (order, { batch = 1, onFailure = 'hold' } = {}) {
       if (isAway) return false
       const by = { at: iso(), actor: 'ada' }
       const now = stored.at(-1)
@@ -140,7 +140,7 @@ export function createFleet ({ members, loses = () => false }) {
           store(begin(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
           giveUpOn(silent)
         } else if (now) {
-          const isGivingUp = order === 'resume' || now.document.state === 'halted'
+          const isGivingUp = order === 'resume' || now.document.state === 'held'
           store(giveUp(steer(now.document, order, by), isGivingUp ? silent : [], by))
           if (isGivingUp) giveUpOn(silent)
         }
@@ -230,7 +230,7 @@ export function createFleet ({ members, loses = () => false }) {
     host.memory = structuredClone(memory)
   }
 
-  /** @param {ReturnType<typeof createHost>} host @param {import('../../server/fleet/member.js').Command & { type: 'begin' | 'go-back' }} command */
+  /** @param {ReturnType<typeof createHost>} host @param {import('../../server/fleet/member.js').Command & { type: 'begin' | 'roll-back' }} command */
   function start (host, { type, document }) {
     const way = type === 'begin' ? 'forward' : 'back'
     if (host.running) broken.push(`${host.member} runs two rollouts at once`)

@@ -36,7 +36,7 @@ export function rolledBackDeploy (changes = {}) {
       { at: after(12), type: 'rollout.paused', actor: 'grace', message: 'paused by grace' },
       { at: after(21), type: 'rollout.resumed', actor: 'grace', message: 'resumed by grace' },
       { at: after(31.3), type: 'rollout.judged', actor: null, message: passed },
-      { at: after(47), type: 'rollout.aborting', actor: null, message: reason },
+      { at: after(47), type: 'rollout.rolling-back', actor: null, message: reason },
       { at: after(52), type: 'rollout.rolled-back', actor: null, message: reason }
     ],
     canaryEndsAt: null,

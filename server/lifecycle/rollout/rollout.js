@@ -1,6 +1,6 @@
 import { bootRoom } from '../boot-room.js'
 import { isBlocked } from '../drift.js'
-import { giveUp, giveUpIfBlocked, revert } from './going-back.js'
+import { giveUp, giveUpIfBlocked, revert } from './rolling-back.js'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
 import { countReplaced, find, finish, mustFind, noteProgress, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
@@ -200,7 +200,7 @@ export function candidateLost (transition, worker, cause, reason) {
  */
 export function servingLost (transition, worker, cause, reason) {
   const rollout = transition.state.rollout
-  if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'aborting' || worker.release !== rollout.to) return
+  if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'rolling-back' || worker.release !== rollout.to) return
   const step = rollout.steps.find((each) => each.slot === worker.slot && isReplaced(each))
   if (!step || shownStage(rollout).isHeld || !isBlamed(rollout, cause)) return
   if (rollout.strategy.onFailure === 'rollback') {
@@ -237,7 +237,7 @@ export function resized (transition, { added, removed }) {
   const { rollout } = transition.state
   if (!rollout || phaseOf(rollout) === 'preparing') return
   rollout.steps = rollout.steps.filter(({ slot }) => !removed.includes(slot))
-  const joins = rollout.kind === 'deploy' && phaseOf(rollout) !== 'aborting'
+  const joins = rollout.kind === 'deploy' && phaseOf(rollout) !== 'rolling-back'
   if (joins) rollout.steps.push(...toSteps(transition, added, { ...rollout.strategy, canary: null }))
   countReplaced(rollout)
 }
@@ -248,7 +248,7 @@ export function noProgress (transition) {
   if (!rollout) return
   const reason = `no progress for ${rollout.strategy.progressDeadlineMs} ms (option rollout.progressDeadlineMs)`
   const { state } = shownStage(rollout)
-  if (state === 'aborting') {
+  if (state === 'rolling-back') {
     for (const step of rollout.steps) if (step.state === 'reverting') leaveStep(transition, rollout, step)
     cutShort(transition, reason)
   } else if (state !== 'paused') giveUp(transition, reason)

@@ -1,6 +1,6 @@
 /** @typedef {keyof typeof STAGES} Stage */
 /** @typedef {'pause' | 'resume' | 'retry' | 'promote' | 'abort' | 'try' | 'roll' | 'hold' | 'roll-back' | 'withdraw' | 'succeed' | 'fail'} Move */
-/** @typedef {{ state: 'preparing' | 'canary' | 'rolling' | 'paused' | 'aborting' | 'succeeded' | 'rolled-back' | 'failed', pausedIn: 'preparing' | 'canary' | 'rolling' | null, isHeld: boolean, done: boolean }} Shown */
+/** @typedef {{ state: 'preparing' | 'canary' | 'rolling' | 'paused' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed', pausedIn: 'preparing' | 'canary' | 'rolling' | null, isHeld: boolean, done: boolean }} Shown */
 
 /** From wherever it still goes forward. `roll-back`: something was put into service; `withdraw`: nothing came so far. */
 const BACK = Object.freeze({ abort: 'rolling-back', 'roll-back': 'rolling-back', withdraw: 'withdrawing', fail: 'failed' })
@@ -22,8 +22,8 @@ export const STAGES = Object.freeze({
   'rolling-paused': { shown: show('paused', 'rolling'), moves: { ...HELD, resume: 'rolling' } },
   'rolling-awaiting-operator': { shown: show('paused', 'rolling', true), moves: { ...HELD, resume: 'rolling', retry: 'rolling' } },
 
-  'rolling-back': { shown: show('aborting'), moves: { 'roll-back': 'rolled-back', fail: 'failed' } },
-  withdrawing: { shown: show('aborting'), moves: { fail: 'failed' } },
+  'rolling-back': { shown: show('rolling-back'), moves: { 'roll-back': 'rolled-back', fail: 'failed' } },
+  withdrawing: { shown: show('rolling-back'), moves: { fail: 'failed' } },
 
   succeeded: { shown: show('succeeded'), moves: {} },
   'rolled-back': { shown: show('rolled-back'), moves: {} },
@@ -35,7 +35,7 @@ export function shownStage ({ stage }) {
   return STAGES[stage].shown
 }
 
-/** @param {{ stage: Stage }} rollout @returns {'preparing' | 'canary' | 'rolling' | 'aborting' | 'succeeded' | 'rolled-back' | 'failed'} what it does, or did before it was stopped */
+/** @param {{ stage: Stage }} rollout @returns {'preparing' | 'canary' | 'rolling' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'} what it does, or did before it was stopped */
 export function phaseOf ({ stage }) {
   const { state, pausedIn } = STAGES[stage].shown
   return pausedIn ?? /** @type {Exclude<Shown['state'], 'paused'>} */ (state)

@@ -1,4 +1,4 @@
-import { goBack } from './going-back.js'
+import { goBack } from './rolling-back.js'
 import { countDown, noteProgress, running, tellRollout } from './record.js'
 import { canMove, move, phaseOf, shownStage } from './stages.js'
 import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
@@ -70,7 +70,7 @@ export function refuseSteering ({ rollout }, { type, rollout: id }) {
   if (rollout?.id !== id) return { code: 'rollout-ended', message: `rollout ${id} has ended`, details: { rollout: id } }
   if (canMove(rollout, type)) return null
   const { state } = shownStage(rollout)
-  const why = state === 'aborting' ? 'is already reverting' : CONFLICTS[type](state)
+  const why = state === 'rolling-back' ? 'is already rolling back' : CONFLICTS[type](state)
   return { code: 'rollout-state', message: `rollout ${id} ${why}`, details: { rollout: id, state } }
 }
 
@@ -79,5 +79,5 @@ const CONFLICTS = {
   resume: (/** @type {string} */ state) => `is ${state}, not paused`,
   retry: () => 'does not await an operator',
   promote: () => 'has no canary to promote',
-  abort: () => 'is already reverting'
+  abort: () => 'is already rolling back'
 }

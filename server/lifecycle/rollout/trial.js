@@ -1,5 +1,5 @@
 import { bootRoom } from '../boot-room.js'
-import { giveUp, giveUpIfBlocked } from './going-back.js'
+import { giveUp, giveUpIfBlocked } from './rolling-back.js'
 import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout, warn } from './record.js'
 import { move, phaseOf, shownStage } from './stages.js'
 import { sidesOf } from './sides.js'
@@ -69,7 +69,7 @@ export function askJudge (transition, deadline) {
 export function judged (transition, { rollout: id, verdict: { warning, ...verdict } }) {
   const rollout = transition.state.rollout
   // It has gone on meanwhile without waiting for this.
-  if (rollout?.id !== id || phaseOf(rollout) === 'aborting') return
+  if (rollout?.id !== id || phaseOf(rollout) === 'rolling-back') return
   addComparison(rollout, { at: verdict.at, fresh: verdict.fresh, old: verdict.old })
   if (!isJudged(rollout)) return
   if (warning && !rollout.warnings.includes(warning)) warn(rollout, warning)

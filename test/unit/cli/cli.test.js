@@ -155,13 +155,13 @@ test('deploy --wait does not wait for a person: a rollout that is held is a fail
   })
   const { code, stderr } = await cli('deploy --wait')
   assert.equal(code, 1)
-  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) awaits an operator: worker 3 \(slot 1\) crashed; continue with "clusterdeck retry"/m)
+  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) is held: worker 3 \(slot 1\) crashed; continue with "clusterdeck retry"/m)
 })
 
 test('abort --wait succeeds once the rollout has gone back', async (t) => {
   for (const [state, expected] of /** @type {[string, number][]} */ ([['rolled-back', 0], ['failed', 0], ['succeeded', 1]])) {
     const rollout = { id: 7, kind: 'deploy', state, reason: 'aborted by cli', done: true, startedAt: null, finishedAt: null, progress: { total: 2, replaced: 0 }, steps: [] }
-    const url = await serve(t, (req, res) => json(res, 200, req.method === 'POST' ? { ...rollout, state: 'aborting', done: false } : { rollout, ...rollout }))
+    const url = await serve(t, (req, res) => json(res, 200, req.method === 'POST' ? { ...rollout, state: 'rolling-back', done: false } : { rollout, ...rollout }))
     const { code } = await dataFolder(t, { adminUrl: url })('abort --wait')
     assert.equal(code, expected, state)
   }

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fleet } from '../../../server/cli/fleet.js'
-import { halt, undo } from '../../../server/fleet/rollout.js'
+import { hold, undo } from '../../../server/fleet/rollout.js'
 import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fleet.js'
 
-test('a wait ends, with the reason, where a rollout was halted for a host that says nothing any more', async () => {
+test('a wait ends, with the reason, where a rollout was held for a host that says nothing any more', async () => {
   const begun = inTurnOf(aRollout(['web-1', 'web-2']), 'web-1')
-  const halted = halt(begun, { at: begun.startedAt, reason: 'web-1 has been in its turn for more than 3.0 s: nobody takes it over', member: 'web-1' })
+  const held = hold(begun, { at: begun.startedAt, reason: 'web-1 has been in its turn for more than 3.0 s: nobody takes it over', member: 'web-1' })
   /** @type {boolean[]} whether it is silent, look by look: at first it may still say what became of it */
   const looks = [false, true]
   const api = {
     post: async () => begun,
-    get: async () => ({ rollout: halted, nats: { isConnected: true }, members: [aMember({ member: 'web-1', isSilent: looks.shift() }), aMember({ member: 'web-2' })] })
+    get: async () => ({ rollout: held, nats: { isConnected: true }, members: [aMember({ member: 'web-1', isSilent: looks.shift() }), aMember({ member: 'web-2' })] })
   }
   const context = /** @type {any} */ ({ api, options: { wait: true }, print () {}, tell () {}, timeoutMs: 60_000 })
-  await assert.rejects(fleet(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is halted: web-1 has been in its turn for more than 3.0 s: nobody takes it over' })
+  await assert.rejects(fleet(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is held: web-1 has been in its turn for more than 3.0 s: nobody takes it over' })
   assert.deepEqual(looks, [])
 })
 
@@ -22,7 +22,7 @@ for (const [action, options, message] of /** @type {[string, object, RegExp][]} 
   ['deploy', { type: 'x' }, /^fleet deploy: expected without --type, which is for history$/],
   ['restart', { push: '.' }, /^fleet restart: expected without --push, which is for deploy$/],
   ['abort', { only: 'zone=a' }, /^fleet abort: expected without --only, which is for deploy, restart, rollback$/],
-  ['status', { onFailure: 'halt' }, /^fleet status: expected without --on-failure, /],
+  ['status', { onFailure: 'hold' }, /^fleet status: expected without --on-failure, /],
   ['deploy', { push: '.', path: '.' }, /^fleet deploy: expected either --push or --path, received both$/],
   ['deploy', { only: 'zone=a,zone=b' }, /^--only: expected one value of each label, received "zone=a,zone=b"$/]
 ])) {

@@ -58,11 +58,11 @@ test('a rollout that is taken back says why, without anything that moves a curso
     rollout([step({ ...first, state: 'done', finishedAt: END }), step({ slot: 2, oldWorker: 2, newWorker: 4, state: 'starting', startedAt: START })]),
     rollout([
       step({ ...first, newWorker: 5, state: 'reverting' }), step({ slot: 2, oldWorker: 2, newWorker: 4, state: 'failed', startedAt: START, finishedAt: END })
-    ], { state: 'aborting', reason: 'worker 4 crashed:\u001b[2J\nboom' }),
+    ], { state: 'rolling-back', reason: 'worker 4 crashed:\u001b[2J\nboom' }),
     rollout([step({ ...first, newWorker: 5, state: 'reverted', finishedAt: END }), step({ slot: 2, state: 'of-the-future\u0007' })], { state: 'rolled-back', done: true })
   ]), [
     'slot 2: worker 4 is starting',
-    'rollout 7 (deploy) aborting: 0 of 2 workers replaced; worker 4 crashed: boom',
+    'rollout 7 (deploy) rolling-back: 0 of 2 workers replaced; worker 4 crashed: boom',
     'slot 1: worker 5 is starting on r1 again',
     'slot 2: worker 4 failed (3.2 s)',
     'slot 1: back on r1 (3.2 s)',

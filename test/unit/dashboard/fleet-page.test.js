@@ -126,13 +126,13 @@ test('whatever members and operators have written is text on the pages', async (
   }
 })
 
-test('one that was halted and followed by another awaits nobody', async () => {
-  const halted = failedTurnOf(aRollout(['a-1']), 'a-1', 'it crashed')
-  assert.equal(halted.state, 'halted')
-  const fleet = createFakeFleet({ members: MEMBERS, rollout: aRollout(['a-1'], { id: 8 }), past: [halted] })
+test('one that was held and followed by another awaits nobody', async () => {
+  const held = failedTurnOf(aRollout(['a-1']), 'a-1', 'it crashed')
+  assert.equal(held.state, 'held')
+  const fleet = createFakeFleet({ members: MEMBERS, rollout: aRollout(['a-1'], { id: 8 }), past: [held] })
   const asked = { deck: { fleet }, now: () => NOW, can: OPERATOR, render: () => '' }
   const { rollout } = await fleetRolloutModel({ ...asked, id: '7' })
-  assert.deepEqual([rollout.stateView.label, rollout.stateView.isOver, rollout.controls], ['halted', true, []])
+  assert.deepEqual([rollout.stateView.label, rollout.stateView.isOver, rollout.controls], ['held', true, []])
 })
 
 test('one rollout stands still once it is over, and whoever names none that is known is told so', async () => {

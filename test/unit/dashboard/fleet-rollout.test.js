@@ -30,7 +30,7 @@ test('a host goes through the matrix from the left to the right, forward and bac
   const back = steer(finish(failed, 'b', { at: AT, state: 'reverted' }), 'abort', BY)
   assert.equal(rows(back).b, 'waiting, running, back: is back')
   const backed = finish(take(back, 'a', { at: AT, boot: 'boot' }), 'a', { at: AT, state: 'reverted' })
-  assert.deepEqual(rows(backed), { a: 'waiting, running, done, going-back, back: is back', b: 'waiting, running, back: is back', c: 'waiting, running, done: failed', d: 'waiting: not reached' })
+  assert.deepEqual(rows(backed), { a: 'waiting, running, done, rolling-back, back: is back', b: 'waiting, running, back: is back', c: 'waiting, running, done: failed', d: 'waiting: not reached' })
   assert.deepEqual(toFleetRollout(half).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done'])
   assert.deepEqual(toFleetRollout(backed).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done', 'Going back', 'Back'])
 })

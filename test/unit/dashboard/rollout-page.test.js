@@ -44,7 +44,7 @@ test('the story tells who did what, how long it stood still, and why it went bac
   assert.match(text, /start Rollout started by ada faster &lt;b&gt;totals&lt;\/b&gt;/)
   assert.match(text, /\+1\.3 s Canary of 1 of 4 slots for 30 s/)
   assert.match(text, /\+12 s Rollout paused by grace for 9\.0 s/)
-  assert.match(text, /\+47 s Rollout reverting worker 7 \(slot 3\) exited with code 1: &lt;script&gt;alert\(1\)&lt;\/script&gt;&lt;U\+202E&gt;/)
+  assert.match(text, /\+47 s Rollout rolling back worker 7 \(slot 3\) exited with code 1: &lt;script&gt;alert\(1\)&lt;\/script&gt;&lt;U\+202E&gt;/)
   assert.doesNotMatch(views.render('partials/rollout-head', { ...model, can: OPERATOR }), /<script|\u202E/)
 })
 

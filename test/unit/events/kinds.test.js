@@ -25,7 +25,7 @@ test('every type of the table is published by the code', () => {
   const ofFleet = [...Object.keys(STATES).filter((state) => state !== 'running'), 'started', 'resumed', 'aborted'].map((moment) => `fleet.rollout-${moment}`)
   assert.match(text, /tell\(`fleet\.rollout-\$\{type\}`/)
   const outcomes = ['succeeded', 'failed', 'rolled-back'].map((outcome) => `rollout.${outcome}`).concat(ofFleet)
-  assert.match(text, /tellRollout\(turn, `rollout\.\$\{.+\}`\)/)
+  assert.match(text, /tellRollout\(transition, `rollout\.\$\{.+\}`\)/)
   assert.deepEqual(EVENT_TYPES.filter((type) => !outcomes.includes(type) && !text.includes(`'${type}'`)), [])
 })
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { begin } from '../../../server/fleet/rollout.js'
 import { createDeckAdapter } from '../../../server/fleet/deck-adapter.js'
 
-const ROLLOUT = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const ROLLOUT = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
 /** @param {'nothing' | 'read' | 'operate'} accept */
 function open (accept) {
@@ -21,13 +21,13 @@ test('a deck that does not accept it neither deploys nor goes back for the fleet
   for (const accept of /** @type {const} */ (['nothing', 'read'])) {
     const { deckAdapter, done } = open(accept)
     await assert.rejects(deckAdapter.begin(ROLLOUT), { code: 'forbidden' })
-    await assert.rejects(deckAdapter.goBack('r1', ROLLOUT), { code: 'forbidden' })
+    await assert.rejects(deckAdapter.rollBack('r1', ROLLOUT), { code: 'forbidden' })
     assert.deepEqual(done, [])
   }
 })
 
 test('one that does deploys, and goes back to the release that it had', async () => {
   const { deckAdapter, done } = open('operate')
-  assert.deepEqual([await deckAdapter.begin(ROLLOUT), await deckAdapter.goBack('r1', ROLLOUT)], [1, 2])
+  assert.deepEqual([await deckAdapter.begin(ROLLOUT), await deckAdapter.rollBack('r1', ROLLOUT)], [1, 2])
   assert.deepEqual(done[1], { type: 'rollout', kind: 'rollback', release: 'r1', actor: 'ada', note: 'rollout 1 of the fleet: taken back' })
 })

@@ -9,7 +9,7 @@ import { createFleet } from '../../support/fleet-simulation.js'
 const MEMBERS = ['a', 'b', 'c', 'd']
 const RUNS = Number(process.env.FLEET_RUNS ?? 5000)
 
-const options = fc.record({ batch: fc.integer({ min: 1, max: 3 }), onFailure: fc.constantFrom('halt', 'roll-back') })
+const options = fc.record({ batch: fc.integer({ min: 1, max: 3 }), onFailure: fc.constantFrom('hold', 'rollback') })
 const member = fc.constantFrom(...MEMBERS)
 const step = fc.oneof(
   { weight: 10, arbitrary: fc.constant(['deliverToAll']) },
@@ -95,7 +95,7 @@ test('one after the other, with the pause between them', () => {
   assert.deepEqual(fleet.begun.map(({ member: each }) => each), MEMBERS)
 })
 
-test('whoever knows more than NATS that is back halts, says what it is at, and nobody begins before a person says so', () => {
+test('whoever knows more than NATS that is back holds the rollout, says what it is at, and nobody begins before a person says so', () => {
   const fleet = open()
   goOn(fleet)
   fleet.endOwn('a', true)
@@ -104,7 +104,7 @@ test('whoever knows more than NATS that is back halts, says what it is at, and n
   assert.equal(told(fleet), 'running: succeeded, running, pending, pending')
   fleet.restore(3)
   goOn(fleet)
-  assert.equal(told(fleet), 'halted: succeeded, running, pending, pending')
+  assert.equal(told(fleet), 'held: succeeded, running, pending, pending')
   assert.match(String(fleet.document?.reason), /NATS has forgotten what it knew/)
   fleet.endOwn('b', true)
   goOn(fleet)
@@ -169,7 +169,7 @@ test('what becomes of a turn that was given up is told when its host is back, an
   fleet.cut('a', true)
   fleet.pass(600_000)
   goOn(fleet)
-  assert.equal(told(fleet), 'halted: running, pending, pending, pending')
+  assert.equal(told(fleet), 'held: running, pending, pending, pending')
   fleet.operate('resume')
   fleet.endOwn('a', true)
   goOn(fleet)
@@ -185,7 +185,7 @@ test('what becomes of a turn that was given up is told when its host is back, an
   assert.deepEqual(fleet.broken, [])
 })
 
-test('an abort of what was halted goes on without a host that is silent in its turn', () => {
+test('an abort of what was held goes on without a host that is silent in its turn', () => {
   const fleet = open()
   goOn(fleet)
   fleet.endOwn('a', true)
@@ -194,7 +194,7 @@ test('an abort of what was halted goes on without a host that is silent in its t
   fleet.cut('b', true)
   fleet.pass(600_000)
   goOn(fleet)
-  assert.equal(told(fleet), 'halted: succeeded, running, pending, pending')
+  assert.equal(told(fleet), 'held: succeeded, running, pending, pending')
   fleet.operate('abort')
   goOn(fleet)
   fleet.endOwn('a', true)
@@ -202,14 +202,14 @@ test('an abort of what was halted goes on without a host that is silent in its t
 })
 
 test('who is in no turn gives up a host that is late all the same, so that a person can go on', () => {
-  const alone = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'halt', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+  const alone = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
   const document = take(alone, 'a', { at: alone.startedAt, boot: 'boot' })
   const now = (/** @type {number} */ at) => ({ at, iso: alone.startedAt, release: 'old' })
   const seen = reduce(createMember({ member: 'b', boot: 'boot' }), { type: 'seen', document, revision: 5 }, now(0))
   const [wake] = seen.commands.filter(({ type }) => type !== 'remember')
   assert.deepEqual(wake, { type: 'wake', ms: 60_000 })
   const [write] = reduce(seen.state, { type: 'look' }, now(60_000)).commands
-  assert.equal(write.type === 'write' && write.document.state, 'halted')
+  assert.equal(write.type === 'write' && write.document.state, 'held')
 })
 
 test('what somebody has deployed on a host since its turn may go back without its turn having failed', () => {
@@ -225,7 +225,7 @@ test('what somebody has deployed on a host since its turn may go back without it
 })
 
 test('a host whose new release did not last has failed after all, and the rest do not begin', () => {
-  for (const [onFailure, end] of [['halt', 'halted: failed, pending, pending, pending'], ['roll-back', 'rolled-back: failed, skipped, skipped, skipped']]) {
+  for (const [onFailure, end] of [['hold', 'held: failed, pending, pending, pending'], ['rollback', 'rolled-back: failed, skipped, skipped, skipped']]) {
     const fleet = open({ onFailure })
     goOn(fleet)
     fleet.endOwn('a', true)

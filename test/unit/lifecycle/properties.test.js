@@ -134,10 +134,10 @@ function assertConsistent (/** @type {Pool} */ pool) {
   for (const { number, serving, release } of slots) {
     if (!rollout && serving !== null) assert.equal(workers[serving].release, release, `slot ${number} is served by its own release`)
   }
-  if (rollout && ['rolling', 'canary', 'aborting'].includes(rollout.state)) {
+  if (rollout && ['rolling', 'canary', 'rolling-back'].includes(rollout.state)) {
     const isAtTheJudge = pool.judgements.some((order) => order.isFinal && order.rollout === rollout.id)
     assert.ok(pool.deadlines.has('progress:0') || pool.deadlines.has('canary:0') || isAtTheJudge || pool.hook?.isEnding, `a rollout that is ${rollout.state} ends, or is ended`)
-    if (rollout.kind === 'deploy' && rollout.state !== 'aborting') assert.ok(pool.deadlines.has('judge:0'), 'a deploy is judged')
+    if (rollout.kind === 'deploy' && rollout.state !== 'rolling-back') assert.ok(pool.deadlines.has('judge:0'), 'a deploy is judged')
   }
   const surge = rollout ? Math.max(rollout.strategy.surge, rollout.strategy.canary?.workers ?? 0, 1) : recycling ? 1 : 0
   assert.ok(holding <= slots.length + surge, `${holding} workers live for ${slots.length} slots with a surge of ${surge}`)
@@ -287,7 +287,7 @@ test('no slot ever runs a release that was not deployed to it', () => {
     run(pool, /** @type {any} */ (schedule), ({ state }) => {
       for (const slot of state.slots) {
         const serving = slot.serving === null ? null : state.workers[slot.serving]
-        const isGoingBack = pool.rollout?.state === 'aborting'
+        const isGoingBack = pool.rollout?.state === 'rolling-back'
         if (serving && !isGoingBack) assert.equal(serving.release, slot.release, `slot ${slot.number}`)
       }
     })

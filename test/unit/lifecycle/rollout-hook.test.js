@@ -80,7 +80,7 @@ describe('the hook of a deploy', () => {
     const pool = hooked()
     pool.feed(steer('abort'))
     assert.equal(pool.hook?.isEnding, true)
-    assert.equal(pool.rollout?.state, 'aborting')
+    assert.equal(pool.rollout?.state, 'rolling-back')
     assert.equal(pool.feed(deploy).code, 'rollout-running')
     pool.endHook({ passed: false, reason: 'beforeDeploy was ended', output: 'half' })
     const { message, detail } = pool.last('rollout.rolled-back')

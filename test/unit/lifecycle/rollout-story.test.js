@@ -60,7 +60,7 @@ test('the timeline tells what happened to the rollout as a whole and who did it,
     ['rollout.resumed', 'ada', 'resumed by ada'],
     ['rollout.judged', null, 'passed: false'],
     ['rollout.held', null, 'passed: false; retry, resume or abort it'],
-    ['rollout.aborting', 'grace', 'aborted by grace'],
+    ['rollout.rolling-back', 'grace', 'aborted by grace'],
     ['rollout.rolled-back', null, 'aborted by grace']
   ])
 })

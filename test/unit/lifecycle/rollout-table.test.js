@@ -79,7 +79,7 @@ function assertBounds (pool) {
   const served = slots.filter(({ number }) => Object.values(workers).some(({ slot, state }) => slot === number && state === 'ready'))
   if (pool.state.phase !== 'stopping') assert.ok(served.length >= Math.min(slots.length, SIZE) - 1, 'at most the one that died is missing')
   for (const { number, release, serving } of slots) {
-    if (serving !== null && rollout?.state !== 'aborting') assert.equal(workers[serving].release, release, `slot ${number}`)
+    if (serving !== null && rollout?.state !== 'rolling-back') assert.equal(workers[serving].release, release, `slot ${number}`)
   }
 }
 

@@ -68,7 +68,7 @@ describe('rolling deploy', () => {
     pool.feed({ type: 'worker-ready', worker: 4 })
     pool.feed({ type: 'worker-ready', worker: 5 })
     pool.exit(6, { code: 1 })
-    assert.equal(pool.rollout?.state, 'aborting')
+    assert.equal(pool.rollout?.state, 'rolling-back')
     assert.equal(pool.processes.get(4)?.isDraining, false)
     pool.settle()
     assert.deepEqual(releases(pool), ['r1', 'r1', 'r1'])

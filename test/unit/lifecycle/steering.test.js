@@ -117,7 +117,7 @@ describe('a rollout that comes no further', () => {
     pool.feed({ type: 'worker-ready', worker: 4 })
     pool.exit(5, { code: 1 })
     const late = pool.state.slots[0].candidate ?? 0
-    assert.equal(pool.rollout?.state, 'aborting')
+    assert.equal(pool.rollout?.state, 'rolling-back')
     passUntil(pool, 'progress:0')
     assert.match(pool.last('rollout.failed').message, /exited with code 1/)
     assert.deepEqual([pool.state.slots[0].candidate, slots(pool), pool.processes.get(late)?.isDraining], [null, ['r2', 'r1', 'r1'], true])

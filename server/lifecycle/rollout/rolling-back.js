@@ -55,7 +55,7 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
   // What goes back may have to wait for its turn to start.
   noteProgress(transition)
   countReplaced(rollout)
-  tellRollout(transition, 'rollout.aborting', { actor, message: reason })
+  tellRollout(transition, 'rollout.rolling-back', { actor, message: reason })
 }
 
 /** @param {Transition} transition @param {Rollout} rollout what is left to go back goes on; the rollout ends with the last of it */
