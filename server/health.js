@@ -13,7 +13,7 @@ import { crashReasons } from './crash-reasons.js'
 const SENTENCES = [whileStopping, ofTroubles, ofFinished, ofNoneServing, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofHistory, ofDrift]
 
 /** What is wrong with slots, beside who serves. */
-const TROUBLES = [ofBlocked, ofCrashLoops, ofUnresponsive, ofEnded]
+const TROUBLES = [ofHeld, ofCrashLoops, ofUnresponsive, ofEnded]
 
 /**
  * @param {Snapshot} snapshot
@@ -99,10 +99,10 @@ const NONE_SERVES_HINT = 'New connections wait in the socket queue.'
 /** @typedef {{ tone: Tone, text: string, hint: string, slots: number[] }} Trouble */
 
 /** @param {Snapshot} snapshot @returns {Trouble | null} */
-function ofBlocked ({ workers, desiredWorkers }) {
+function ofHeld ({ workers, desiredWorkers }) {
   const slots = slotsOf(workers, ({ state }) => state === 'held')
   if (slots.length === 0) return null
-  return { tone: 'bad', text: `${nameSlots(slots, desiredWorkers)} ${slots.length === 1 ? 'is' : 'are'} blocked`, hint: 'Files of the release changed after its deploy. Deploy, or restore the files.', slots: [] }
+  return { tone: 'bad', text: `${nameSlots(slots, desiredWorkers)} ${slots.length === 1 ? 'is' : 'are'} held`, hint: 'Files of the release changed after its deploy. Deploy, or restore the files.', slots: [] }
 }
 
 /** @param {Snapshot} snapshot @returns {Trouble | null} */

@@ -67,7 +67,7 @@ export const ROLLOUT = z.strictObject({
   verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
   comparison: z.strictObject({ at: TIME, fresh: FIGURES, old: FIGURES }).nullable().describe('how both sides did when the judge last looked').optional(),
   canaryEndsAt: TIME.nullable(),
-  pausedAt: TIME.nullable().describe('since when it stands still').optional(),
+  pausedAt: TIME.nullable().describe('since when it is paused or held').optional(),
   startedAt: TIME,
   finishedAt: TIME.nullable(),
   reason: z.string().nullable().describe('why it has not succeeded'),

@@ -34,7 +34,7 @@ const ROLLOUT = {
     minRequests: integer(1, 1_000_000, 'with fewer answers the new workers are not judged').default(50),
     readyTimeoutMs: milliseconds('how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs').default(0)
   }),
-  progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout without progress for this long, a soak aside, fails; the clock stands still while it is paused', 'ms').default(600_000),
+  progressDeadlineMs: integer(1000, MAX_TIMER_MS, 'a rollout without progress for this long, a soak aside, fails; paused time does not count', 'ms').default(600_000),
   onFailure: choice(['rollback', 'hold'], 'what a failed deploy does: take back what it has replaced, or stop where it is and wait for an operator'),
   guardMs: milliseconds('how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not at all').default(300_000)
 }

@@ -21,7 +21,7 @@ export async function fleetRolloutModel ({ deck, id, now }) {
 
 /**
  * @param {Asked & { render: (name: string, model: object) => string }} asked
- * @returns {() => { id: string, html: string }[]} nothing of one that is over: it stands still
+ * @returns {() => { id: string, html: string }[]} nothing of one that is over: it does not change
  */
 export function followFleetRollout ({ deck: { fleet }, id, now, can, render }) {
   let seen = ''

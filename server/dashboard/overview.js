@@ -31,7 +31,7 @@ const WORKER_STATES = Object.freeze({
   draining: { label: 'Draining', tone: 'drain' },
   stopping: { label: 'Stopping', tone: 'idle' },
   unresponsive: { label: 'Unresponsive', tone: 'bad' },
-  held: { label: 'Blocked', tone: 'bad' },
+  held: { label: 'Held', tone: 'bad' },
   finished: { label: 'Finished', tone: 'ok' },
   queued: { label: 'Waits to start', tone: 'idle' },
   backoff: { label: 'Backoff', tone: 'warn' }

@@ -97,7 +97,7 @@ export function followPage (sources, { pathname, searchParams: params }) {
   /** @returns {{ look: () => Fragment[], chart: number | null }} */
   function lookAt () {
     for (const { path, model, fragments = [], follow, chartOf } of PAGES) {
-      // Older pages of a list stand still.
+      // Older pages of a list do not change.
       if (params.has('cursor') || (!follow && fragments.length === 0)) continue
       const [isMeant, id = ''] = patternOf(path).exec(pathname) ?? []
       if (isMeant === undefined) continue

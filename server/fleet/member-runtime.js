@@ -4,7 +4,7 @@ import { STATES } from './states.js'
 
 /**
  * Does what a member decides about rollouts of its fleet: reads and writes the document, remembers, and has its own deck deploy.
- * @typedef {ReturnType<typeof createMemberRuntime>} Conductor
+ * @typedef {ReturnType<typeof createMemberRuntime>} MemberRuntime
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
  * @typedef {{ begin: (document: FleetRollout) => Promise<number>, rollBack: (release: string | null, document: FleetRollout) => Promise<number>, abort: (rollout: number, document: FleetRollout) => void, release: () => string | null }} DeckAdapter
  *   `begin`, `rollBack`: resolve with the number of the own rollout; they throw what the deck refuses it with

@@ -79,7 +79,7 @@
  * @property {number} [rollout.limits.warmupMs]  what a worker answers for so long after its first answer does not count for latency, and the new workers have to be slower in three stretches of this length; default: `5000`
  * @property {number} [rollout.limits.minRequests]  with fewer answers the new workers are not judged; default: `50`
  * @property {number} [rollout.limits.readyTimeoutMs]  how long a new worker may take to get ready in a rollout; 0: ready.timeoutMs; default: `0`
- * @property {number} [rollout.progressDeadlineMs]  a rollout without progress for this long, a soak aside, fails; the clock stands still while it is paused; default: `600000`
+ * @property {number} [rollout.progressDeadlineMs]  a rollout without progress for this long, a soak aside, fails; paused time does not count; default: `600000`
  * @property {'rollback' | 'hold'} [rollout.onFailure]  what a failed deploy does: take back what it has replaced, or stop where it is and wait for an operator; default: `rollback`
  * @property {number} [rollout.guardMs]  how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not at all; default: `300000`
  * @property {object} [watchdog]

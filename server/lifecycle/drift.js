@@ -2,7 +2,7 @@
 /** @typedef {import('./state.js').Slot} Slot */
 /** @typedef {import('./state.js').Drift} Drift */
 
-/** How often a slot that is blocked looks whether its files are back. */
+/** How often a slot that is held looks whether its files are back. */
 const LOOK_AGAIN_MS = 2000
 
 /**
@@ -31,7 +31,7 @@ export function block (transition, slot) {
     slot: slot.number,
     release: slot.release,
     actor: 'system',
-    message: `slot ${slot.number} is blocked: ${whyBlocked(transition, slot.release)}; deploy, or restore them`,
+    message: `slot ${slot.number} is held: ${whyBlocked(transition, slot.release)}; deploy, or restore them`,
     detail: slot.blocked
   })
 }
@@ -40,7 +40,7 @@ export function block (transition, slot) {
 export function unblock (transition, slot) {
   if (slot.blocked === null) return
   slot.blocked = null
-  transition.emit('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} is unblocked: the files of ${slot.release} are restored` })
+  transition.emit('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} is no longer held: the files of ${slot.release} are restored` })
 }
 
 /** @param {Transition} transition @param {import('./state.js').Worker} worker that has just been forked */

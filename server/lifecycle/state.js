@@ -147,7 +147,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Comparison[]} [comparisons]  how both sides did over its time, oldest first, see record.js
  * @property {Moment[]} [timeline]  what happened to it as a whole, oldest first, the last 100
  * @property {string | null} canaryEndsAt  wall time, ISO 8601
- * @property {string | null} [pausedAt]  wall time since which it stands still, ISO 8601
+ * @property {string | null} [pausedAt]  wall time since which it is paused or held, ISO 8601
  * @property {number | null} progressDueAt  monotonic ms
  * @property {number | null} progressLeftMs  while it is paused
  * @property {string} startedAt

@@ -204,7 +204,9 @@ describe('drain', { concurrency: 3 }, () => {
     const { body: { items: [group] } } = await deck.api('/crashes')
     assert.deepEqual([group.errorName, group.count], ['RangeError', 1])
     const { body: rollout } = await deck.api(`/rollouts/${id}?wait=60s`)
-    assert.deepEqual([rollout.state, rollout.warnings], ['succeeded', ['worker 1 (slot 1) exited with code 1: RangeError: boom, while it drained']])
+    assert.equal(rollout.state, 'succeeded')
+    // Its request is answered by nobody, which it can say itself where it gets to it.
+    assert.match(rollout.warnings.at(-1), /^worker 1 \(slot 1\) exited with code 1: RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)
     const succeeded = await deck.untilEvent(({ type }) => type === 'rollout.succeeded', 'the end of the rollout')
     assert.match(succeeded.message, /RangeError: boom, while it drained$/)
     agent.destroy()
@@ -252,7 +254,7 @@ describe('drain', { concurrency: 3 }, () => {
   })
 
   test('a worker that sends nonsense harms nobody but itself', async (t) => {
-    const deck = await startDeckHere(t, 'sends-ipcValidation.js', { workers: 2 })
+    const deck = await startDeckHere(t, 'sends-nonsense.js', { workers: 2 })
     await deck.until({ ready: 2 })
     assert.ok((await deck.history('type=unexpected')).length > 0)
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')

@@ -164,14 +164,14 @@ export async function createLink (t, { to, delayMs = 0 }) {
   const sockets = new Set()
   let isCut = false
   /** @type {string | null} */
-  let ipcValidation = null
+  let nonsense = null
   let delay = delayMs
   const server = net.createServer((near) => {
     if (isCut) return near.destroy()
-    if (ipcValidation !== null) {
+    if (nonsense !== null) {
       sockets.add(near)
       near.on('error', () => {})
-      return near.write(ipcValidation)
+      return near.write(nonsense)
     }
     const far = net.connect(to, '127.0.0.1')
     for (const [one, other] of [[near, far], [far, near]]) {
@@ -207,7 +207,7 @@ export async function createLink (t, { to, delayMs = 0 }) {
     },
     mend () { isCut = false },
     /** @param {string} text  what everybody who connects hears, and nothing else */
-    babble (text) { ipcValidation = text },
+    babble (text) { nonsense = text },
     /** @param {number} ms */
     slow (ms) { delay = ms }
   }

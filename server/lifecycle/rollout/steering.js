@@ -77,7 +77,7 @@ export function refuseSteering ({ rollout }, { type, rollout: id }) {
 const CONFLICTS = {
   pause: () => 'is already paused',
   resume: (/** @type {string} */ state) => `is ${state}, not paused`,
-  retry: () => 'does not await an operator',
+  retry: () => 'is not held',
   promote: () => 'has no canary to promote',
   abort: () => 'is already rolling back'
 }

@@ -6,7 +6,7 @@
  * @property {number} minReadyMs  how long a new worker has to be ready before the old one drains
  * @property {{ workers: number, durationMs: number } | null} canary  so many new workers serve beside all old ones for so long first, and are judged
  * @property {Limits} limits
- * @property {number} progressDeadlineMs  a rollout that comes no further for this long fails; while it is paused the clock stands still
+ * @property {number} progressDeadlineMs  a rollout that comes no further for this long fails; paused time does not count
  * @property {'rollback' | 'hold'} onFailure  hold: it stops where it is and waits for a person
  *
  * @typedef {object} Limits  beyond which a release is not to be trusted
