@@ -78,7 +78,8 @@ describe('start', { concurrency: 2 }, () => {
     const events = await second.history('limit=1000')
     assert.equal(new Set(events.map(({ id }) => id)).size, events.length)
     assert.ok(events.length >= lastEventId, 'nothing is lost')
-    assert.deepEqual(events.filter(({ type }) => type.startsWith('master.')).map(({ type }) => type).reverse(), ['master.started', 'master.stopped', 'master.started'])
+    // A busy machine has a master wait for its workers.
+    assert.deepEqual(events.filter(({ type }) => type.startsWith('master.') && type !== 'master.waiting').map(({ type }) => type).reverse(), ['master.started', 'master.stopped', 'master.started'])
   })
 
   /** Of each exit code one in a process of its own, which is the keeper's to end. @type {[string, () => Promise<{ args: string[], env?: Record<string, string>, isReal?: boolean }>, number, RegExp][]} */
