@@ -428,10 +428,10 @@ function run (tools, past, cluster, { admin, ending }) {
   followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
 
   joinFleet(tools, cluster, { admin, ending })
-  const tellWhere = () => announce(tools, { adminUrl: admin.url, fingerprint: admin.fingerprint, startedAt: cluster.startedAt })
-  restoreIfGone(tools, past, tellWhere)
-  // A master that began while the disk was full has told of itself elsewhere.
-  events.subscribe(({ type }) => { if (type === 'history.recovered') tellWhere() })
+  const announceMaster = () => announce(tools, { adminUrl: admin.url, fingerprint: admin.fingerprint, startedAt: cluster.startedAt })
+  restoreIfGone(tools, past, announceMaster)
+  // A master that starts while the disk is full writes its master.json to another folder.
+  events.subscribe(({ type }) => { if (type === 'history.recovered') announceMaster() })
   supervisor.running.then(() => {
     releases.settleFirst(release.id)
     terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs: Math.round(performance.now() - startTime) })

@@ -124,7 +124,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
     if (query.port === -1) query.mode = socketMode(orders.get(server))
     waiting.set(++seq, (reply, handle) => {
       if (reply.errno) return refuse(server, query, reply, callback)
-      if (reply.isStandIn) return standIn(server, query, callback)
+      if (reply.isPlaceholder) return takePlaceholder(server, query, callback)
       if (reply.isWorkersOwn) {
         indexes.free(query)
         if (listening === server._listeningId) openDescriptor(server, options, callback, (own) => deferral?.take(server, own))
@@ -154,7 +154,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
   }
 
   // Whoever looks for a free port closes its server in the turn in which it listens. One that stays would not be served.
-  function standIn (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ callback) {
+  function takePlaceholder (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ callback) {
     const handle = createPlaceholderHandle(query, () => indexes.free(query))
     server.once('listening', () => setImmediate(() => handle.isOpen() && failListen(server, 'EADDRINUSE', query)))
     callback(0, handle)

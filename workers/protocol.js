@@ -86,7 +86,7 @@ export function statusClass (code) {
 }
 
 /**
- * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, isOwn?: boolean, isWorkersOwn?: boolean, data?: unknown }
+ * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, isPlaceholder?: boolean, isOwn?: boolean, isWorkersOwn?: boolean, data?: unknown }
  *   | { type: 'accept-also', key: string, name: number | 'port' }
  *   | { type: 'accept-no-more', key: string, name: number | 'port' }
  *   | { type: 'serve' }
@@ -111,7 +111,7 @@ export function statusClass (code) {
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `isOwn`: no other slot has that socket; `serve`: it listens, so connections may be accepted that the probe has held back.
  * `accept-also`: connections of another socket are for the server that has `key` too: those of slot `name`, or those of a port of its own.
- * `isStandIn`: another worker has that address, or one that covers it; without that one it would be free.
+ * `isPlaceholder`: another worker has that address, or one that covers it; without that one it would be free.
  * `isWorkersOwn`: the descriptor that it has named is a number of the worker's process, and none that the service manager has passed.
  * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.
  */

@@ -9,13 +9,13 @@ import { throttleLatest } from './throttle-latest.js'
  * @returns {() => void} ends it
  */
 export function attachAlarms ({ io, deck }) {
-  const wishes = throttleLatest(catchUp)
+  const latest = throttleLatest(catchUp)
   io.on('connection', (socket) => {
     socket.on('notify', (wish, reply) => {
       const kinds = listen(socket, wish)
-      wishes.ask(socket, { kinds, after: wish?.after, reply })
+      latest.ask(socket, { kinds, after: wish?.after, reply })
     })
-    socket.on('disconnect', () => wishes.forget(socket))
+    socket.on('disconnect', () => latest.forget(socket))
   })
 
   const unsubscribe = deck.events.subscribe((event) => {
@@ -24,7 +24,7 @@ export function attachAlarms ({ io, deck }) {
   })
   return () => {
     unsubscribe()
-    wishes.close()
+    latest.close()
   }
 
   /** Its wish takes the place of the one before. */

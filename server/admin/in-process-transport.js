@@ -5,8 +5,8 @@ import { DeckError } from '../errors.js'
 
 /**
  * Requests that come over no port: the same server, the same app and the same checks, for whom somebody else has let in.
- * @typedef {ReturnType<typeof createInProcessTransport>} Inside
- * @typedef {{ method: string, path: string, headers: Record<string, string | undefined>, body?: unknown }} Order `path`: below /api/v1, with its query
+ * @typedef {ReturnType<typeof createInProcessTransport>} InProcessTransport
+ * @typedef {{ method: string, path: string, headers: Record<string, string | undefined>, body?: unknown }} InProcessRequest `path`: below /api/v1, with its query
  * @typedef {{ status: number, headers: http.IncomingHttpHeaders, body: string }} Answer
  */
 
@@ -22,7 +22,7 @@ export function createInProcessTransport (handle) {
 
   return {
     /**
-     * @param {Order} order @param {import('./guard.js').Auth} auth @param {{ maxBytes: number, signal: AbortSignal }} limits `maxBytes`: of the body of the answer
+     * @param {InProcessRequest} order @param {import('./guard.js').Auth} auth @param {{ maxBytes: number, signal: AbortSignal }} limits `maxBytes`: of the body of the answer
      * @returns {Promise<Answer>}
      * @throws {DeckError} payload-too-large, stopping, and what `signal` is aborted with
      */

@@ -126,7 +126,7 @@ export function createAdmin ({
 
     /**
      * What another deck is asked to do here, for somebody who is signed in there.
-     * @param {import('./in-process-transport.js').Order} order @param {import('./guard.js').Auth} auth @param {{ maxBytes: number, signal: AbortSignal }} limits
+     * @param {import('./in-process-transport.js').InProcessRequest} order @param {import('./guard.js').Auth} auth @param {{ maxBytes: number, signal: AbortSignal }} limits
      * @returns {Promise<import('./in-process-transport.js').Answer>}
      * @throws {DeckError} stopping, payload-too-large, and what `signal` is aborted with
      */

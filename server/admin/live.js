@@ -53,7 +53,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @type {Map<string, Room>} by role and URL; a room without viewers does not exist */
   const rooms = new Map()
   // Nobody looks at two pages at once.
-  const wishes = throttleLatest(watch)
+  const latest = throttleLatest(watch)
   /** @type {NodeJS.Timeout | null} */
   let beat = null
   /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */
@@ -68,9 +68,9 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   io.use((socket, next) => next(authenticate(socket.request) ? undefined : new Error('unauthenticated')))
   io.on('connection', (socket) => {
     beat ??= setInterval(onBeat, BEAT_MS)
-    socket.on('watch', (url, ...rest) => wishes.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
+    socket.on('watch', (url, ...rest) => latest.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
     socket.on('disconnect', () => {
-      wishes.forget(socket)
+      latest.forget(socket)
       leave(socket)
       if (io.sockets.sockets.size === 0) stopBeat()
     })
@@ -85,7 +85,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
       endAlarms()
       endFleet?.()
       stopBeat()
-      wishes.close()
+      latest.close()
       // Not io.close(), which closes the HTTP server too, and not disconnectSockets(), after which browsers stay away:
       // they are to come back to the next master.
       io.engine.close()

@@ -1,7 +1,7 @@
 /**
  * Answers what sockets ask for. Of what one asks for faster than it is to be answered, only the last counts.
  * @typedef {import('socket.io').Socket} Socket
- * @typedef {ReturnType<typeof throttleLatest>} LatestWish
+ * @typedef {ReturnType<typeof throttleLatest>} LatestThrottle
  */
 
 /** Between two answers to one socket. */

@@ -15,34 +15,34 @@ import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
  * A folder as one file, to be sent: a tar archive by gzip. Equal folders make equal archives: names in order, nothing of
  * who packs it and where. Times of change are kept, since answers of the app may be told apart by them.
  * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, leftOut: LeftOut[], read: () => Readable, close: () => Promise<void> }} Archive `digest`: `sha256:` and 64 hex digits
- * @typedef {{ name: string, why: string, canBeAsked: boolean }} LeftOut `canBeAsked`: it is sent where `also` names it
+ * @typedef {{ name: string, why: string, canBeAskedFor: boolean }} LeftOut `canBeAskedFor`: it is sent if `also` names it
  * @typedef {{ name: string, stat: import('node:fs').Stats, target: string | null }} Entry `name`: with slashes; `target`: of a link
  */
 
 const READ_BYTES = 64 * 1024
 const LEFT_OUT = new Set(['.git', '.clusterdeck'])
 const ENV_FILE = /^\.env(rc|~|\..+)?$|\.env$/i
-/** An app does not run without them, and what their own `.gitignore` files name is none of its repository. */
+/** An app does not run without its packages. `.gitignore` files in them belong to other repositories and do not count. */
 const PACKAGES = 'node_modules'
 const KEY_STORE = /\.(p12|pfx|jks|keystore|ppk|kdbx)$/i
-/** What may hold a secret, and what is read in it then. */
+/** Which files may hold a secret, and by which text in them it is recognized. */
 const SECRETS = [
-  // By whatever name: a file that is one, and not a program that knows how they begin.
+  // A key may have any name. It stands at the beginning: a program that knows how keys begin is no key.
   { name: /^/, text: /^\s*-----BEGIN [A-Z ]*PRIVATE KEY-----/, why: 'a private key' },
   { name: /\.json$/i, text: /"private_key"\s*:\s*"-----BEGIN/, why: 'a private key' },
   { name: /^id_[^.]+$|\.(pem|key|creds)$/i, text: /PRIVATE KEY-----|NKEY SEED-----/, why: 'a private key' },
-  // A value that a variable gives is none.
+  // A file that names a variable instead of a value holds no token.
   { name: /^\.npmrc/, text: /_(auth|authToken|password)\s*=\s*["']?[^\s"'$]/, why: 'a token' },
   { name: /^\.yarnrc\.yml$/, text: /npmAuth(Token|Ident)["']?\s*:\s*["']?[^\s"'$]/, why: 'a token' },
   { name: /^[._]netrc$/, text: /\bpassword\s/, why: 'a password' },
   { name: /^\.pgpass$/, text: /^[^#\n]*:[^:\n]+$/m, why: 'a password' },
   { name: /^\.git-credentials$/, text: /:\/\/[^/\s]*:[^/\s]*@/, why: 'a password' },
   { name: /^credentials$/, text: /^\s*aws_secret_access_key\s*=/m, why: 'a token' },
-  // Of Docker, in `config.json` and in the older `.dockercfg`.
+  // Docker keeps its logins in `config.json`, and earlier in `.dockercfg`.
   { name: /^(config\.json|\.dockercfg)$/, text: /"auth"\s*:\s*"[^"]/, why: 'a token' }
 ]
 const SECRET_BYTES = 64 * 1024
-/** Where a file begins as keys do. */
+/** Enough to see whether a file begins as a key does. */
 const KEY_BYTES = 128
 const NOT_KEPT = new Set(['ENOENT', 'ENOTDIR'])
 
@@ -120,7 +120,7 @@ async function listEntries (top, { limits, also }) {
     for (const name of names.sort()) {
       const place = folder === '' ? name : `${folder}/${name}`
       if (LEFT_OUT.has(name)) {
-        leftOut.push({ name: place, why: 'never sent', canBeAsked: false })
+        leftOut.push({ name: place, why: 'never sent', canBeAskedFor: false })
         continue
       }
       const entry = await look(top, place, limits)
@@ -130,14 +130,14 @@ async function listEntries (top, { limits, also }) {
       const why = secret ?? whyOnlyAsked(path.join(top, place), entry, here)
       const isAsked = secret === null && why !== null && asked.has(place, entry.stat.isDirectory())
       if (why !== null && !isAsked) {
-        leftOut.push({ name: place, why, canBeAsked: secret === null })
+        leftOut.push({ name: place, why, canBeAskedFor: secret === null })
         continue
       }
       entries.push(entry)
       unpackedBytes += entry.stat.isFile() ? entry.stat.size : 0
       if (entries.length > limits.maxEntries) throw refused(top, `there are more than ${limits.maxEntries} files and folders in it`)
       if (unpackedBytes > limits.maxUnpackedBytes) throw refused(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
-      // Whoever asks for a folder asks for what is in it.
+      // Who asks for a folder asks for all in it that its own `.gitignore` files name.
       if (entry.stat.isDirectory()) await addAll(entry.name, inside, name === PACKAGES || isAsked ? null : here)
     }
   }
@@ -170,7 +170,7 @@ function whyOnlyAsked (file, { stat }, ignored) {
   return name !== PACKAGES && ignored?.names(file, stat.isDirectory()) ? 'in .gitignore' : null
 }
 
-/** @param {NodeJS.ErrnoException} error @returns {string} what nobody can send any more holds nothing */
+/** @param {NodeJS.ErrnoException} error @returns {string} the text of a file that has just been removed: none */
 function unlessRemoved (error) {
   if (NOT_KEPT.has(String(error.code))) return ''
   throw error
@@ -188,7 +188,7 @@ async function beginningOf (file, bytes) {
 }
 
 /**
- * The `.gitignore` files that reach a folder, the outermost first. A later one overrides an earlier one, as for git.
+ * Tells which files the `.gitignore` files of a folder and of those above it name. An inner one overrides an outer one.
  * @typedef {{ with: (folder: string, text: string) => Ignored, names: (file: string, isFolder: boolean) => boolean }} Ignored
  * @param {{ folder: string, rules: import('ignore').Ignore }[]} files @returns {Ignored}
  */
@@ -206,7 +206,7 @@ function createIgnored (files) {
   }
 }
 
-/** Those of the folders above, up to the one that is a repository. @param {string} top */
+/** Reads the `.gitignore` files of the folders above, up to the root of the repository. @param {string} top */
 async function ignoredAbove (top) {
   /** @type {string[]} */
   const folders = []
@@ -217,7 +217,7 @@ async function ignoredAbove (top) {
   }
   let found = createIgnored([])
   for (const folder of folders) found = found.with(folder, await ignoreFile(folder))
-  // Whoever pushes a folder asks for it, whatever names it.
+  // A build folder that `.gitignore` names is sent if it is the one that is pushed.
   return found.names(top, true) ? createIgnored([]) : found
 }
 
@@ -231,14 +231,14 @@ async function isThere (file) {
   return await lstat(file).catch(() => null) !== null
 }
 
-/** What is sent since it was asked for. @param {string[]} also patterns of `.gitignore` */
+/** Remembers which patterns of `--push-also` have matched something. @param {string[]} also as in a `.gitignore` */
 function createAsked (also) {
   const patterns = also.map((pattern) => ({ pattern, rules: ignore().add(pattern), isSeen: false }))
   return {
     /** @param {string} place @param {boolean} isFolder */
     has (place, isFolder) {
       const parent = path.posix.dirname(place)
-      // Whoever asks for a folder has not asked for the variables in it.
+      // Who asks for a folder has not asked for the `.env` files in it.
       const found = patterns.filter(({ rules }) => rules.ignores(place + (isFolder ? '/' : '')) && (parent === '.' || !rules.ignores(`${parent}/`)))
       for (const each of found) each.isSeen = true
       return found.length > 0

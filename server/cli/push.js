@@ -37,8 +37,9 @@ function namesOf (list) {
 function leftOutText (leftOut) {
   const named = leftOut.slice(0, MAX_NAMED).map(({ name, why }) => `${name} (${why})`)
   const rest = leftOut.length - named.length
-  const hint = leftOut.some(({ canBeAsked }) => canBeAsked) ? `; --push-also ${leftOut.filter(({ canBeAsked }) => canBeAsked).slice(0, MAX_NAMED).map(({ name }) => name).join(',')} sends what is in .gitignore or has variables` : ''
-  return [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ') + hint
+  const all = [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join(', ')
+  const askable = leftOut.filter(({ canBeAskedFor }) => canBeAskedFor).slice(0, MAX_NAMED).map(({ name }) => name)
+  return askable.length === 0 ? all : `${all}; --push-also ${askable.join(',')} sends what is in .gitignore or has variables`
 }
 
 /** @param {import('./archive.js').Archive} archive @param {Pick<import('./commands.js').Context, 'api' | 'tell'>} context */

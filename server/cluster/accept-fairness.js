@@ -1,4 +1,4 @@
-/** @typedef {ReturnType<typeof createAcceptFairness>} Spread */
+/** @typedef {ReturnType<typeof createAcceptFairness>} AcceptFairness */
 
 /** Workers that start together say so one after the other: all are told once. */
 const TELL_AFTER_MS = 100

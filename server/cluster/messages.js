@@ -30,7 +30,7 @@ const MAX_RESOURCES = 50
  * @param {(files: unknown[]) => void} parts.onLoaded
  * @param {(worker: number, reply: any) => void} parts.onDiagnosed
  * @param {Pick<ReturnType<typeof import('./open-requests.js').createOpenRequests>, 'answered'>} parts.openRequests
- * @param {Pick<import('./accept-fairness.js').Spread, 'heard' | 'passOn'>} parts.acceptFairness
+ * @param {Pick<import('./accept-fairness.js').AcceptFairness, 'heard' | 'passOn'>} parts.acceptFairness
  * @param {Pick<ReturnType<typeof import('../system/ipc-validation.js').createIpcValidation>, 'admit' | 'hear'>} parts.ipcValidation
  */
 export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, ipcValidation }) {

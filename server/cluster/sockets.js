@@ -65,7 +65,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
 
     /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
-     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isStandIn?: boolean, isOwn?: boolean, isWorkersOwn?: boolean }} `isOwn`: of its slot alone; `isWorkersOwn`: the number of a descriptor means nothing here
+     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isPlaceholder?: boolean, isOwn?: boolean, isWorkersOwn?: boolean }} `isOwn`: of its slot alone; `isWorkersOwn`: the number of a descriptor means nothing here
      */
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
@@ -75,7 +75,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       if (pathErrno) drop(key)
       let socket = held.get(key)
       if (!socket) {
-        if (findRival(worker, query)?.isEstablished) return { key, isStandIn: true }
+        if (findRival(worker, query)?.isEstablished) return { key, isPlaceholder: true }
         const found = isClosed ? { errno: ECANCELED } : inherited.match(query)
         if (!found && isDescriptor(query)) return { key, isWorkersOwn: true }
         const bound = found ?? bindGroup(key, query) ?? bind(query)

@@ -57,7 +57,7 @@ function urgency (member) {
 
 /**
  * @param {Marked} member
- * @param {{ memory: Pick<import('./fleet-observations.js').Memory, 'heardAt' | 'pointsOf'>, isAway: boolean, usualVersion: string, filters: Filters }} parts  `isAway`: all others are silent then
+ * @param {{ memory: Pick<import('./fleet-observations.js').Observations, 'heardAt' | 'pointsOf'>, isAway: boolean, usualVersion: string, filters: Filters }} parts  `isAway`: all others are silent then
  */
 export function toMemberRow (member, { memory, isAway, usualVersion, filters }) {
   const { labels, rollout, version, code, ...rest } = member

@@ -7,7 +7,7 @@ import { SPARK_BOX } from './sparkline.js'
  * @typedef {import('../fleet/fleet.js').Fleet} Fleet
  * @typedef {import('../api/fleet.js').Summary} Summary
  * @typedef {import('../fleet/presence.js').Member} Member
- * @typedef {ReturnType<typeof createObservations>} Memory
+ * @typedef {ReturnType<typeof createObservations>} Observations
  */
 
 /** Of each point of a line. */
@@ -19,10 +19,10 @@ const SAME_WITHIN_MS = 2000
 /** All of them come over the network. */
 const PAST_AGAIN_MS = 60_000
 
-/** @type {WeakMap<Fleet, Memory>} for as long as the fleet is there */
+/** @type {WeakMap<Fleet, Observations>} for as long as the fleet is there */
 const MEMORIES = new WeakMap()
 
-/** @param {Fleet} fleet @returns {Memory} */
+/** @param {Fleet} fleet @returns {Observations} */
 export function observationsOf (fleet) {
   const memory = MEMORIES.get(fleet) ?? createObservations(fleet)
   MEMORIES.set(fleet, memory)

@@ -54,16 +54,16 @@ function step (command, inherited) {
   if (NODE_NAMES.has(name)) return runNode(rest, inherited)
   if (isKnown && Object.hasOwn(WRAPPERS, name)) return WRAPPERS[name](rest, name)
   if (isKnown && isPackageManager(name)) return runManager(rest, name, inherited)
-  const standIn = isKnown && Object.hasOwn(SUBSTITUTES, name) ? SUBSTITUTES[name](words, command.cwd) : null
-  if (standIn) return takeStandIn(command, standIn)
+  const substitute = isKnown && Object.hasOwn(SUBSTITUTES, name) ? SUBSTITUTES[name](words, command.cwd) : null
+  if (substitute) return startSubstitute(command, substitute)
   return runFile(rest, word, inherited)
 }
 
-/** @param {Command} command @param {import('./substitutes.js').StandIn} standIn @returns {Command} */
-function takeStandIn (command, standIn) {
-  if ('reason' in standIn) throw refusal(standIn.reason, { ...command, why: standIn.why, instead: standIn.instead })
-  const next = { ...command, words: standIn.words }
-  return standIn.note ? noting(next, standIn.note) : next
+/** @param {Command} command @param {import('./substitutes.js').Substitute} substitute @returns {Command} */
+function startSubstitute (command, substitute) {
+  if ('reason' in substitute) throw refusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
+  const next = { ...command, words: substitute.words }
+  return substitute.note ? noting(next, substitute.note) : next
 }
 
 /** @param {Command} command what stands behind `node` @param {Environment} inherited @returns {Command | Program} */

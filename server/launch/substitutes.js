@@ -3,16 +3,16 @@ import path from 'node:path'
 import { isFile } from './packages.js'
 
 /** @typedef {import('./refusal.js').Reason} Reason */
-/** @typedef {{ words: string[], note?: string } | { reason: Reason, why?: string, instead?: string }} StandIn */
+/** @typedef {{ words: string[], note?: string } | { reason: Reason, why?: string, instead?: string }} Substitute */
 
 const SEVERAL = () => ({ reason: /** @type {const} */ ('several'), why: 'starts other commands', instead: 'Start each server as an app of its own' })
 const MANAGES = () => ({ reason: /** @type {const} */ ('starts-child'), why: 'is a process manager itself', instead: 'Start what it starts; "clusterdeck import" takes over its configuration' })
 
 /**
- * Programs which do not serve in the process that they are started in, and what is to be started in their stead.
- * By their names; null: called like this it serves by itself.
+ * What to start instead of programs that serve from another process than the one that is started, by the name of the
+ * program. It is null where a program called like this serves by itself.
  */
-export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string[], cwd: string) => StandIn | null>} */ ({
+export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string[], cwd: string) => Substitute | null>} */ ({
   nest: ([verb, ...args], cwd) => verb === 'start' || verb === 's' ? builtByNest(args, cwd) : null,
   nuxt: ([verb = 'dev', ...args], cwd) => NUXT[verb]?.(args, cwd) ?? null,
   nuxi: ([verb = 'dev', ...args], cwd) => NUXT[verb]?.(args, cwd) ?? null,
@@ -37,15 +37,15 @@ export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string
   forever: MANAGES
 }))
 
-/** @type {Readonly<Record<string, (args: string[], cwd: string) => StandIn>>} */
+/** @type {Readonly<Record<string, (args: string[], cwd: string) => Substitute>>} */
 const NUXT = Object.freeze({ dev: () => developing('nuxt build', 'nuxt start'), start: builtByNuxt, preview: builtByNuxt })
 
-/** @param {string} build @param {string} start @returns {StandIn} */
+/** @param {string} build @param {string} start @returns {Substitute} */
 function developing (build, start) {
   return { reason: 'starts-child', why: 'is for development, and serves from a process of its own', instead: `Run "${build}", then start ${start.includes(' "') ? start : `"${start}"`}` }
 }
 
-/** @param {string[]} args @param {string} cwd @returns {StandIn} */
+/** @param {string[]} args @param {string} cwd @returns {Substitute} */
 function builtByNuxt (args, cwd) {
   const file = '.output/server/index.mjs'
   if (args.length > 0) return { reason: 'option', why: `has "${args[0]}", which ${file} does not know`, instead: `Start ${file}; HOST and PORT say where it listens` }
@@ -54,7 +54,7 @@ function builtByNuxt (args, cwd) {
 
 const NEST_NOTE = 'it would build first; run "nest build" before the start and before each deploy'
 
-/** It builds, and starts another Node with what it has built. @param {string[]} words @param {string} cwd @returns {StandIn} */
+/** It builds, and starts another Node with what it has built. @param {string[]} words @param {string} cwd @returns {Substitute} */
 function builtByNest (words, cwd) {
   const end = words.includes('--') ? words.indexOf('--') : words.length
   const project = words[0]?.startsWith('-') || end === 0 ? undefined : words[0]

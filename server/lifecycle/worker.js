@@ -148,7 +148,7 @@ export function recordEnd (transition, worker, exit) {
   return cause
 }
 
-/** An app that ends its workers even sooner does nothing else, and waits longer from time to time. */
+/** An app that ends its workers sooner than this is treated as one that crashes, so that it does not fork all the time. */
 const RECYCLES_ITSELF_AFTER_MS = 1000
 
 /**
@@ -157,13 +157,9 @@ const RECYCLES_ITSELF_AFTER_MS = 1000
  */
 export function replace (transition, slot, dead, cause) {
   const { restart } = transition.state.options
-  if (cause === 'app-request' && uptime(transition, dead) >= RECYCLES_ITSELF_AFTER_MS) {
-    slot.restarts++
-    transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs: 0, attempt: slot.record.attempt } })
-    return forkServing(transition, slot)
-  }
   const wasLooping = slot.record.crashLooping
-  const { record, delayMs: backoffMs } = recordExit(slot.record, { at: transition.at, uptimeMs: uptime(transition, dead), random: transition.random }, restart)
+  const isNoFailure = cause === 'app-request' && uptime(transition, dead) >= RECYCLES_ITSELF_AFTER_MS
+  const { record, delayMs: backoffMs } = isNoFailure ? { record: slot.record, delayMs: 0 } : recordExit(slot.record, { at: transition.at, uptimeMs: uptime(transition, dead), random: transition.random }, restart)
   // It has taken the watchdog's time to hang, so one after the other is slow enough; and it still occupies the place.
   const delayMs = cause === 'hung' ? 0 : backoffMs
   slot.record = record

@@ -15,13 +15,14 @@ export const NOBODY = -1
 /** @type {WeakMap<import('node:net').Socket, number | null>} */
 const known = new WeakMap()
 /**
- * The kernel takes milliseconds for each table, however few connections there are, and a browser opens several at once.
+ * Connections whose owner nobody has asked for yet. The kernel takes milliseconds to write a table, so one reading of it
+ * serves all of them: a browser opens several at once.
  * @type {Set<import('node:net').Socket>}
  */
 const expected = new Set()
 
 /**
- * Of a connection that whoever reads the tables for another one finds there too.
+ * Has the owner of this connection looked up too when the tables are read for another one.
  * @param {import('node:net').Socket} socket that has just been accepted
  */
 export function expectOwner (socket) {
@@ -41,7 +42,7 @@ export function ownerOf (socket) {
   const found = findOwner(socket, tables)
   know(socket, found)
   for (const other of expected) {
-    const held = heldIn(tables.alreadyRead(), other)
+    const held = isOfThisMachine(other, tables) ? heldIn(tables.alreadyRead(), other) : undefined
     if (held) know(other, held.uid)
   }
   return found
@@ -53,12 +54,13 @@ function know (socket, owner) {
   expected.delete(socket)
 }
 
-/** A process may send from any address of its machine, whichever one it connects to. @param {import('node:net').Socket} socket */
-function isOfThisMachine ({ remoteAddress = '', localAddress }) {
-  return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) || ownAddresses().includes(plain(remoteAddress))
+/** A process may send from any address of its machine, whichever one it connects to. @param {import('node:net').Socket} socket @param {Tables} tables */
+function isOfThisMachine ({ remoteAddress = '', localAddress }, tables) {
+  return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) || tables.ownAddresses().includes(plain(remoteAddress))
 }
 
-function ownAddresses () {
+/** @returns {string[]} */
+function readOwnAddresses () {
   try {
     return Object.values(networkInterfaces()).flatMap((each) => each ?? []).map(({ address }) => plain(address))
   } catch {
@@ -67,7 +69,7 @@ function ownAddresses () {
   }
 }
 
-/** Neither mapped into IPv6, nor with the interface that a link-local one is of. @param {string} address */
+/** Without the prefix of an IPv4 address mapped into IPv6, and without the name of an interface. @param {string} address */
 function plain (address) {
   return address.replace(/^::ffff:/, '').replace(/%.*$/, '')
 }
@@ -89,7 +91,7 @@ function findOwner (socket, tables) {
  *   accept it; `gone`: nobody has it any more; `untold`: the system does not tell; `elsewhere`: another machine
  */
 export function otherEndOf (socket, tables = createTables()) {
-  if (!isOfThisMachine(socket)) return 'elsewhere'
+  if (!isOfThisMachine(socket, tables)) return 'elsewhere'
   const seen = []
   for (const file of isV4(socket.remoteAddress) ? [TABLE, TABLE_OF_IPV6] : [TABLE_OF_IPV6]) {
     seen.push(tables.read(file))
@@ -104,7 +106,7 @@ export function otherEndOf (socket, tables = createTables()) {
 /** @param {string[]} tables @param {import('node:net').Socket} socket */
 function heldIn (tables, socket) {
   // One that no process has is shown as root's.
-  return isOfThisMachine(socket) ? rowsOf(tables, socket).find(({ inode }) => inode !== NO_INODE) : undefined
+  return rowsOf(tables, socket).find(({ inode }) => inode !== NO_INODE)
 }
 
 /** @param {string[]} tables @param {import('node:net').Socket} socket */
@@ -144,13 +146,20 @@ function asPrinted (bytes) {
 }
 
 /**
- * As they were when they were needed first, each read once.
+ * What the kernel says at one moment: each table, and the addresses of this machine, are read once, when they are needed.
  * @typedef {ReturnType<typeof createTables>} Tables
  */
 function createTables () {
   /** @type {Map<string, string>} */
   const texts = new Map()
+  /** @type {string[] | null} */
+  let addresses = null
   return {
+    ownAddresses () {
+      addresses ??= readOwnAddresses()
+      return addresses
+    },
+
     alreadyRead: () => [...texts.values()],
 
     /** @param {string} file */

@@ -90,7 +90,7 @@ test('sends what a .gitignore names only when asked to, but packages, whose own 
     const archive = await packFolder(path.join(folder, place), { also })
     t.after(archive.close)
     const copy = await unpacked(archive)
-    return { files: names(copy).filter((name) => statSync(path.join(copy, name)).isFile()), leftOut: archive.leftOut.filter(({ canBeAsked }) => canBeAsked).map(({ name, why }) => `${name}: ${why}`) }
+    return { files: names(copy).filter((name) => statSync(path.join(copy, name)).isFile()), leftOut: archive.leftOut.filter(({ canBeAskedFor }) => canBeAskedFor).map(({ name, why }) => `${name}: ${why}`) }
   }
   const usual = ['.gitignore', 'node_modules/a/.gitignore', 'node_modules/a/debug.log', 'node_modules/a/index.js', 'packages/api/.gitignore', 'packages/api/a.log', 'packages/api/app.js', 'packages/api/dist/app.js', 'packages/api/keep.log']
   assert.deepEqual(await sent(''), { files: usual, leftOut: ['dist: in .gitignore', 'packages/api/secret: in .gitignore', 'packages/api/uploads: in .gitignore'] })
@@ -117,7 +117,7 @@ test('sends no secret of other programs, no key by another name, and variables b
   const plain = { 'app.js': "const BEGIN = '-----BEGIN PRIVATE KEY-----'", 'config.json': '{"port":1}', 'ca.pem': '-----BEGIN CERTIFICATE-----', 'environment.js': '1', 'key.pub': '-----BEGIN PUBLIC KEY-----', empty: '' }
   const archive = await packFolder(folderWith({ ...secrets, ...variables, ...plain }))
   t.after(archive.close)
-  const leftOut = (/** @type {boolean} */ isAsked) => archive.leftOut.filter(({ canBeAsked }) => canBeAsked === isAsked).map(({ name }) => name).sort()
+  const leftOut = (/** @type {boolean} */ isAsked) => archive.leftOut.filter(({ canBeAskedFor }) => canBeAskedFor === isAsked).map(({ name }) => name).sort()
   assert.deepEqual([leftOut(false), leftOut(true)], [Object.keys(secrets).sort(), Object.keys(variables).sort()])
   assert.deepEqual(names(await unpacked(archive)), ['.aws', '.docker', 'keys', 'sub', ...Object.keys(plain)].sort())
 })

@@ -122,7 +122,7 @@ test('an address that the workers of now cover looks free to the next ones, whic
   const { key } = sockets.request(1, { query: query({ address: '0.0.0.0' }) })
   sockets.establish(1)
   assert.equal(sockets.isContended(2, query()), false)
-  for (const address of ['127.0.0.1', '::', null]) assert.equal(sockets.request(2, { query: query({ address }) }).isStandIn, true, String(address))
+  for (const address of ['127.0.0.1', '::', null]) assert.equal(sockets.request(2, { query: query({ address }) }).isPlaceholder, true, String(address))
   assert.ok(sockets.request(2, { query: query({ address: '::1' }) }).handle, 'that one is not covered')
   const shared = sockets.request(2, { query: query({ address: '0.0.0.0' }) })
   assert.deepEqual([shared.key, shared.handle], [key, handles[0]], 'the very same address is shared')
