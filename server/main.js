@@ -431,7 +431,7 @@ function run (tools, past, cluster, { admin, ending }) {
   const announceMaster = () => announce(tools, { adminUrl: admin.url, fingerprint: admin.fingerprint, startedAt: cluster.startedAt })
   restoreIfGone(tools, past, announceMaster)
   // A master that starts while the disk is full writes its master.json to another folder.
-  events.subscribe(({ type }) => { if (type === 'history.recovered') announceMaster() })
+  events.subscribe(({ type }) => { if (type === 'history.recovered' && !ending.hasEnded) announceMaster() })
   supervisor.running.then(() => {
     releases.settleFirst(release.id)
     terminal.started({ version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs: Math.round(performance.now() - startTime) })

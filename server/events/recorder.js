@@ -43,12 +43,12 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     /** Why the history cannot be written at the moment; null: it can. @type {string | null} */
     get degraded () { return isDegraded ? reason : null },
 
-    /** Stops listening and writes what it can of what still waits. The history stays open. */
+    /** Tries once more to write all that still waits, however soon the next try would be, and stops listening. The history stays open. */
     async close () {
+      if (isDegraded) tryForTheLastTime()
       unsubscribe()
       clearTimer(retryTimer)
       clearTimer(sweepTimer)
-      if (isDegraded && history.away === null && tryToWrite(buffer.length) === null) spare.clear()
     }
   }
 
@@ -119,8 +119,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
   }
 
   function retry () {
-    if (history.away !== null) reopen()
-    const error = history.away ?? tryToWrite(WRITES_PER_TURN)
+    const error = write(WRITES_PER_TURN)
     if (error !== null) {
       reason = reasonOf(error)
       repair(error)
@@ -130,6 +129,21 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     } else {
       recover()
     }
+  }
+
+  function tryForTheLastTime () {
+    // The second try is for a file that had to be opened anew.
+    for (let tries = 0; tries < 2; tries++) {
+      const error = write(buffer.length)
+      if (error === null) return recover()
+      repair(error)
+    }
+  }
+
+  /** As `tryToWrite`, into the file itself. @param {number} count @returns {unknown} */
+  function write (count) {
+    if (history.away !== null) reopen()
+    return history.away ?? tryToWrite(count)
   }
 
   /** @param {number} count @returns {unknown} the error that ended it, null if there was none */

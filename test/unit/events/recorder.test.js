@@ -141,17 +141,34 @@ test('a database that is locked or full is waited for; one that is broken is ope
   }
 })
 
-test('closing writes what still waits, if it can, and stops every timer', async () => {
-  const { history, events, recorder, timers, stored } = setUp()
-  history.failure = busy()
+for (const [what, options, prepare] of /** @type {[string, Parameters<typeof setUp>[0], (history: any) => void][]} */ ([
+  ['works again', { failure: busy() }, (history) => { history.failure = null }],
+  ['was away since the start', { away: 'database is locked (SQLITE_BUSY)' }, (history) => { history.reopen = () => { history.away = null } }],
+  ['has to be opened anew', { failure: Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR' }) }, (history) => { history.reopen = () => { history.failure = null } }]
+])) {
+  test(`closing writes what still waits, and that nothing is lost, into a database that ${what}, and stops every timer`, async () => {
+    const { history, events, recorder, timers, stored } = setUp(options)
+    events.publish({ type: 'worker.ready' })
+    await turn()
+    stored.length = 0
+    prepare(history)
+    await recorder.close()
+    assert.deepEqual(stored.map(({ type }) => type), ['worker.ready', 'history.degraded', 'history.recovered'])
+    assert.equal(timers.size, 0)
+    events.publish({ type: 'worker.exited' })
+    assert.equal(stored.length, 3)
+  })
+}
+
+test('closing beside a database that is out of reach says nothing else, and leaves what waits to the one who keeps it', async () => {
+  const kept = /** @type {any[]} */ ([])
+  const { recorder, timers, events, published } = setUp({ failure: busy(), spare: { events: [], keep: ({ type }) => kept.push(type), clear: () => kept.push('cleared') } })
   events.publish({ type: 'worker.ready' })
   await turn()
-  history.failure = null
   await recorder.close()
-  assert.deepEqual(stored.map(({ type }) => type), ['worker.ready', 'history.degraded'])
+  assert.deepEqual(kept, ['worker.ready', 'history.degraded'])
+  assert.deepEqual(published.map(({ type }) => type), ['worker.ready', 'history.degraded'])
   assert.equal(timers.size, 0)
-  events.publish({ type: 'worker.exited' })
-  assert.equal(stored.length, 2)
 })
 
 test('the history is swept in slices, then again an hour later', () => {
