@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import net from 'node:net'
 import path from 'node:path'
@@ -41,13 +40,6 @@ describe('start', { concurrency: 2 }, () => {
     }
     assert.deepEqual(await order(), ['forked', 'ready', 'forked', 'forked', 'ready', 'ready'])
     assert.deepEqual((await order()).slice(0, 3), ['forked', 'forked', 'forked'])
-  })
-
-  test('gives workers that wait for a CPU the time that they have not had', { skip: !existsSync('/proc/self/schedstat') }, async (t) => {
-    const flags = ['--ready-timeout-ms', '1200', '--start-first', 'all']
-    const deck = await startDeck(t, 'needs-cpu-to-start.js', { workers: 4, flags, env: { CPU_MS: '500' }, launch: { through: ['taskset', '--cpu-list', '0'] } })
-    await deck.until({ ready: 4 })
-    assert.equal((await deck.history('type=worker.exited')).length, 0)
   })
 
   test('makes the data folder: files that only their owner can read, and master.json while it runs', async (t) => {

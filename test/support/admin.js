@@ -7,6 +7,7 @@ import supertest from 'supertest'
 import { openHistory } from '../../db/history.js'
 import { createAdmin } from '../../server/admin/listener.js'
 import { createFakeDeck } from './fake-deck.js'
+import './no-hang.js'
 
 /**
  * The language of the admin tests: a real admin port over a real history file and a deck without processes.

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
 import { unpackChromium } from './chromium.js'
+import './no-hang.js'
 
 const require = createRequire(import.meta.url)
 /** Of a busy machine, too. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fallbackFolders } from '../../server/system/fallback-folder.js'
 import { createEventLog } from './event-log.js'
+import './no-hang.js'
 
 export const PATIENCE_MS = 40_000
 const LOOK_AGAIN_MS = 40

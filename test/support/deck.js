@@ -91,10 +91,19 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   async function stop () {
     client.close()
     if (child.exitCode === null && child.signalCode === null) kill('SIGTERM')
-    const timer = setTimeout(() => kill('SIGKILL'), PATIENCE_MS)
+    let isStuck = false
+    const timer = setTimeout(killAll, PATIENCE_MS)
     const result = await exited
     clearTimeout(timer)
+    if (isStuck) throw new Error(`the deck had not stopped ${PATIENCE_MS} ms after SIGTERM; output: ${output.stdout}${output.stderr}`)
     return result
+
+    /** A master outlives its keeper, and a worker both. */
+    function killAll () {
+      isStuck = true
+      kill('SIGKILL')
+      for (const signal of ['SIGTERM', 'SIGTERM']) process.kill(client.masterPid, signal)
+    }
   }
 }
 

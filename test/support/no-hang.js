@@ -1,0 +1,17 @@
+import { spawnSync } from 'node:child_process'
+import { after } from 'node:test'
+
+const PATIENCE_MS = 60_000
+
+// A file whose tests have ended ends too, or says what keeps it: the runner would only stop it minutes later, without a word.
+if (process.env.NODE_TEST_CONTEXT !== undefined) {
+  after(() => { setTimeout(giveUp, PATIENCE_MS).unref() })
+}
+
+function giveUp () {
+  console.error(`the tests of ${process.argv[1]} had ended ${PATIENCE_MS} ms ago, and the process had not; it is kept by: ${process.getActiveResourcesInfo().join(', ')}`)
+  // A process that is left holds the other end of a pipe.
+  const { stdout } = spawnSync('ps', ['-eo', 'pid,ppid,stat,etimes,args'], { encoding: 'utf8' })
+  console.error(stdout?.split('\n').filter((line) => line.includes('node')).map((line) => line.slice(0, 300)).join('\n'))
+  process.exit(1)
+}
