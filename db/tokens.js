@@ -1,7 +1,7 @@
 /**
  * Tokens with a name, each the hash of its secret alone. Times are ms since the epoch.
- * @typedef {{ id: number, name: string, role: string, createdAt: number, createdBy: string, createdWith: number | null, root: string | null, expiresAt: number }} Token
- *   `createdWith`: the token that has made it, null: that of the data folder; `root`: a mark of that one
+ * @typedef {{ id: number, name: string, role: string, createdAt: number, createdBy: string, createdWith: number | null, root: string, expiresAt: number }} Token
+ *   `createdWith`: the token that has made it, null: the admin token; `root`: a mark of the admin token
  * @typedef {ReturnType<typeof createTokens>} Tokens
  */
 
@@ -15,7 +15,6 @@ export function createTokens (db) {
   const all = db.prepare(`SELECT ${COLUMNS} FROM tokens ORDER BY id DESC`)
   const removeWithMade = db.prepare(`WITH RECURSIVE ended (id) AS (SELECT ? UNION SELECT tokens.id FROM tokens JOIN ended ON tokens.made_with = ended.id)
     DELETE FROM tokens WHERE id IN (SELECT id FROM ended)`)
-  const mark = db.prepare('UPDATE tokens SET root = ? WHERE root IS NULL')
   const removeOthers = db.prepare('DELETE FROM tokens WHERE root <> ?')
 
   return {
@@ -34,10 +33,7 @@ export function createTokens (db) {
     /** With all that were made with it. @param {number} id @returns {boolean} whether there was one */
     remove (id) { return removeWithMade.run(id).changes > 0 },
 
-    /** Keeps those of this root alone. @param {string} root which those without one have from now on */
-    keepOf (root) {
-      mark.run(root)
-      removeOthers.run(root)
-    }
+    /** Removes all that have another root. @param {string} root */
+    keepOf (root) { removeOthers.run(root) }
   }
 }

@@ -89,7 +89,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
 
   /** @param {Token} token */
   function isValid ({ id, expiresAt, createdWith, root: itsRoot }) {
-    return !revoked.has(id) && expiresAt > now() && (itsRoot ?? root) === root && (createdWith === null || isKnown(createdWith))
+    return !revoked.has(id) && expiresAt > now() && itsRoot === root && (createdWith === null || isKnown(createdWith))
   }
 
   /** @param {number} id */

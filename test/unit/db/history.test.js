@@ -221,19 +221,6 @@ function countAll (history, query) {
   return counts
 }
 
-test('a history of before its counts is counted as it is', (t) => {
-  const { history, file, open } = setUp(t)
-  publish(history, Array.from({ length: 3000 }, (_, n) => ({ type: n % 2 ? 'worker.ready' : 'worker.exited', ...(n % 2 ? {} : { cause: 'crash' }) })))
-  history.close()
-  const db = openSqlite(file)
-  db.exec('DROP TRIGGER event_kept; DROP TRIGGER event_forgotten; DROP TABLE event_totals; DROP TABLE span_counts; ALTER TABLE sessions DROP COLUMN owner; DROP TABLE outbox; ALTER TABLE tokens DROP COLUMN made_with; ALTER TABLE tokens DROP COLUMN root')
-  db.pragma('user_version = 7')
-  db.close()
-  const again = open()
-  publish(again, [{ type: 'worker.ready' }])
-  assert.deepEqual(tally(countAll(again, { stepMs: 365 * DAY_MS })), { [`${Math.floor(START_MS / 365 / DAY_MS)} worker.exited crash`]: 1500, [`${Math.floor(START_MS / 365 / DAY_MS)} worker.ready null`]: 1501 })
-})
-
 test('events beside a time that is in the middle of many are not counted', (t) => {
   const { history } = setUp(t)
   publish(history, Array.from({ length: 4000 }, () => ({ type: 'worker.ready' })))

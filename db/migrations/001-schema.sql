@@ -1,0 +1,206 @@
+-- Ids come from the event stream and order the history; the rowid is the last part of every index below,
+-- so each of them pages one filter newest first without sorting.
+CREATE TABLE events (
+  id INTEGER PRIMARY KEY,
+  at_ms INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  cause TEXT,
+  slot INTEGER,
+  worker INTEGER,
+  pid INTEGER,
+  release TEXT,
+  rollout INTEGER,
+  actor TEXT,
+  code INTEGER,
+  signal TEXT,
+  uptime_ms INTEGER,
+  message TEXT,
+  detail TEXT
+) STRICT;
+CREATE INDEX events_by_type ON events (type);
+CREATE INDEX events_by_cause ON events (cause) WHERE cause IS NOT NULL;
+CREATE INDEX events_by_slot ON events (slot) WHERE slot IS NOT NULL;
+CREATE INDEX events_by_worker ON events (worker) WHERE worker IS NOT NULL;
+CREATE INDEX events_by_release ON events (release) WHERE release IS NOT NULL;
+CREATE INDEX events_by_rollout ON events (rollout) WHERE rollout IS NOT NULL;
+
+-- The times that each run of 1024 ids spans. Wall clocks jump, so ids are not ordered by time;
+-- this turns a time range into an id range by reading one small row per 1024 events.
+CREATE TABLE spans (
+  span INTEGER PRIMARY KEY,
+  oldest_ms INTEGER NOT NULL,
+  newest_ms INTEGER NOT NULL
+) STRICT;
+
+-- How many events of each type and cause there are in each run of 1024 ids, so that counting a million of them reads a few
+-- rows per run. `cause` is empty where an event has none.
+CREATE TABLE span_counts (
+  span INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  cause TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (span, type, cause)
+) STRICT, WITHOUT ROWID;
+
+-- How many events of each type are kept, so that what an app makes as often as it likes is forgotten among itself.
+CREATE TABLE event_totals (
+  type TEXT PRIMARY KEY,
+  count INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER event_kept AFTER INSERT ON events BEGIN
+  INSERT INTO event_totals (type, count) VALUES (new.type, 1) ON CONFLICT (type) DO UPDATE SET count = count + 1;
+END;
+CREATE TRIGGER event_forgotten AFTER DELETE ON events BEGIN
+  UPDATE event_totals SET count = count - 1 WHERE type = old.type;
+  UPDATE span_counts SET count = count - 1 WHERE span = old.id / 1024 AND type = old.type AND cause = coalesce(old.cause, '');
+  DELETE FROM span_counts WHERE span = old.id / 1024 AND type = old.type AND cause = coalesce(old.cause, '') AND count <= 0;
+END;
+
+CREATE TABLE rollouts (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  state TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+
+-- The highest number ever given out for each kind of thing. Retention deletes rows; ids are still never used twice.
+CREATE TABLE high_water (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row per kind of crash, for ever counted; the crashes themselves are thinned to a few samples.
+-- AUTOINCREMENT: events name groups and crashes by id, so none is ever used twice.
+CREATE TABLE crash_groups (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  fingerprint TEXT NOT NULL UNIQUE,
+  state TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  cause TEXT NOT NULL,
+  error_name TEXT,
+  message TEXT,
+  culprit TEXT,
+  first_ms INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  first_release TEXT,
+  last_release TEXT,
+  last_crash INTEGER NOT NULL,
+  state_ms INTEGER,
+  state_actor TEXT,
+  returned_ms INTEGER,
+  assignee TEXT
+) STRICT;
+CREATE INDEX crash_groups_by_last_crash ON crash_groups (last_crash);
+
+CREATE TABLE crash_releases (
+  crash_group INTEGER NOT NULL REFERENCES crash_groups (id) ON DELETE CASCADE,
+  release TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  first_ms INTEGER NOT NULL,
+  last_ms INTEGER NOT NULL,
+  PRIMARY KEY (crash_group, release)
+) STRICT, WITHOUT ROWID;
+
+-- `place` 0 is the first of its group, 1 the newest, the others a few random ones between.
+CREATE TABLE crashes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  crash_group INTEGER NOT NULL REFERENCES crash_groups (id) ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX crashes_by_place ON crashes (crash_group, place);
+
+-- Message and stack of each sample. Its rowid tells the group: crash_group * 256 + place.
+CREATE VIRTUAL TABLE crash_texts USING fts5 (message, stack, tokenize = "unicode61 remove_diacritics 2 tokenchars '_$'");
+
+-- What people say of a group.
+CREATE TABLE crash_notes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  crash_group INTEGER NOT NULL REFERENCES crash_groups (id) ON DELETE CASCADE,
+  at_ms INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE INDEX crash_notes_by_group ON crash_notes (crash_group);
+
+-- How often a group came in each hour; `hour` counts from the epoch.
+CREATE TABLE crash_hours (
+  crash_group INTEGER NOT NULL REFERENCES crash_groups (id) ON DELETE CASCADE,
+  hour INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (crash_group, hour)
+) STRICT, WITHOUT ROWID;
+
+-- How the workers felt, one row per step for the cluster and all its slots together: a chart of a day is 1440 rows, not
+-- 1440 for each slot. `body` is packed, see server/vitals/codec.js; `seconds` is how much of the step it covers.
+CREATE TABLE vitals (
+  step_s INTEGER NOT NULL,
+  at_s INTEGER NOT NULL,
+  seconds INTEGER NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY (step_s, at_s)
+) STRICT, WITHOUT ROWID;
+
+-- What has been deployed. `body` is what may be shown; `arguments` is what its workers are started with; `marks` says of
+-- each variable of their environment whether it is another one now, without telling its value.
+CREATE TABLE releases (
+  number INTEGER PRIMARY KEY,
+  outcome TEXT,
+  deployed_ms INTEGER,
+  body TEXT NOT NULL,
+  arguments TEXT NOT NULL,
+  marks TEXT NOT NULL
+) STRICT;
+
+-- Who has signed in. `name`: null for somebody with the admin token or its link; `token`: the session ends with that one;
+-- `owner`: the user of this machine whose browser it is, null where it came from another machine.
+CREATE TABLE sessions (
+  hash TEXT PRIMARY KEY,
+  created_ms INTEGER NOT NULL,
+  expires_ms INTEGER NOT NULL,
+  name TEXT,
+  role TEXT NOT NULL,
+  token INTEGER,
+  owner INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_by_expiry ON sessions (expires_ms);
+
+-- Tokens with a name. Of a token only the hash is kept. A number is never given out twice: the history names it.
+-- `made_with`: the token that has made it, with which it ends; null: the admin token. `root`: a mark of the admin token, with which all end.
+CREATE TABLE tokens (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  hash TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  role TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  made_with INTEGER,
+  root TEXT NOT NULL,
+  expires_ms INTEGER NOT NULL
+) STRICT;
+
+-- First answers to requests with an Idempotency-Key. `key` and `request` are hashes; `answer` is JSON.
+CREATE TABLE answers (
+  key TEXT PRIMARY KEY,
+  request TEXT NOT NULL,
+  answer TEXT NOT NULL,
+  at_ms INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX answers_by_time ON answers (at_ms);
+
+-- What of this history others have been told: one row, or none before the first time. `source` names these events to them;
+-- `since`: those up to there were told under another name; `published`: all up to there are told, and at times some more;
+-- `place`: where the newest of these is with the others, null: nowhere yet.
+CREATE TABLE outbox (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  source TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  published INTEGER NOT NULL,
+  place INTEGER
+) STRICT;
