@@ -151,7 +151,7 @@ function ofRollout ({ rollout }) {
   if (!rollout) return null
   const { replaced, total } = rollout.progress
   const hint = `${replaced} of ${count(total, 'worker')} replaced.`
-  if (rollout.isHeld) return { tone: 'bad', text: rolloutTitle(rollout), hint: `${rollout.reason}. ${hint} Retry or abort it.` }
+  if (rollout.state === 'held') return { tone: 'bad', text: rolloutTitle(rollout), hint: `${rollout.reason}. ${hint} Retry or abort it.` }
   return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }
 }
 
@@ -190,11 +190,12 @@ function ofDrift ({ workers, desiredWorkers }) {
   return { tone: 'warn', text: `${who} drifted`, hint: 'Files of the release changed after its deploy. Deploy to give all workers the same files.' }
 }
 
-/** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'isHeld' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */
-export function rolloutTitle ({ kind, state, isHeld, from, to, steps, hook }) {
+/** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */
+export function rolloutTitle ({ kind, state, from, to, steps, hook }) {
   if (state === 'rolling-back') return `Rolling back to ${from}`
   if (state === 'preparing') return hook?.state === 'running' ? `Running ${hook.name} of ${to}` : 'Preparing a release'
-  if (state === 'paused') return `${nameOf(kind, to)} ${isHeld ? 'is held' : 'paused'}`
+  if (state === 'held') return `${nameOf(kind, to)} is held`
+  if (state === 'paused') return `${nameOf(kind, to)} paused`
   if (state === 'canary') return `Running a canary of ${to}`
   if (kind === 'deploy') return `Deploying ${to}`
   if (kind === 'rollback') return `Rolling back to ${to}`

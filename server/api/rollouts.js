@@ -19,7 +19,7 @@ const VERDICT = z.strictObject({
   passed: z.boolean().nullable().describe('null: there is too little to say'),
   isFinal: z.boolean(),
   message: z.string(),
-  fresh: FIGURES.describe('of the new workers'),
+  canary: FIGURES.describe('of the new workers'),
   old: FIGURES.describe('of those that they are compared with')
 })
 
@@ -53,9 +53,8 @@ const USED_STRATEGY = z.strictObject({
 export const ROLLOUT = z.strictObject({
   id: NUMBER,
   kind: z.enum(['restart', 'deploy', 'rollback']),
-  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'rolling-back', 'succeeded', 'rolled-back', 'failed']),
-  pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable(),
-  isHeld: z.boolean().describe('it waits for a person'),
+  state: z.enum(['preparing', 'canary', 'rolling', 'paused', 'held', 'rolling-back', 'succeeded', 'rolled-back', 'failed']),
+  pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable().describe('the state in which it was paused or held'),
   done: z.boolean(),
   from: RELEASE_NAME,
   to: RELEASE_NAME.nullable().describe('null: it is not prepared yet'),
@@ -65,7 +64,7 @@ export const ROLLOUT = z.strictObject({
   strategy: USED_STRATEGY,
   crashes: COUNT.describe('of workers of the new release'),
   verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
-  comparison: z.strictObject({ at: TIME, fresh: FIGURES, old: FIGURES }).nullable().describe('how both sides did when the judge last looked').optional(),
+  comparison: z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }).nullable().describe('how both sides did when the judge last looked').optional(),
   canaryEndsAt: TIME.nullable(),
   pausedAt: TIME.nullable().describe('since when it is paused or held').optional(),
   startedAt: TIME,
@@ -94,7 +93,7 @@ const MOMENT = z.strictObject({
 const ROLLOUT_STORY = z.strictObject({
   ...ROLLOUT.shape,
   timeline: z.array(MOMENT).nullable().describe('what happened to it as a whole, oldest first, the last 100; what happened in each slot is in `steps`'),
-  comparisons: z.array(z.strictObject({ at: TIME, fresh: FIGURES, old: FIGURES })).nullable().describe('how both sides did whenever the judge looked, each since it began to compare; oldest first, at most 60 over the whole time'),
+  comparisons: z.array(z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES })).nullable().describe('how both sides did whenever the judge looked, each since it began to compare; oldest first, at most 60 over the whole time'),
   usual: z.strictObject({ tookMs: COUNT, count: NUMBER }).nullable().describe('median of the last ones of its kind that have succeeded before it, and how many these are, at most 20; null: fewer than three')
 }).meta({ id: 'RolloutStory' })
 

@@ -67,7 +67,7 @@ async function reportOn (rollout, context, good = ['succeeded']) {
   for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
   for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
   if (options.json) print(json(ended))
-  if (ended.isHeld) throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; continue with "clusterdeck retry" or "resume", or roll back with "abort"`)
+  if (ended.state === 'held') throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; continue with "clusterdeck retry" or "resume", or roll back with "abort"`)
   if (!good.includes(ended.state)) {
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }
@@ -86,7 +86,7 @@ function outputOf ({ hook }) {
 async function follow (rollout, { api, tell }) {
   const tellProgress = createProgress(rollout, tell)
   tellProgress(rollout)
-  while (!rollout.done && !rollout.isHeld) {
+  while (!rollout.done && rollout.state !== 'held') {
     rollout = await api.get(`/rollouts/${rollout.id}?wait=${FOLLOW_WAIT}`)
     tellProgress(rollout)
   }

@@ -31,7 +31,7 @@ function troubleOf (snapshot, { openCrashes, notices }) {
   const slots = new Set(snapshot.workers.filter(isInTrouble).map(({ slot }) => slot)).size
   // Whoever acknowledges that the history fails has not mended it.
   const isUnsaid = snapshot.history?.problem && !notices.some(({ kind }) => kind === 'history-degraded')
-  const count = slots + openCrashes + notices.length + (snapshot.rollout?.isHeld ? 1 : 0) + (isUnsaid ? 1 : 0)
+  const count = slots + openCrashes + notices.length + (snapshot.rollout?.state === 'held' ? 1 : 0) + (isUnsaid ? 1 : 0)
   if (tone === 'bad') return { tone, count: Math.max(1, count) }
   return { tone: count > 0 || tone === 'warn' ? 'warn' : 'ok', count }
 }

@@ -179,7 +179,7 @@ export function toRollout (rollout, { history } = {}) {
     outcome,
     hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoodStillAt),
-    beside: rollout.isHeld ? toBeside(rollout, crashesOfOld(history, rollout)) : null,
+    beside: rollout.state === 'held' ? toBeside(rollout, crashesOfOld(history, rollout)) : null,
     controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((step) => ({
       ...step,
@@ -199,19 +199,19 @@ function badgeOf ({ state }, { isCanary, isOver }) {
 /**
  * New workers beside old ones, as a person needs it to decide.
  * @param {RolloutView} rollout @param {number | null} crashesOfOld null: nobody can tell
- * @returns {{ at: string | null, rows: { name: string, fresh: string, old: string, isWorse: boolean }[] }}
+ * @returns {{ at: string | null, rows: { name: string, canary: string, baseline: string, isWorse: boolean }[] }}
  */
 function toBeside ({ comparison, verdicts, crashes, strategy }, crashesOfOld) {
   const last = comparison ?? verdicts?.at(-1) ?? null
-  const { fresh, old } = last ?? { fresh: NO_FIGURES, old: NO_FIGURES }
+  const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
   const share = (/** @type {number | null} */ rate) => formatPercent(rate === null ? null : rate * 100)
   return {
     at: last?.at ?? null,
     rows: [
-      { name: 'Requests', fresh: numberText(fresh.requests), old: numberText(old.requests), isWorse: false },
-      { name: '5xx', fresh: share(fresh.errorRate), old: share(old.errorRate), isWorse: (fresh.errorRate ?? 0) - (old.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) },
-      { name: 'p99', fresh: formatLatency(fresh.p99Ms), old: formatLatency(old.p99Ms), isWorse: fresh.p99Ms !== null && old.p99Ms !== null && fresh.p99Ms > Math.max(old.p99Ms * (strategy?.limits.p99Ratio ?? 1), old.p99Ms + (strategy?.limits.slowerMs ?? 0)) },
-      { name: 'Crashes', fresh: String(crashes ?? 0), old: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }
+      { name: 'Requests', canary: numberText(canary.requests), baseline: numberText(baseline.requests), isWorse: false },
+      { name: '5xx', canary: share(canary.errorRate), baseline: share(baseline.errorRate), isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) },
+      { name: 'p99', canary: formatLatency(canary.p99Ms), baseline: formatLatency(baseline.p99Ms), isWorse: canary.p99Ms !== null && baseline.p99Ms !== null && canary.p99Ms > Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1), baseline.p99Ms + (strategy?.limits.slowerMs ?? 0)) },
+      { name: 'Crashes', canary: String(crashes ?? 0), baseline: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }
     ]
   }
 }
@@ -241,11 +241,11 @@ function msBetween (from, to) {
  * What an operator can do with a rollout at this step, see lifecycle/rollout/steering.js. What is confirmed opens a dialog.
  * @param {RolloutView} rollout @returns {{ action: string, label: string, className: string, isConfirmed: boolean }[]} what is safest first
  */
-function controlsOf ({ state, pausedIn, isHeld }) {
+function controlsOf ({ state, pausedIn }) {
   if (state === 'rolling-back') return []
-  const abort = { action: 'abort', label: 'Abort', className: isHeld ? 'primary' : '', isConfirmed: true }
+  const abort = { action: 'abort', label: 'Abort', className: state === 'held' ? 'primary' : '', isConfirmed: true }
   const promote = (pausedIn ?? state) === 'canary' ? [{ action: 'promote', label: 'Promote', className: '', isConfirmed: true }] : []
-  if (isHeld) return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]
+  if (state === 'held') return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]
   const goOn = state === 'paused' ? { action: 'resume', label: 'Resume', className: 'primary', isConfirmed: false } : { action: 'pause', label: 'Pause', className: '', isConfirmed: false }
   return [goOn, ...promote, abort]
 }

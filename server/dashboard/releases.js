@@ -36,7 +36,7 @@ export function toReleaseRow (release, status) {
 /** @param {ReleaseView} release @param {Status} status @returns {Mark[]} */
 function currentMarks ({ id, isLastGood }, { release, rollout }) {
   if (id === release.id) return [{ label: 'current', tone: 'ok' }]
-  if (id === rollout?.to) return [rollout.state === 'rolling-back' ? { label: 'being taken back', tone: 'warn' } : { label: rollout.isHeld ? 'held' : 'rolling out', tone: rollout.isHeld ? 'bad' : 'info' }]
+  if (id === rollout?.to) return [rollout.state === 'rolling-back' ? { label: 'being taken back', tone: 'warn' } : rollout.state === 'held' ? { label: 'held', tone: 'bad' } : { label: 'rolling out', tone: 'info' }]
   return isLastGood ? [{ label: 'last good', tone: 'drain' }] : []
 }
 

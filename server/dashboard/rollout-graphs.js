@@ -15,7 +15,7 @@ const PADDING = 4
 /** As lifecycle/rollout/trial.js looks. */
 const LOOKS_EVERY = '5 seconds'
 
-/** @type {readonly { id: string, name: string, valueOf: (figures: Comparison['fresh']) => number | null, format: (value: number | null) => string, least: number }[]} `least`: the top of the axis, so that nothing much does not look like much */
+/** @type {readonly { id: string, name: string, valueOf: (figures: Comparison['canary']) => number | null, format: (value: number | null) => string, least: number }[]} `least`: the top of the axis, so that nothing much does not look like much */
 const MEASURES = Object.freeze([
   { id: 'errors', name: '5xx', valueOf: ({ errorRate }) => errorRate === null ? null : errorRate * 100, format: formatPercent, least: 1 },
   { id: 'p99', name: 'p99', valueOf: ({ p99Ms }) => p99Ms, format: formatLatency, least: 1 }
@@ -27,7 +27,7 @@ export function graphsOf (rollout, { axis, still, isRunning }) {
   const x = (/** @type {number} */ ms) => rounded(GRAPH_BOX.width * Math.min(Math.max((ms - axis.startMs) / axis.lengthMs, 0), 1))
   return {
     none: comparisons.length === 0 ? whyNone(rollout, isRunning) : null,
-    looks: comparisons.map(({ at, fresh, old }) => ({ at, fresh: inWords(fresh), old: inWords(old) })),
+    looks: comparisons.map(({ at, canary, baseline }) => ({ at, canary: inWords(canary), baseline: inWords(baseline) })),
     bands: still.map(({ startMs, endMs }) => ({ x: x(startMs), width: Math.max(1, rounded(x(endMs) - x(startMs))) })),
     marks: (rollout.verdicts ?? []).map(({ at, passed }) => ({ x: x(Date.parse(at)), tone: passed === null ? 'warn' : passed ? 'ok' : 'bad' })),
     lines: comparisons.length === 0 ? [] : MEASURES.map((measure) => graphOf(measure, comparisons, x))
@@ -43,18 +43,18 @@ function whyNone ({ kind, comparisons }, isRunning) {
 
 /** @param {typeof MEASURES[number]} measure @param {Comparison[]} comparisons @param {(ms: number) => number} x */
 function graphOf ({ id, name, valueOf, format, least }, comparisons, x) {
-  const sides = { fresh: comparisons.map(({ fresh }) => valueOf(fresh)), old: comparisons.map(({ old }) => valueOf(old)) }
-  const max = Math.max(least, ...[...sides.fresh, ...sides.old].filter((value) => value !== null))
+  const sides = { canary: comparisons.map(({ canary }) => valueOf(canary)), baseline: comparisons.map(({ baseline }) => valueOf(baseline)) }
+  const max = Math.max(least, ...[...sides.canary, ...sides.baseline].filter((value) => value !== null))
   const y = (/** @type {number} */ value) => rounded(GRAPH_BOX.height - PADDING - (GRAPH_BOX.height - 2 * PADDING) * value / max)
-  const line = (/** @type {'fresh' | 'old'} */ side) => lineOf(comparisons.map((comparison, index) => {
+  const line = (/** @type {'canary' | 'baseline'} */ side) => lineOf(comparisons.map((comparison, index) => {
     const value = sides[side][index]
     // It counts anew: what comes now does not go on from there.
     const isNew = index > 0 && comparison[side].requests < comparisons[index - 1][side].requests
     return { x: x(Date.parse(comparison.at)), y: value === null ? null : y(value), isNew }
   }))
-  const last = { fresh: format(sides.fresh.at(-1) ?? null), old: format(sides.old.at(-1) ?? null) }
-  const peak = { fresh: format(highest(sides.fresh)), old: format(highest(sides.old)) }
-  return { id, name, max: format(max), last, fresh: line('fresh'), old: line('old'), summary: `${name}: new workers ${last.fresh} at the end, at most ${peak.fresh}; old workers ${last.old} at the end, at most ${peak.old}` }
+  const last = { canary: format(sides.canary.at(-1) ?? null), baseline: format(sides.baseline.at(-1) ?? null) }
+  const peak = { canary: format(highest(sides.canary)), baseline: format(highest(sides.baseline)) }
+  return { id, name, max: format(max), last, canary: line('canary'), baseline: line('baseline'), summary: `${name}: new workers ${last.canary} at the end, at most ${peak.canary}; old workers ${last.baseline} at the end, at most ${peak.baseline}` }
 }
 
 /** @param {{ x: number, y: number | null, isNew: boolean }[]} points @returns {{ path: string, end: string | null }} for the `d` of SVG paths */
@@ -69,7 +69,7 @@ function lineOf (points) {
   return { path, end: end ? `M${end.x} ${end.y}h0` : null }
 }
 
-/** @param {Comparison['fresh']} figures */
+/** @param {Comparison['canary']} figures */
 function inWords ({ workers, requests, errorRate, p99Ms }) {
   return { workers, requests: requests.toLocaleString('en-US'), errors: formatPercent(errorRate === null ? null : errorRate * 100), p99: formatLatency(p99Ms) }
 }

@@ -77,7 +77,7 @@ const KINDS = Object.freeze({
   'restart.skipped': { icon: 'circle-alert', tone: 'warn', label: 'Restart skipped', inTerminal: true },
   'rollout.started': { icon: 'rocket', tone: 'info', label: 'Rollout started', inTerminal: true },
   'rollout.step': { icon: 'arrow-right', tone: 'info', label: 'Rollout step', weight: 'routine', inTerminal: isEndOfStep },
-  'rollout.held': { icon: 'hourglass', tone: 'bad', label: 'Rollout awaiting an operator', weight: 'alert', inTerminal: true },
+  'rollout.held': { icon: 'hourglass', tone: 'bad', label: 'Rollout held', weight: 'alert', inTerminal: true },
   'rollout.paused': { icon: 'circle-alert', tone: 'warn', label: 'Rollout paused', inTerminal: true },
   'rollout.resumed': { icon: 'arrow-right', tone: 'info', label: 'Rollout resumed', inTerminal: true },
   'rollout.promoted': { icon: 'arrow-right', tone: 'info', label: 'Canary promoted' },

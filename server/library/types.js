@@ -149,9 +149,8 @@
  * @typedef {object} Rollout
  * @property {number} id
  * @property {'restart' | 'deploy' | 'rollback'} kind
- * @property {'preparing' | 'canary' | 'rolling' | 'paused' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'} state
+ * @property {'preparing' | 'canary' | 'rolling' | 'paused' | 'held' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'} state
  * @property {boolean} done
- * @property {boolean} isHeld  it waits for an operator
  * @property {string} from  a release
  * @property {string | null} to  null: not prepared yet
  * @property {string} actor

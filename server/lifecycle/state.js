@@ -161,8 +161,8 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * How the new workers did beside the old ones. `passed`: null where there is too little to say.
- * @typedef {{ at: string, passed: boolean | null, isFinal: boolean, message: string, fresh: Figures, old: Figures }} Verdict
- * @typedef {{ at: string, fresh: Figures, old: Figures }} Comparison
+ * @typedef {{ at: string, passed: boolean | null, isFinal: boolean, message: string, canary: Figures, baseline: Figures }} Verdict
+ * @typedef {{ at: string, canary: Figures, baseline: Figures }} Comparison
  * @typedef {{ at: string, type: string, actor: string | null, message: string | null }} Moment  `type`: of its event; `actor`: null where nobody did it
  * @typedef {'dashboard' | 'cli' | 'api'} Client  by what somebody asked for it
  * @typedef {{ workers: number, requests: number, errorRate: number | null, p99Ms: number | null }} Figures
@@ -263,7 +263,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'end-hook', rollout: number }
  *   | { type: 'run-start-hook', release: Release }
  *   | { type: 'begin-judging' }
- *   | { type: 'judge', rollout: number, isFinal: boolean, fresh: number[], old: number[], limits: import('./rollout/strategy.js').Limits }
+ *   | { type: 'judge', rollout: number, isFinal: boolean, canary: number[], baseline: number[], limits: import('./rollout/strategy.js').Limits }
  *   | { type: 'start-next', execPath: string | null }
  *   | { type: 'cancel-next' }
  *   | { type: 'finish' }} Command

@@ -9,8 +9,8 @@ const RECENT = 2
  * depend on may fail for a while, and then new workers may have had more of their requests just then.
  */
 export function createFailures () {
-  const old = { requests: 0, failed: 0 }
-  const fresh = { requests: 0, failed: 0 }
+  const baseline = { requests: 0, failed: 0 }
+  const canary = { requests: 0, failed: 0 }
   /** How many failures of the new workers would be none of their own. */
   let expected = 0
   /** By how much chance alone may be off: the variance, in units of p (1 - p). */
@@ -21,13 +21,13 @@ export function createFailures () {
   return {
     /** @param {Count} now of the new workers in one second @param {Count} beside of the old ones @param {{ minRequests: number }} limits */
     add (now, beside, { minRequests }) {
-      old.requests += beside.requests
-      old.failed += beside.failed
+      baseline.requests += beside.requests
+      baseline.failed += beside.failed
       if (now.requests === 0) return
-      const measure = beside.requests > 0 ? beside : old
+      const measure = beside.requests > 0 ? beside : baseline
       const share = measure.requests === 0 ? 0 : measure.failed / measure.requests
-      fresh.requests += now.requests
-      fresh.failed += now.failed
+      canary.requests += now.requests
+      canary.failed += now.failed
       expected += now.requests * share
       spread += now.requests + (measure.requests === 0 ? 0 : now.requests ** 2 / measure.requests)
       recent.push({ requests: now.requests, excess: now.failed - now.requests * share })
@@ -39,10 +39,10 @@ export function createFailures () {
      * @returns {'none' | 'some' | 'over'} over: it was so, and the last answers are as they should be
      */
     look ({ errorRate, minRequests }) {
-      if (fresh.requests < minRequests) return 'none'
-      const share = Math.min(1, (fresh.failed + expected) / 2 / fresh.requests)
-      const more = fresh.failed - expected
-      if (more <= errorRate * fresh.requests || more <= SURE * Math.sqrt(share * (1 - share) * spread)) return 'none'
+      if (canary.requests < minRequests) return 'none'
+      const share = Math.min(1, (canary.failed + expected) / 2 / canary.requests)
+      const more = canary.failed - expected
+      if (more <= errorRate * canary.requests || more <= SURE * Math.sqrt(share * (1 - share) * spread)) return 'none'
       const { requests, excess } = sumOf(recent)
       return requests >= RECENT * minRequests && excess <= errorRate / 2 * requests ? 'over' : 'some'
     }

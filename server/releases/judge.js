@@ -29,7 +29,7 @@ export function createJudge ({ now = Date.now } = {}) {
   const seconds = new Map()
   /** Old workers, also those that have gone since: what they answered stays the measure. @type {Set<number>} */
   const before = new Set()
-  let sums = { fresh: newSum(), old: newSum() }
+  let sums = { canary: newSum(), baseline: newSum() }
   let failures = createFailures()
   let latencies = createLatencies()
 
@@ -38,7 +38,7 @@ export function createJudge ({ now = Date.now } = {}) {
     begin () {
       seconds.clear()
       before.clear()
-      sums = { fresh: newSum(), old: newSum() }
+      sums = { canary: newSum(), baseline: newSum() }
       failures = createFailures()
       latencies = createLatencies()
     },
@@ -55,18 +55,18 @@ export function createJudge ({ now = Date.now } = {}) {
     },
 
     /**
-     * @param {{ fresh: number[], old: number[], isFinal: boolean, limits: Limits }} order ids of workers
+     * @param {{ canary: number[], baseline: number[], isFinal: boolean, limits: Limits }} order ids of workers
      * @returns {Verdict & { warning?: string }}
      */
-    judge ({ fresh, old, isFinal, limits }) {
-      for (const id of old) before.add(id)
-      const sides = { fresh: new Set(fresh), old: before }
+    judge ({ canary, baseline, isFinal, limits }) {
+      for (const id of baseline) before.add(id)
+      const sides = { canary: new Set(canary), baseline: before }
       for (const reports of seconds.values()) {
-        failures.add(addUp(sums.fresh, sides.fresh, reports), addUp(sums.old, sides.old, reports), limits)
+        failures.add(addUp(sums.canary, sides.canary, reports), addUp(sums.baseline, sides.baseline, reports), limits)
         latencies.add(reports, sides, limits)
       }
       seconds.clear()
-      const figures = { fresh: figuresOf(fresh.length, sums.fresh, latencies.warm.fresh), old: figuresOf(before.size, sums.old, latencies.warm.old) }
+      const figures = { canary: figuresOf(canary.length, sums.canary, latencies.warm.canary), baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline) }
       return { at: new Date(now()).toISOString(), isFinal, ...verdictOn({ ...figures, failures: failures.look(limits), latencies }, limits), ...figures }
     }
   }
@@ -100,25 +100,25 @@ function rounded (ms) {
 }
 
 /**
- * @param {{ fresh: Figures, old: Figures, failures: 'none' | 'some' | 'over', latencies: ReturnType<typeof createLatencies> }} found
+ * @param {{ canary: Figures, baseline: Figures, failures: 'none' | 'some' | 'over', latencies: ReturnType<typeof createLatencies> }} found
  * @param {Limits} limits
  * @returns {{ passed: boolean | null, message: string, warning?: string }} null: there is too little to say
  */
-function verdictOn ({ fresh, old, failures, latencies }, limits) {
+function verdictOn ({ canary, baseline, failures, latencies }, limits) {
   const { errorRate, p99Ratio, minRequests } = limits
-  if (fresh.requests < minRequests) {
-    return { passed: null, message: `too few requests to judge the new workers: ${fresh.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
+  if (canary.requests < minRequests) {
+    return { passed: null, message: `too few requests to judge the new workers: ${canary.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
   }
-  const failing = formatPercent((fresh.errorRate ?? 0) * 100)
-  const failedBefore = formatPercent((old.errorRate ?? 0) * 100)
+  const failing = formatPercent((canary.errorRate ?? 0) * 100)
+  const failedBefore = formatPercent((baseline.errorRate ?? 0) * 100)
   if (failures === 'some') {
     return { passed: false, message: `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore} (option rollout.limits.errorRate: ${errorRate})` }
   }
   const slower = latencies.slower()
   if (slower) {
-    return { passed: false, message: `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${formatLatency(rounded(slower.freshMs))}, old workers: ${formatLatency(rounded(slower.oldMs))} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    return { passed: false, message: `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${formatLatency(rounded(slower.canaryMs))}, old workers: ${formatLatency(rounded(slower.baselineMs))} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
-  const errors = `${failing} of ${fresh.requests} responses are 5xx (old: ${failedBefore})`
+  const errors = `${failing} of ${canary.requests} responses are 5xx (old: ${failedBefore})`
   return {
     passed: true,
     message: `the new workers do as well as the old ones: ${errors}${besideOf(latencies, limits)}`,
@@ -128,13 +128,13 @@ function verdictOn ({ fresh, old, failures, latencies }, limits) {
 
 /** @param {ReturnType<typeof createLatencies>} latencies @param {Limits} limits */
 function besideOf ({ warm, stretches }, { minRequests }) {
-  const counts = { new: countOf(warm.fresh), old: countOf(warm.old) }
-  for (const side of /** @type {const} */ (['new', 'old'])) {
-    if (counts[side] < minRequests) return `; latency is not compared: ${counts[side]} answers of the ${side} workers after warm-up, expected at least ${minRequests}`
+  const counts = { new: countOf(warm.canary), old: countOf(warm.baseline) }
+  for (const [side, count] of Object.entries(counts)) {
+    if (count < minRequests) return `; latency is not compared: ${count} answers of the ${side} workers after warm-up, expected at least ${minRequests}`
   }
   if (stretches() === 0) return '; latency is not compared: the new workers have been warm for too short a time'
   const at = Math.max(0.5, Math.min(0.99, 1 - LEAST_SLOWER / Math.min(counts.new, counts.old)))
-  return `, ${nameOf(at)} after warm-up ${formatLatency(rounded(quantile(warm.fresh, at)))} (old: ${formatLatency(rounded(quantile(warm.old, at)))})`
+  return `, ${nameOf(at)} after warm-up ${formatLatency(rounded(quantile(warm.canary, at)))} (old: ${formatLatency(rounded(quantile(warm.baseline, at)))})`
 }
 
 /** @param {Float64Array} latency */

@@ -2,7 +2,7 @@ import { addSparse, BUCKETS, bucketOf, quantile } from '../../workers/histogram.
 
 /** @typedef {{ requests: number, latency: readonly number[], intervalMs: number, busyMs: number }} Report of one worker and second; `latency`: a sparse histogram */
 /** @typedef {import('../lifecycle/rollout/strategy.js').Limits} Limits */
-/** @typedef {{ quantile: number, freshMs: number, oldMs: number }} Slower  latencies of both sides at one quantile */
+/** @typedef {{ quantile: number, canaryMs: number, baselineMs: number }} Slower  latencies of both sides at one quantile */
 
 /** The shares of slowest answers that are compared, each where a stretch has enough of them. */
 const SHARES = Object.freeze([0.5, 0.25, 0.1, 0.05, 0.02, 0.01])
@@ -28,7 +28,7 @@ const MORE_WHEN_IDLE = 3
 export function createLatencies () {
   /** What each worker has answered, and for how long. @type {Map<number, { answers: number, ms: number }>} */
   const workers = new Map()
-  const warm = { fresh: new Float64Array(BUCKETS), old: new Float64Array(BUCKETS) }
+  const warm = { canary: new Float64Array(BUCKETS), baseline: new Float64Array(BUCKETS) }
   let stretch = newStretch()
   let stretches = 0
   let slowInRow = 0
@@ -36,17 +36,17 @@ export function createLatencies () {
   let slower = null
 
   return {
-    /** @param {[worker: number, report: Report][]} reports of one second @param {{ fresh: Set<number>, old: Set<number> }} sides @param {Limits} limits */
+    /** @param {[worker: number, report: Report][]} reports of one second @param {{ canary: Set<number>, baseline: Set<number> }} sides @param {Limits} limits */
     add (reports, sides, limits) {
       for (const [worker, report] of reports) {
-        const side = sides.fresh.has(worker) ? 'fresh' : sides.old.has(worker) ? 'old' : null
+        const side = sides.canary.has(worker) ? 'canary' : sides.baseline.has(worker) ? 'baseline' : null
         if (side === null || !warmUp(worker, report, limits)) continue
         addSparse(warm[side], report.latency)
         stretch[side].add(worker, report, workers.get(worker)?.ms ?? 0)
       }
       // Only what both have answered in the same time is compared.
-      if (!stretch.fresh.hasAny()) stretch = newStretch()
-      else if (++stretch.seconds * 1000 >= limits.warmupMs && Math.min(stretch.fresh.requests(), stretch.old.requests()) >= limits.minRequests) close(limits)
+      if (!stretch.canary.hasAny()) stretch = newStretch()
+      else if (++stretch.seconds * 1000 >= limits.warmupMs && Math.min(stretch.canary.requests(), stretch.baseline.requests()) >= limits.minRequests) close(limits)
     },
 
     /** @returns {Slower | null} null: they are not slower, or not for long enough to say so */
@@ -79,7 +79,7 @@ export function createLatencies () {
 }
 
 function newStretch () {
-  return { fresh: new Side(), old: new Side(), seconds: 0 }
+  return { canary: new Side(), baseline: new Side(), seconds: 0 }
 }
 
 /** What the workers of one side have answered. */
@@ -117,15 +117,15 @@ class Side {
   }
 }
 
-/** @param {{ fresh: Side, old: Side }} sides @param {Limits} limits @returns {Slower | null} */
-function compare ({ fresh, old }, { p99Ratio, slowerMs }) {
-  if (fresh.rate() > old.rate() * (fresh.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)) return null
-  const before = old.latency()
+/** @param {{ canary: Side, baseline: Side }} sides @param {Limits} limits @returns {Slower | null} */
+function compare ({ canary, baseline }, { p99Ratio, slowerMs }) {
+  if (canary.rate() > baseline.rate() * (canary.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)) return null
+  const before = baseline.latency()
   for (const share of SHARES) {
-    if (Math.min(fresh.requests(), old.requests()) * share < LEAST_SLOW) return null
+    if (Math.min(canary.requests(), baseline.requests()) * share < LEAST_SLOW) return null
     const usualMs = quantile(before, 1 - share / MIX)
     const limit = bucketOf(Math.max(usualMs * p99Ratio, usualMs + slowerMs))
-    if (isOver(fresh, limit, share)) return { quantile: 1 - share, freshMs: quantile(fresh.latency(), 1 - share), oldMs: quantile(before, 1 - share) }
+    if (isOver(canary, limit, share)) return { quantile: 1 - share, canaryMs: quantile(canary.latency(), 1 - share), baselineMs: quantile(before, 1 - share) }
   }
   return null
 }
@@ -134,10 +134,10 @@ function compare ({ fresh, old }, { p99Ratio, slowerMs }) {
  * Whether so many of all answers are slow, and as many without the worker that has most of them, which may have the one
  * client that asks for more; and as many of those workers that have served longest, as a rollout always has some that are
  * still getting warm.
- * @param {Side} fresh @param {number} limit a bucket @param {number} share
+ * @param {Side} canary @param {number} limit a bucket @param {number} share
  */
-function isOver (fresh, limit, share) {
-  const counts = [...fresh.workers.values()].map(({ requests, latency, servedMs }) => ({ requests, servedMs, slow: slowIn(latency, limit) }))
+function isOver (canary, limit, share) {
+  const counts = [...canary.workers.values()].map(({ requests, latency, servedMs }) => ({ requests, servedMs, slow: slowIn(latency, limit) }))
   if (!hasShare(counts, share)) return false
   const worst = counts.reduce((most, each) => each.slow > most.slow ? each : most)
   const longest = [...counts].sort((one, other) => other.servedMs - one.servedMs).slice(0, Math.ceil(counts.length / 2))

@@ -242,7 +242,7 @@ async function canary (deck, durationMs = 60_000) {
 async function heldRollout ({ deck, breakApp }) {
   breakApp(true)
   await post(deck, '/rollouts', { kind: 'deploy', strategy: { onFailure: 'hold' } })
-  await deck.untilStatus(({ rollout }) => rollout?.isHeld, 'a rollout that is held')
+  await deck.untilStatus(({ rollout }) => rollout?.state === 'held', 'a rollout that is held')
   breakApp(false)
 }
 

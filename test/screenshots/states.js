@@ -49,7 +49,7 @@ async function held (owner) {
   const { deck, release } = await busyDeck(owner)
   await release(shop({ atLoad: 'if (slot === 3) throw new Error("connect ECONNREFUSED 10.0.0.7:5432")' }))
   await start(deck, { note: 'new database', strategy: { onFailure: 'hold' } })
-  await deck.untilStatus(({ rollout }) => rollout.isHeld, 'the deploy that waits')
+  await deck.untilStatus(({ rollout }) => rollout.state === 'held', 'the deploy that waits')
   return sceneOf(deck)
 }
 

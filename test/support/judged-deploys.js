@@ -136,9 +136,9 @@ export function deploy (world, random, badness = null, { limits: wish, make = cr
 
   /** @param {boolean} isFinal */
   function look (isFinal) {
-    const fresh = members.filter(({ isNew, readyAt }) => isNew && readyAt < at).map(({ id }) => id)
-    const old = members.filter(({ isNew, goesAt }) => !isNew && goesAt > at - DRAIN_S).map(({ id }) => id)
-    return judge.judge({ fresh, old, isFinal, limits })
+    const canary = members.filter(({ isNew, readyAt }) => isNew && readyAt < at).map(({ id }) => id)
+    const baseline = members.filter(({ isNew, goesAt }) => !isNew && goesAt > at - DRAIN_S).map(({ id }) => id)
+    return judge.judge({ canary, baseline, isFinal, limits })
   }
 
   /** @param {Member} member @param {Member[]} serving */

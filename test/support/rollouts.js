@@ -10,7 +10,7 @@ const NEVER = Object.freeze({ startedAt: null, readyAt: null, promotedAt: null, 
 
 /** @param {Record<string, any>} [changes] @returns {any} as the history keeps it */
 export function rolledBackDeploy (changes = {}) {
-  const comparisons = [6, 11, 16, 21, 26, 31].map((second, index) => ({ at: after(second), fresh: figures(100 * index, index === 0 ? null : 0.001 * index, index === 0 ? null : 10 + index), old: figures(400 + 400 * index, 0.002, 12.5) }))
+  const comparisons = [6, 11, 16, 21, 26, 31].map((second, index) => ({ at: after(second), canary: figures(100 * index, index === 0 ? null : 0.001 * index, index === 0 ? null : 10 + index), baseline: figures(400 + 400 * index, 0.002, 12.5) }))
   const passed = 'the new workers do as well as the old ones: 0.5% of 500 responses are 5xx (old: 0.2%)'
   const reason = 'worker 7 (slot 3) exited with code 1: <script>alert(1)</script>\u202E'
   return {
@@ -18,7 +18,6 @@ export function rolledBackDeploy (changes = {}) {
     kind: 'deploy',
     state: 'rolled-back',
     pausedIn: null,
-    isHeld: false,
     done: true,
     from: 'r1',
     to: 'r2',
@@ -27,7 +26,7 @@ export function rolledBackDeploy (changes = {}) {
     note: 'faster <b>totals</b>',
     strategy: { surge: 1, minReadyMs: 0, canary: { workers: 1, durationMs: 30_000 }, limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3, minRequests: 50 }, progressDeadlineMs: 600_000, onFailure: 'rollback' },
     crashes: 1,
-    verdicts: [{ at: after(31.3), passed: true, isFinal: true, message: passed, fresh: comparisons[5].fresh, old: comparisons[5].old }],
+    verdicts: [{ at: after(31.3), passed: true, isFinal: true, message: passed, canary: comparisons[5].canary, baseline: comparisons[5].baseline }],
     comparison: comparisons[5],
     comparisons,
     timeline: [

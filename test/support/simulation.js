@@ -197,7 +197,7 @@ export const NEW_RELEASE = Object.freeze({ entry: '/srv/r2/app.js', path: '/srv/
 /** What a judge may say. @param {boolean | null} passed @param {boolean} [isFinal] */
 export function verdict (passed, isFinal = true) {
   const figures = { workers: 1, requests: 100, errorRate: 0, p99Ms: 1 }
-  return { at: new Date(0).toISOString(), passed, isFinal, message: `passed: ${passed}`, fresh: figures, old: figures }
+  return { at: new Date(0).toISOString(), passed, isFinal, message: `passed: ${passed}`, canary: figures, baseline: figures }
 }
 
 /** @param {{ release: string }} _process @returns {boolean} */

@@ -1,7 +1,7 @@
 import { renewStandbys } from '../standby.js'
 import { guardDeploy, liftGuard } from './guard.js'
 import { leaveHook } from './hook.js'
-import { move, phaseOf, shownStage } from './stages.js'
+import { isPausedOrHeld, move, phaseOf, shownStage } from './stages.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -123,7 +123,7 @@ export function clearClocks (transition) {
 /** @param {Transition} transition it has come further, or begins to: from now on its time counts anew */
 export function noteProgress (transition) {
   const rollout = running(transition)
-  if (shownStage(rollout).state === 'paused' || phaseOf(rollout) === 'preparing') return
+  if (isPausedOrHeld(rollout) || phaseOf(rollout) === 'preparing') return
   const { progressDeadlineMs, minReadyMs } = rollout.strategy
   // A soak is waited for on purpose.
   countDown(transition, progressDeadlineMs + minReadyMs)

@@ -17,7 +17,7 @@ import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
  */
 export function giveUp (transition, reason, { hasReplaced } = {}) {
   const rollout = running(transition)
-  if (rollout.strategy.onFailure === 'hold') awaitOperator(transition, rollout, reason)
+  if (rollout.strategy.onFailure === 'hold') holdRollout(transition, rollout, reason)
   else goBack(transition, { reason, hasReplaced })
 }
 
@@ -29,7 +29,7 @@ export function giveUpIfBlocked (transition, { to }) {
 }
 
 /** @param {Transition} transition @param {Rollout} rollout @param {string} reason */
-function awaitOperator (transition, rollout, reason) {
+function holdRollout (transition, rollout, reason) {
   clearClocks(transition)
   move(rollout, 'hold')
   rollout.reason = reason

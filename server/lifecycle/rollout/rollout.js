@@ -3,7 +3,7 @@ import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, revert } from './rolling-back.js'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
 import { countReplaced, find, finish, mustFind, noteProgress, tellRollout, warn } from './record.js'
-import { move, phaseOf, shownStage } from './stages.js'
+import { isHeld, isPausedOrHeld, move, phaseOf, shownStage } from './stages.js'
 import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.js'
 import { strategyOf } from './strategy.js'
 import { beginJudging, tryOut } from './trial.js'
@@ -202,7 +202,7 @@ export function servingLost (transition, worker, cause, reason) {
   const rollout = transition.state.rollout
   if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'rolling-back' || worker.release !== rollout.to) return
   const step = rollout.steps.find((each) => each.slot === worker.slot && isReplaced(each))
-  if (!step || shownStage(rollout).isHeld || !isBlamed(rollout, cause)) return
+  if (!step || isHeld(rollout) || !isBlamed(rollout, cause)) return
   if (rollout.strategy.onFailure === 'rollback') {
     const slot = transition.slot(step.slot)
     if (slot) slot.release = step.from
@@ -251,7 +251,7 @@ export function noProgress (transition) {
   if (state === 'rolling-back') {
     for (const step of rollout.steps) if (step.state === 'reverting') leaveStep(transition, rollout, step)
     cutShort(transition, reason)
-  } else if (state !== 'paused') giveUp(transition, reason)
+  } else if (!isPausedOrHeld(rollout)) giveUp(transition, reason)
 }
 
 /** @param {Rollout} rollout @param {string} cause @returns {boolean} whether this death is one too many */

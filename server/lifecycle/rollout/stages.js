@@ -1,10 +1,14 @@
 /** @typedef {keyof typeof STAGES} Stage */
 /** @typedef {'pause' | 'resume' | 'retry' | 'promote' | 'abort' | 'try' | 'roll' | 'hold' | 'roll-back' | 'withdraw' | 'succeed' | 'fail'} Move */
-/** @typedef {{ state: 'preparing' | 'canary' | 'rolling' | 'paused' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed', pausedIn: 'preparing' | 'canary' | 'rolling' | null, isHeld: boolean, done: boolean }} Shown */
+/**
+ * What others see of a stage. `pausedIn`: where a rollout was when it was paused or held.
+ * @typedef {'preparing' | 'canary' | 'rolling' | 'paused' | 'held' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'} RolloutState
+ * @typedef {{ state: RolloutState, pausedIn: 'preparing' | 'canary' | 'rolling' | null, done: boolean }} Shown
+ */
 
 /** From wherever it still goes forward. `roll-back`: something was put into service; `withdraw`: nothing came so far. */
 const BACK = Object.freeze({ abort: 'rolling-back', 'roll-back': 'rolling-back', withdraw: 'withdrawing', fail: 'failed' })
-const HELD = Object.freeze({ ...BACK, hold: 'rolling-awaiting-operator' })
+const HELD = Object.freeze({ ...BACK, hold: 'rolling-held' })
 
 /**
  * The one table of a rollout: what others see of each stage, and where each move leads. A move that is not in a row is
@@ -14,13 +18,13 @@ export const STAGES = Object.freeze({
   preparing: { shown: show('preparing'), moves: { ...BACK, pause: 'preparing-paused', try: 'canary', roll: 'rolling' } },
   'preparing-paused': { shown: show('paused', 'preparing'), moves: { ...BACK, resume: 'preparing', try: 'canary-paused', roll: 'rolling-paused' } },
 
-  canary: { shown: show('canary'), moves: { ...HELD, pause: 'canary-paused', promote: 'rolling', hold: 'canary-awaiting-operator' } },
-  'canary-paused': { shown: show('paused', 'canary'), moves: { ...HELD, resume: 'canary', promote: 'rolling-paused', hold: 'canary-awaiting-operator' } },
-  'canary-awaiting-operator': { shown: show('paused', 'canary', true), moves: { ...HELD, resume: 'canary', retry: 'canary', promote: 'rolling-awaiting-operator', hold: 'canary-awaiting-operator' } },
+  canary: { shown: show('canary'), moves: { ...HELD, pause: 'canary-paused', promote: 'rolling', hold: 'canary-held' } },
+  'canary-paused': { shown: show('paused', 'canary'), moves: { ...HELD, resume: 'canary', promote: 'rolling-paused', hold: 'canary-held' } },
+  'canary-held': { shown: show('held', 'canary'), moves: { ...HELD, resume: 'canary', retry: 'canary', promote: 'rolling-held', hold: 'canary-held' } },
 
   rolling: { shown: show('rolling'), moves: { ...HELD, pause: 'rolling-paused', succeed: 'succeeded' } },
   'rolling-paused': { shown: show('paused', 'rolling'), moves: { ...HELD, resume: 'rolling' } },
-  'rolling-awaiting-operator': { shown: show('paused', 'rolling', true), moves: { ...HELD, resume: 'rolling', retry: 'rolling' } },
+  'rolling-held': { shown: show('held', 'rolling'), moves: { ...HELD, resume: 'rolling', retry: 'rolling' } },
 
   'rolling-back': { shown: show('rolling-back'), moves: { 'roll-back': 'rolled-back', fail: 'failed' } },
   withdrawing: { shown: show('rolling-back'), moves: { fail: 'failed' } },
@@ -30,7 +34,7 @@ export const STAGES = Object.freeze({
   failed: { shown: show('failed'), moves: {} }
 })
 
-/** @param {{ stage: Stage }} rollout @returns {Shown} what the contract names `state`, `pausedIn`, `isHeld` and `done` */
+/** @param {{ stage: Stage }} rollout @returns {Shown} what the API names `state`, `pausedIn` and `done` */
 export function shownStage ({ stage }) {
   return STAGES[stage].shown
 }
@@ -38,7 +42,17 @@ export function shownStage ({ stage }) {
 /** @param {{ stage: Stage }} rollout @returns {'preparing' | 'canary' | 'rolling' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'} what it does, or did before it was stopped */
 export function phaseOf ({ stage }) {
   const { state, pausedIn } = STAGES[stage].shown
-  return pausedIn ?? /** @type {Exclude<Shown['state'], 'paused'>} */ (state)
+  return pausedIn ?? /** @type {Exclude<RolloutState, 'paused' | 'held'>} */ (state)
+}
+
+/** @param {{ stage: Stage }} rollout */
+export function isHeld (rollout) {
+  return shownStage(rollout).state === 'held'
+}
+
+/** @param {{ stage: Stage }} rollout @returns {boolean} whether it goes on only when an operator says so */
+export function isPausedOrHeld (rollout) {
+  return ['paused', 'held'].includes(shownStage(rollout).state)
 }
 
 /** @param {{ stage: Stage }} rollout @param {Move} move */
@@ -54,7 +68,7 @@ export function move (rollout, move) {
   rollout.stage = next
 }
 
-/** @param {Shown['state']} state @param {Shown['pausedIn']} [pausedIn] @param {boolean} [isHeld] @returns {Readonly<Shown>} */
-function show (state, pausedIn = null, isHeld = false) {
-  return Object.freeze({ state, pausedIn, isHeld, done: ['succeeded', 'rolled-back', 'failed'].includes(state) })
+/** @param {RolloutState} state @param {Shown['pausedIn']} [pausedIn] @returns {Readonly<Shown>} */
+function show (state, pausedIn = null) {
+  return Object.freeze({ state, pausedIn, done: ['succeeded', 'rolled-back', 'failed'].includes(state) })
 }

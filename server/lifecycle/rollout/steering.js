@@ -1,6 +1,6 @@
 import { goBack } from './rolling-back.js'
 import { countDown, noteProgress, running, tellRollout } from './record.js'
-import { canMove, move, phaseOf, shownStage } from './stages.js'
+import { canMove, isHeld, move, phaseOf, shownStage } from './stages.js'
 import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
@@ -41,7 +41,7 @@ export const STEERING = {
 /** @param {Transition} transition @param {'resume' | 'retry'} verb @param {{ actor: string, message: string }} by */
 function goOn (transition, verb, by) {
   const rollout = running(transition)
-  const hadFailed = shownStage(rollout).isHeld
+  const hadFailed = isHeld(rollout)
   if (hadFailed) {
     rollout.crashes = 0
     rollout.comparison = null
@@ -75,7 +75,7 @@ export function refuseSteering ({ rollout }, { type, rollout: id }) {
 }
 
 const CONFLICTS = {
-  pause: () => 'is already paused',
+  pause: (/** @type {string} */ state) => `is already ${state}`,
   resume: (/** @type {string} */ state) => `is ${state}, not paused`,
   retry: () => 'is not held',
   promote: () => 'has no canary to promote',

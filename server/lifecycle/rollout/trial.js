@@ -1,7 +1,7 @@
 import { bootRoom } from '../boot-room.js'
 import { giveUp, giveUpIfBlocked } from './rolling-back.js'
 import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout, warn } from './record.js'
-import { move, phaseOf, shownStage } from './stages.js'
+import { isHeld, isPausedOrHeld, move, phaseOf } from './stages.js'
 import { sidesOf } from './sides.js'
 import { beginStep, soak } from './step.js'
 
@@ -61,7 +61,7 @@ export function askJudge (transition, deadline) {
   const isFinal = deadline === 'canary'
   if (!isFinal) transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
   // A person has the last word: the trial ends when they let it go on.
-  else if (shownStage(rollout).state === 'paused') return
+  else if (isPausedOrHeld(rollout)) return
   transition.command({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(transition, rollout), limits: rollout.strategy.limits })
 }
 
@@ -70,7 +70,7 @@ export function judged (transition, { rollout: id, verdict: { warning, ...verdic
   const rollout = transition.state.rollout
   // It has gone on meanwhile without waiting for this.
   if (rollout?.id !== id || phaseOf(rollout) === 'rolling-back') return
-  addComparison(rollout, { at: verdict.at, fresh: verdict.fresh, old: verdict.old })
+  addComparison(rollout, { at: verdict.at, canary: verdict.canary, baseline: verdict.baseline })
   if (!isJudged(rollout)) return
   if (warning && !rollout.warnings.includes(warning)) warn(rollout, warning)
   if (verdict.isFinal || verdict.passed === false) {
@@ -100,5 +100,5 @@ function soakOn (transition, rollout, step) {
 
 /** @param {Rollout} rollout */
 function isJudged (rollout) {
-  return ['canary', 'rolling'].includes(phaseOf(rollout)) && !shownStage(rollout).isHeld
+  return ['canary', 'rolling'].includes(phaseOf(rollout)) && !isHeld(rollout)
 }

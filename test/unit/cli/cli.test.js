@@ -151,7 +151,7 @@ test('deploy --wait fails with the reason when the rollout fails', async (t) => 
 test('deploy --wait does not wait for a person: a rollout that is held is a failure that says what to do', async (t) => {
   const { cli, deck } = await setUp(t)
   deck.events.subscribe(({ type }) => {
-    if (type === 'rollout.started') deck.set({ rollout: { ...deck.snapshot().rollout, state: 'paused', isHeld: true, reason: 'worker 3 (slot 1) crashed' } })
+    if (type === 'rollout.started') deck.set({ rollout: { ...deck.snapshot().rollout, state: 'held', reason: 'worker 3 (slot 1) crashed' } })
   })
   const { code, stderr } = await cli('deploy --wait')
   assert.equal(code, 1)

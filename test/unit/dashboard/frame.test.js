@@ -18,7 +18,7 @@ test('trouble counts each slot once, open crashes, a rollout that waits and a hi
   assert.deepEqual(frame({}, null).trouble, { tone: 'ok', count: 0 })
   assert.deepEqual(frame({}, 3).trouble, { tone: 'warn', count: 3 })
   assert.equal(frame({ workers: [isLooping, { ...isLooping, id: 3, state: 'starting' }, worker({ id: 2, slot: 2, state: 'unresponsive' })], history: { problem: 'disk full' } }, 1).trouble.count, 4)
-  assert.equal(frame({ rollout: { id: 1, kind: 'deploy', state: 'paused', isHeld: true, steps: [], progress: { total: 2, replaced: 0 } } }).trouble.count, 1)
+  assert.equal(frame({ rollout: { id: 1, kind: 'deploy', state: 'held', steps: [], progress: { total: 2, replaced: 0 } } }).trouble.count, 1)
 })
 
 test('trouble counts what nobody has acknowledged, and a history that fails once', () => {

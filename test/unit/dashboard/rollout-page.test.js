@@ -50,14 +50,14 @@ test('the story tells who did what, how long it stood still, and why it went bac
 
 test('what the judge saw is drawn over the time of the rollout, with gaps where there was nothing and where it counts anew', () => {
   const { graphs: { lines: [errors, p99], looks, marks, bands } } = look(rolledBackDeploy())
-  assert.equal(errors.fresh.path.match(/[ML]/g).join(''), 'MLLLL', 'the first look had no request')
-  assert.equal(errors.old.path.match(/[ML]/g).join(''), 'MLLLLL')
-  assert.deepEqual([errors.last, p99.last], [{ fresh: '0.5%', old: '0.2%' }, { fresh: '15 ms', old: '12.5 ms' }])
+  assert.equal(errors.canary.path.match(/[ML]/g).join(''), 'MLLLL', 'the first look had no request')
+  assert.equal(errors.baseline.path.match(/[ML]/g).join(''), 'MLLLLL')
+  assert.deepEqual([errors.last, p99.last], [{ canary: '0.5%', baseline: '0.2%' }, { canary: '15 ms', baseline: '12.5 ms' }])
   assert.equal(p99.summary, 'p99: new workers 15 ms at the end, at most 15 ms; old workers 12.5 ms at the end, at most 12.5 ms')
   assert.deepEqual([looks.length, marks.length, bands.length], [6, 1, 1])
   const [first, second] = rolledBackDeploy().comparisons.slice(2)
-  const anew = look(rolledBackDeploy({ comparisons: [first, second, { ...second, at: after(26), fresh: { ...second.fresh, requests: 5 } }] }))
-  assert.equal(anew.graphs.lines[0].fresh.path.match(/[ML]/g).join(''), 'MLM')
+  const anew = look(rolledBackDeploy({ comparisons: [first, second, { ...second, at: after(26), canary: { ...second.canary, requests: 5 } }] }))
+  assert.equal(anew.graphs.lines[0].canary.path.match(/[ML]/g).join(''), 'MLM')
 })
 
 test('a rollout of before this was kept says so, and shows what there is', () => {

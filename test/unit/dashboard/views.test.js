@@ -96,7 +96,7 @@ test('the health sentence says the most urgent thing', () => {
   assert.equal(say({ rollout: aRollout() }), 'info: Deploying r2')
   assert.equal(say({ rollout: aRollout({ state: 'rolling-back' }) }), 'info: Rolling back to r1')
   assert.equal(say({ rollout: aRollout({ state: 'paused' }) }), 'warn: Deploy of r2 paused')
-  assert.equal(say({ rollout: aRollout({ state: 'paused', isHeld: true, reason: 'worker 3 crashed' }) }), 'bad: Deploy of r2 is held')
+  assert.equal(say({ rollout: aRollout({ state: 'held', reason: 'worker 3 crashed' }) }), 'bad: Deploy of r2 is held')
   assert.equal(say({ history: { problem: 'the disk is full' } }), 'warn: The history cannot be written')
   assert.equal(say({ readyWorkers: 0, history: { problem: 'the disk is full' } }), 'bad: No worker serves', 'the app comes first')
   assert.deepEqual([0, 1, 2, null].map((openCrashes) => describeHealth(aSnapshot(), { openCrashes }).hint), ['No open crashes.', '1 open crash.', '2 open crashes.', 'The history cannot be read.'])
@@ -148,14 +148,13 @@ test('a message can be sent from the row of a worker that hears it', () => {
 test('a held deploy is a red card: what is new beside what is old, a clock that stands still, and Abort before all else', () => {
   const figures = (/** @type {any} */ fields) => ({ workers: 1, requests: 1200, errorRate: 0.002, p99Ms: 12, ...fields })
   const rollout = aRollout({
-    state: 'paused',
+    state: 'held',
     pausedIn: 'canary',
-    isHeld: true,
     reason: '30.0% of the responses are 5xx',
     crashes: 2,
     pausedAt: '2026-01-02T03:04:04.500Z',
     strategy: { limits: { crashes: 0, errorRate: 0.05, p99Ratio: 3 } },
-    comparison: { at: '2026-01-02T03:04:04.000Z', fresh: figures({ errorRate: 0.3, p99Ms: 50 }), old: figures({ requests: 3400 }) },
+    comparison: { at: '2026-01-02T03:04:04.000Z', canary: figures({ errorRate: 0.3, p99Ms: 50 }), baseline: figures({ requests: 3400 }) },
     steps: [{ slot: 1, state: 'ready', oldWorker: 1, newWorker: 3, startedAt: '2026-01-02T03:04:01.000Z', finishedAt: null }]
   })
   const history = aHistory()
@@ -164,7 +163,7 @@ test('a held deploy is a red card: what is new beside what is old, a clock that 
   const html = render(NOW)
   const text = html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.match(html, /class="panel rollout is-running is-waiting tone-bad"/)
-  assert.match(text, /new \(r2\) old \(r1\) Requests 1,200 3,400 5xx 30\.0% beyond its limit 0\.2% p99 50 ms beyond its limit 12 ms Crashes 2 beyond its limit 1 /)
+  assert.match(text, /canary \(r2\) baseline \(r1\) Requests 1,200 3,400 5xx 30\.0% beyond its limit 0\.2% p99 50 ms beyond its limit 12 ms Crashes 2 beyond its limit 1 /)
   assert.match(text, /held after 4\.5 s/)
   assert.equal(render(NOW + 600_000), html, 'nothing of it ticks')
   assert.deepEqual(Array.from(html.matchAll(/id="rollout-(abort|retry|promote|resume|pause)"/g), ([, name]) => name), ['abort', 'retry', 'promote'])

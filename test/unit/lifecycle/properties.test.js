@@ -179,7 +179,7 @@ function becomeHealthy (/** @type {Pool} */ pool) {
     if (isQuiet) return
     if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
     if (pool.hook) pool.endHook()
-    if (pool.rollout?.state === 'paused') steer(pool, 'resume')
+    if (['paused', 'held'].includes(String(pool.rollout?.state))) steer(pool, 'resume')
     const order = pool.judgements.pop()
     if (order) pool.feed({ type: 'judged', rollout: order.rollout, verdict: verdict(null, order.isFinal) })
     pool.passNextDeadline()

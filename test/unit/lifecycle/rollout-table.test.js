@@ -90,7 +90,7 @@ function finish (pool) {
     if (pool.isFinished || (!pool.state.rollout && pool.processes.size === pool.state.slots.length)) return
     const { rollout } = pool
     if (rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: 1, release: NEXT })
-    if (rollout?.state === 'paused') steer(pool, 'resume')
+    if (['paused', 'held'].includes(String(rollout?.state))) steer(pool, 'resume')
     const order = pool.judgements.pop()
     if (order && rollout) pool.feed({ type: 'judged', rollout: order.rollout, verdict: verdict(true, order.isFinal) })
     if (pool.state.rollout) pool.passNextDeadline()

@@ -21,10 +21,10 @@ describe('the stages of a rollout', () => {
       'preparing-paused': 'resume abort',
       canary: 'pause promote abort',
       'canary-paused': 'resume promote abort',
-      'canary-awaiting-operator': 'resume retry promote abort',
+      'canary-held': 'resume retry promote abort',
       rolling: 'pause abort',
       'rolling-paused': 'resume abort',
-      'rolling-awaiting-operator': 'resume retry abort',
+      'rolling-held': 'resume retry abort',
       'rolling-back': '',
       withdrawing: '',
       succeeded: '',
@@ -43,9 +43,9 @@ describe('the stages of a rollout', () => {
     }
   })
 
-  test('that wait for an operator are paused and held to others', () => {
-    const waiting = names.filter((stage) => shownStage({ stage }).isHeld)
-    assert.deepEqual(waiting.map((stage) => [stage, shownStage({ stage }).state]), [['canary-awaiting-operator', 'paused'], ['rolling-awaiting-operator', 'paused']])
+  test('that wait for an operator are held to others', () => {
+    const waiting = names.filter((stage) => shownStage({ stage }).state === 'held')
+    assert.deepEqual(waiting.map((stage) => [stage, shownStage({ stage }).pausedIn]), [['canary-held', 'canary'], ['rolling-held', 'rolling']])
   })
 
   test('know no other moves', () => {

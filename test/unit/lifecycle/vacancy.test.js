@@ -98,7 +98,7 @@ describe('rollout.order stop-first', () => {
     end(pool, 1)
     pool.exit(2, { code: 1 })
     pool.settle()
-    assert.deepEqual([living(pool), pool.state.workers[3].release, pool.rollout?.isHeld], [['1: 3 ready'], 'r1', true])
+    assert.deepEqual([living(pool), pool.state.workers[3].release, pool.rollout?.state], [['1: 3 ready'], 'r1', 'held'])
     pool.feed({ type: 'retry', rollout: 1, actor: 'test' })
     end(pool, 3)
     assert.deepEqual([living(pool), pool.state.workers[4].release], [['1: 4 starting'], 'r2'])

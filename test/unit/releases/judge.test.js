@@ -29,7 +29,7 @@ function watch (workers, { seconds = 30, limits = LIMITS } = {}) {
   for (let second = 0; second < seconds && verdict?.passed !== false; second++) {
     now = second * 1000
     for (const id of ids) judge.accept(id, report(workers[id](second)))
-    if ((second + 1) % 5 === 0 || second === seconds - 1) verdict = judge.judge({ fresh: ids.filter((id) => id >= NEW), old: ids.filter((id) => id < NEW), isFinal: true, limits })
+    if ((second + 1) % 5 === 0 || second === seconds - 1) verdict = judge.judge({ canary: ids.filter((id) => id >= NEW), baseline: ids.filter((id) => id < NEW), isFinal: true, limits })
   }
   assert.ok(verdict)
   return { ...verdict, seconds: now / 1000 + 1 }
@@ -39,7 +39,7 @@ const always = (/** @type {Parameters<typeof report>[0]} */ answers) => () => an
 const SOME = always({ good: 40, ms: 20 })
 
 describe('a judge is shown new workers', () => {
-  for (const [name, fresh, old, passed, message] of /** @type {[string, any, any, boolean | null, RegExp][]} */ ([
+  for (const [name, canary, baseline, passed, message] of /** @type {[string, any, any, boolean | null, RegExp][]} */ ([
     ['as good as the old ones', SOME, SOME, true, /^the new workers do as well as the old ones: 0\.0% of 1200 responses are 5xx \(old: 0\.0%\), p99 after warm-up 19\.5 ms \(old: 19\.5 ms\)$/],
     ['too few requests', (/** @type {number} */ second) => ({ good: second < 49 ? 1 : 0 }), SOME, null, /^too few requests to judge the new workers: 30, expected at least 50 \(option rollout\.limits\.minRequests\)$/],
     ['too few after warm-up', always({ good: 4, ms: 900 }), SOME, true, /; latency is not compared: 20 answers of the new workers after warm-up, expected at least 50$/],
@@ -55,7 +55,7 @@ describe('a judge is shown new workers', () => {
     ['slow, with more to do than they can', always({ good: 60, ms: 900, busy: 0.95 }), always({ good: 40, busy: 0.6 }), true, /as well/]
   ])) {
     test(name, () => {
-      const verdict = watch({ [OLD]: old, [NEW]: fresh })
+      const verdict = watch({ [OLD]: baseline, [NEW]: canary })
       assert.equal(verdict.passed, passed, verdict.message)
       assert.match(verdict.message, message)
     })
@@ -97,15 +97,15 @@ test('a judge adds up what each side has reported since the comparison began; wh
   judge.accept(2, report({ good: 50, ms: 1000 }))
   judge.accept(9, report({ good: 60, failed: 40, ms: 5 }))
   const limits = { ...LIMITS, warmupMs: 0, minRequests: 20 }
-  const verdict = judge.judge({ fresh: [9], old: [1, 2, 3], isFinal: true, limits })
-  assert.deepEqual([verdict.fresh, verdict.old.requests, verdict.old.workers, verdict.old.errorRate], [{ workers: 1, requests: 100, errorRate: 0.4, p99Ms: null }, 250, 3, 0.04])
+  const verdict = judge.judge({ canary: [9], baseline: [1, 2, 3], isFinal: true, limits })
+  assert.deepEqual([verdict.canary, verdict.baseline.requests, verdict.baseline.workers, verdict.baseline.errorRate], [{ workers: 1, requests: 100, errorRate: 0.4, p99Ms: null }, 250, 3, 0.04])
   assert.deepEqual([verdict.passed, verdict.isFinal, verdict.at], [false, true, '1970-01-01T00:00:00.000Z'])
   // The first answers of each do not count for latency, the second report of worker 1 does.
-  assert.ok(Math.abs(Number(verdict.old.p99Ms) - 10) < 0.5)
+  assert.ok(Math.abs(Number(verdict.baseline.p99Ms) - 10) < 0.5)
   // An old worker that is gone by now was one all the same.
-  assert.deepEqual(judge.judge({ fresh: [9], old: [2], isFinal: true, limits }).old, verdict.old)
+  assert.deepEqual(judge.judge({ canary: [9], baseline: [2], isFinal: true, limits }).baseline, verdict.baseline)
   judge.begin()
-  assert.equal(judge.judge({ fresh: [9], old: [], isFinal: true, limits }).old.workers, 0)
+  assert.equal(judge.judge({ canary: [9], baseline: [], isFinal: true, limits }).baseline.workers, 0)
   assert.throws(() => judge.accept(1, { statuses: 'x' }), TypeError)
 })
 
@@ -118,7 +118,7 @@ test('a tenth of the answers that are slow make a release slow, a few do not', (
       judge.accept(OLD, report({ good: 80 }))
       judge.accept(NEW, report({ good: 80 - slow }))
       judge.accept(NEW, report({ good: slow, ms: 200 }))
-      verdict = judge.judge({ fresh: [NEW], old: [OLD], isFinal: true, limits: LIMITS })
+      verdict = judge.judge({ canary: [NEW], baseline: [OLD], isFinal: true, limits: LIMITS })
     }
     assert.equal(verdict?.passed, passed, verdict?.message)
     if (!passed) assert.match(String(verdict?.message), /p90 latency/)
