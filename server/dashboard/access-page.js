@@ -2,11 +2,11 @@ import { shownToken } from '../api/tokens.js'
 import { DeckError } from '../errors.js'
 
 /**
- * The tokens, for those who may make and end them.
- * @param {{ tokens: Pick<import('../admin/tokens.js').Tokens, 'list'>, can?: import('./powers.js').Powers, now: number }} parts
+ * Lists the tokens for an admin, who can create and revoke them.
+ * @param {{ tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>, can?: import('./powers.js').Powers, now: number }} parts
  * @throws {DeckError} forbidden
  */
 export function accessModel ({ tokens, can, now }) {
-  if (!can?.administer) throw new DeckError('forbidden', 'Only an admin sees who may come in')
+  if (!can?.administer || !tokens) throw new DeckError('forbidden', 'Only an admin can see the tokens')
   return { now, tokens: tokens.list().map((token) => shownToken(token, now)) }
 }

@@ -4,7 +4,7 @@ import { crashUrlOf } from './crash-kinds.js'
 import { firstLine } from './readable-text.js'
 
 /**
- * What a browser is told while nobody looks at the page.
+ * Notifications that a browser shows while nobody looks at the page.
  * @typedef {import('../events/alarms.js').AlarmKind} AlarmKind
  * @typedef {{ id: number, kind: AlarmKind, title: string, text: string, url: string }} Alarm  `id`: of its event
  */
@@ -13,30 +13,30 @@ const MAX_TEXT_CHARS = 200
 
 /** @param {unknown} wish from a browser @returns {AlarmKind[]} */
 export function alarmKindsIn (wish) {
-  const kinds = /** @type {any} */ (wish)?.kinds
+  const { kinds } = /** @type {{ kinds?: unknown }} */ (wish ?? {})
   return Array.isArray(kinds) ? [...new Set(kinds.filter(isAlarmKind))] : []
 }
 
 /** @param {import('../events/stream.js').DeckEvent} event @returns {Alarm | null} */
 export function toAlarm (event) {
   const kind = alarmKindOf(event)
-  return kind && alarm({ kind, id: event.id, text: sentenceOf(event), url: crashUrlOf(event) })
+  return kind && alarmOf({ kind, id: event.id, text: sentenceOf(event), url: crashUrlOf(event) })
 }
 
 /**
- * What has come while nobody could be told.
+ * Lists the alarms that a browser has missed while it was not connected.
  * @param {Pick<import('../events/notices.js').Notices, 'list'>} notices
- * @param {{ kinds: AlarmKind[], after: unknown }} wish  `after`: the newest event that the browser knows of; none for one that begins to listen
+ * @param {{ kinds: AlarmKind[], after: unknown }} wish  `after`: the newest event that the browser knows; none from a browser that has just begun to listen
  * @returns {Alarm[]} oldest first
  */
 export function missedAlarms (notices, { kinds, after }) {
   if (!Number.isSafeInteger(after)) return []
   return notices.list()
-    .flatMap(({ id, kind, message }) => isAlarmKind(kind) && kinds.includes(kind) && id > Number(after) ? [alarm({ kind, id, text: message })] : [])
+    .flatMap(({ id, kind, message }) => isAlarmKind(kind) && kinds.includes(kind) && id > Number(after) ? [alarmOf({ kind, id, text: message })] : [])
     .reverse()
 }
 
 /** @param {{ kind: AlarmKind, id: number, text: string, url?: string | null }} parts @returns {Alarm} */
-function alarm ({ kind, id, text, url }) {
+function alarmOf ({ kind, id, text, url }) {
   return { id, kind, title: ALARMS[kind].title, text: firstLine(text, MAX_TEXT_CHARS), url: url ?? `/history/${id}` }
 }

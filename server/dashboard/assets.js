@@ -5,19 +5,24 @@ import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
 import { encode, encodingFor, KEPT } from '../api/encoding.js'
-import { bundle, classicScript } from './bundle.js'
+import { bundleModules, classicScript } from './bundle.js'
 
 /**
- * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Public: they say
- * nothing about the cluster, and the sign-in page needs them.
- * @typedef {{ content: Buffer, type: string, hash: string, encoded: Map<import('../api/encoding.js').Encoding, Promise<Buffer>> }} Asset  `encoded`: made when somebody asks for it first
+ * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Nobody has to sign in
+ * for them, as the sign-in page needs them and they say nothing about the cluster.
+ * @typedef {{
+ *   content: Buffer,
+ *   type: string,
+ *   hash: string,
+ *   encoded: Map<import('../api/encoding.js').Encoding, Promise<Buffer>>
+ * }} Asset  `encoded`: made at the first request for it
  */
 
 const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
 const require = createRequire(import.meta.url)
 const UPLOT_DIST = join(dirname(require.resolve('uplot/package.json')), 'dist')
 const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
-/** Smaller than the classic script, which is for browsers that know no classes. */
+/** The module is smaller than the classic script, which also supports browsers without classes. */
 const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
 const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
 
@@ -27,7 +32,7 @@ const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({
   '.svg': 'image/svg+xml'
 }))
 
-/** Ours, and from packages, by the name that a page knows them by. */
+/** Files of ours and of packages, by their name in a URL. */
 const FILES = Object.freeze({
   'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
   'favicon.svg': [join(PUBLIC, 'favicon.svg')],
@@ -40,18 +45,30 @@ const FILES = Object.freeze({
   'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), SOCKET_IO]
 })
 
-/** Each comes with what it imports. */
-const MODULES = Object.freeze(['live.js', 'charts.js', 'worker.js', 'flame.js', 'history.js', 'logs.js', 'picks.js', 'access.js', 'palette.js', 'commands.js', 'notifications.js'])
-/** What they import that is not ours: minified, which packages offer as a classic script alone. */
+/** Each of these is bundled with the modules that it imports. */
+const MODULES = Object.freeze([
+  'live.js',
+  'charts.js',
+  'worker.js',
+  'flame.js',
+  'history.js',
+  'logs.js',
+  'picks.js',
+  'access.js',
+  'palette.js',
+  'commands.js',
+  'notifications.js'
+])
+/** Imports that are not ours: their packages offer a minified file as a classic script alone. */
 const UPLOT = Object.freeze({ 'uplot.js': 'uPlot' })
 
-/** @type {Map<string, Asset>} read once: a page and its files always belong together, whatever an upgrade does to the disk */
+/** @type {Map<string, Asset>} read once, so that a page and its files belong together even when an upgrade replaces them on disk */
 const ASSETS = new Map([
-  ...Object.entries(FILES).map(([name, files]) => /** @type {const} */ ([name, toAsset(name, withoutReasons(name, files.map(read).join('\n')))])),
-  ...MODULES.map((name) => /** @type {const} */ ([name, toAsset(name, bundle(name, readModule, UPLOT))]))
+  ...Object.entries(FILES).map(([name, files]) => /** @type {const} */ ([name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n')))])),
+  ...MODULES.map((name) => /** @type {const} */ ([name, toAsset(name, bundleModules(name, readModule, UPLOT))]))
 ])
 
-/** Changes when any file does: a page that was loaded before an upgrade can tell that it is out of date. */
+/** Changes when any file does, so that a page that was loaded before an upgrade can tell that it is out of date. */
 export const ASSETS_VERSION = hashOf(Buffer.from([...ASSETS.values()].map(({ hash }) => hash).join()))
 
 /** @param {string} name @returns {string} a URL that changes with the content, so that it may be cached for good */
@@ -70,12 +87,12 @@ export function assetsRouter () {
     const isPinned = req.query.v === asset.hash
     res.set({
       'Content-Type': asset.type,
-      // Opened by itself it needs nothing; what a page may do with it, the page says.
+      // An asset that is opened by itself needs nothing; the policy of a page governs how that page uses it.
       'Content-Security-Policy': "default-src 'none';frame-ancestors 'none'",
       ETag: `"${asset.hash}"`,
       'Cache-Control': isPinned ? 'public, max-age=31536000, immutable' : 'no-cache'
     })
-    // Nothing else that the rest of the app varies by applies.
+    // An asset does not vary by the other headers that the rest of the app varies by.
     res.set('Vary', 'Accept-Encoding')
     const encoding = encodingFor(req)
     if (encoding) res.set('Content-Encoding', encoding)
@@ -97,18 +114,18 @@ function encodedOf ({ content, encoded }, encoding) {
   return known
 }
 
-/** What a style is for, nobody reads in a browser. @param {string} name @param {string} text */
-function withoutReasons (name, text) {
+/** A browser needs no comments of a style sheet. @param {string} name @param {string} text */
+function withoutComments (name, text) {
   return name.endsWith('.css') ? text.replace(/\/\*.*?\*\/\s*/gs, '').replace(/\n\s+/g, '\n') : text
 }
 
-function read (/** @type {string} */ file) {
+function readAsset (/** @type {string} */ file) {
   const text = readFileSync(file, 'utf8')
   return file === SOCKET_IO ? classicScript(text, 'io') : text
 }
 
 function readModule (/** @type {string} */ name) {
-  return read(name === 'uplot.js' ? UPLOT_JS : join(PUBLIC, name))
+  return readAsset(name === 'uplot.js' ? UPLOT_JS : join(PUBLIC, name))
 }
 
 function hashOf (/** @type {Buffer} */ content) {

@@ -1,16 +1,21 @@
 export const HOUR_MS = 60 * 60 * 1000
-/** A bar and the gap behind it, and its full height, in units of the box. */
+/** Width of a bar with the gap behind it, width without it, and full height, in units of the box. */
 const STEP = 6
 const WIDTH = 5
 const HEIGHT = 24
-/** Of one that is not nothing. */
+/** A bar of few counts stays visible. */
 const MIN_HEIGHT = 2
 
 /**
- * How often something happened, in bars of equal times; the last one ends with the hour that goes on.
+ * Counts how often something happened, in bars of equal length. The last bar ends with the current hour.
  * @param {{ at: string, count: number }[]} hours @param {{ now: number, bars: number, barMs: number }} axis `barMs`: whole hours
- * @returns {{ box: { width: number, height: number }, bars: { x: number, y: number, width: number, height: number, count: number, ageMs: number }[], total: number, max: number }}
- *   `ageMs`: since its end
+ * @returns {{
+ *   box: { width: number, height: number },
+ *   bars: { x: number, y: number, width: number, height: number, count: number, ageMs: number }[],
+ *   total: number,
+ *   max: number
+ * }}
+ *   `ageMs`: since the end of the bar
  */
 export function barsOf (hours, { now, bars, barMs }) {
   const end = endOfHour(now)

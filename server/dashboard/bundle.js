@@ -1,15 +1,15 @@
 /**
- * One script of a module and of all that it imports, so that a page asks once. A module runs once in a page, whichever of
- * its scripts comes first, so that all of them have the same clock. It knows the imports and exports of our own
- * files in public/, and no others: by name, each at the beginning of a line.
+ * Puts a module and all that it imports into one script, so that a page asks once. A module runs once in a page, even if
+ * several scripts hold it, so that all of them share one clock. Only the imports and exports of our own files in public/
+ * are understood: by name, each at the beginning of a line.
  */
 
 const IMPORT = /^import (?:(?:(\w+)|\{([^}]*)\}) from )?'\.\/([\w.-]+)'$/gm
 const EXPORT = /^export (?=(?:async )?(?:function|const|class) (\w+))/gm
 const NOT_BUNDLED = /^(?:import|export)\b.*/m
-/** Of types, and the reasons for them: nobody reads these in a browser. */
+/** Types and comments, which a browser does not need. */
 const DOCUMENTATION = /\/\*\*.*?\*\/ *\n?/gs
-/** Our texts do not go on in a next line. */
+/** Indentation can go, as none of our string literals spans two lines. */
 const INDENTATION = /\n\s+/g
 const LINE_COMMENT = /^ *\/\/.*\n/gm
 
@@ -17,10 +17,10 @@ const LINE_COMMENT = /^ *\/\/.*\n/gm
 const EXPORTS = /\bexport\s*\{([^}]*)\};?/
 
 /**
- * A classic script of a module that imports nothing, as packages minify it.
+ * Turns a module without imports, as packages minify it, into a classic script.
  * @param {string} source
- * @param {string} name one of its exports, a variable of every page from then on
- * @throws {Error} where the module has no such export
+ * @param {string} name one of its exports, which becomes a global variable of the page
+ * @throws {Error} the module has no such export
  */
 export function classicScript (source, name) {
   const [, all] = EXPORTS.exec(source) ?? []
@@ -32,21 +32,21 @@ export function classicScript (source, name) {
 /**
  * @param {string} entry a name
  * @param {(name: string) => string} read the source of a module
- * @param {Readonly<Record<string, string>>} [libraries] by name the variable that a classic script makes: the default of its import
+ * @param {Readonly<Record<string, string>>} [libraries] by module name: the global variable of a classic script, which becomes the default import
  * @returns {string} the source of a module that imports nothing
  */
-export function bundle (entry, read, libraries = {}) {
-  /** @type {Map<string, string>} the variable of each module, those first that others need */
+export function bundleModules (entry, read, libraries = {}) {
+  /** @type {Map<string, string>} the variable of each module; a module comes after those that it imports */
   const variables = new Map()
-  /** @type {Map<string, string[]>} the names of each */
+  /** @type {Map<string, string[]>} names of the exports of each module */
   const exports = new Map()
   const parts = ['const modules = globalThis.modules ??= {}']
-  add(entry)
+  addModule(entry)
   const names = exports.get(entry) ?? []
   if (names.length > 0) parts.push(`export const { ${names.join(', ')} } = ${variables.get(entry)}`)
   return parts.join('\n')
 
-  function add (/** @type {string} */ name) {
+  function addModule (/** @type {string} */ name) {
     if (variables.has(name)) return
     const source = read(name)
     const body = Object.hasOwn(libraries, name) ? `${source}\nreturn { default: ${libraries[name]} }` : bodyOf(name, source)
@@ -59,7 +59,7 @@ export function bundle (entry, read, libraries = {}) {
     const code = source.replace(DOCUMENTATION, '').replace(LINE_COMMENT, '')
     const names = /** @type {string[]} */ ([])
     const body = code.replace(IMPORT, (_all, main, named, from) => {
-      add(from)
+      addModule(from)
       if (main) return `const { default: ${main} } = ${variables.get(from)}`
       return named ? `const {${named.replaceAll(' as ', ': ')}} = ${variables.get(from)}` : ''
     }).replace(EXPORT, (_all, exported) => {

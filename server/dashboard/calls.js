@@ -1,6 +1,7 @@
 /**
- * What the dialogs of the dashboard ask for, as scripts ask for it: by the API and on the command line.
- * @typedef {import('../../public/command-text.js').Call & { operation: string }} Call  `operation`: of the API, by its name; of the member's API, where one is asked
+ * Shows how a script does what a dialog does: by the API and on the command line.
+ * @typedef {import('../../public/command-text.js').Call & { operation: string }} Call
+ *   `operation`: its name in the API; for a member, in the API of that member
  */
 
 const ROLLOUTS = Object.freeze({ operation: 'startRollout', method: 'POST', path: '/api/v1/rollouts' })
@@ -18,20 +19,53 @@ const OWN_CALLS = Object.freeze({
   scale: { operation: 'setScale', method: 'PUT', path: '/api/v1/scale', body: { workers: '{workers:json}' }, cli: ['scale', '{workers}'] },
   'abort-rollout': { operation: 'abortRollout', method: 'POST', path: '/api/v1/rollouts/{rollout}/abort', cli: ['abort'] },
   'promote-rollout': { operation: 'promoteRollout', method: 'POST', path: '/api/v1/rollouts/{rollout}/promote', cli: ['promote'] },
-  'fleet-deploy': { ...FLEET_ROLLOUT, body: { kind: 'deploy', note: '{note}', ...FLEET_PLAN, onFailure: '{onFailure}' }, cli: ['fleet', 'deploy', '--note', '{note}', ...FLEET_FLAGS, ...FLEET_FAILURE] },
+  'fleet-deploy': {
+    ...FLEET_ROLLOUT,
+    body: { kind: 'deploy', note: '{note}', ...FLEET_PLAN, onFailure: '{onFailure}' },
+    cli: ['fleet', 'deploy', '--note', '{note}', ...FLEET_FLAGS, ...FLEET_FAILURE]
+  },
   'fleet-restart': { ...FLEET_ROLLOUT, body: { kind: 'restart', ...FLEET_PLAN }, cli: ['fleet', 'restart', ...FLEET_FLAGS] },
-  'fleet-rollback': { ...FLEET_ROLLOUT, body: { kind: 'rollback', note: '{note}', ...FLEET_PLAN, onFailure: '{onFailure}' }, cli: ['fleet', 'rollback', '--note', '{note}', ...FLEET_FLAGS, ...FLEET_FAILURE] },
+  'fleet-rollback': {
+    ...FLEET_ROLLOUT,
+    body: { kind: 'rollback', note: '{note}', ...FLEET_PLAN, onFailure: '{onFailure}' },
+    cli: ['fleet', 'rollback', '--note', '{note}', ...FLEET_FLAGS, ...FLEET_FAILURE]
+  },
   'fleet-resume': { operation: 'resumeFleetRollout', method: 'POST', path: '/api/v1/fleet/rollout/resume', cli: ['fleet', 'resume'] },
   'fleet-abort': { operation: 'abortFleetRollout', method: 'POST', path: '/api/v1/fleet/rollout/abort', cli: ['fleet', 'abort'] },
   'restart-worker': { operation: 'restartWorker', method: 'POST', path: '/api/v1/workers/{worker}/restart' },
   'kill-worker': { operation: 'killWorker', method: 'POST', path: '/api/v1/workers/{worker}/kill', cli: ['kill', '{worker}'] },
-  diagnose: { operation: 'startDiagnostics', method: 'POST', path: '/api/v1/workers/{worker}/diagnostics', body: { kind: '{kind}' }, cli: ['diagnose', '{worker}', '--kind', '{kind}'] },
-  message: { operation: 'sendMessage', method: 'POST', path: '/api/v1/messages', body: { type: '{type}', data: '{data:json}' }, cli: ['send', '{type}', '{data}'] },
-  'message-to-worker': { operation: 'sendMessageToWorker', method: 'POST', path: '/api/v1/workers/{worker}/messages', body: { type: '{type}', data: '{data:json}' }, cli: ['send', '{type}', '{data}', '--worker', '{worker}'] },
-  configure: { operation: 'changeConfig', method: 'PATCH', path: '/api/v1/config', headers: { 'If-Match': '"{tag}"' }, body: { '{name}': '{value:option}' }, cli: ['config', 'set', '{name}={value}'] }
+  diagnose: {
+    operation: 'startDiagnostics',
+    method: 'POST',
+    path: '/api/v1/workers/{worker}/diagnostics',
+    body: { kind: '{kind}' },
+    cli: ['diagnose', '{worker}', '--kind', '{kind}']
+  },
+  message: {
+    operation: 'sendMessage',
+    method: 'POST',
+    path: '/api/v1/messages',
+    body: { type: '{type}', data: '{data:json}' },
+    cli: ['send', '{type}', '{data}']
+  },
+  'message-to-worker': {
+    operation: 'sendMessageToWorker',
+    method: 'POST',
+    path: '/api/v1/workers/{worker}/messages',
+    body: { type: '{type}', data: '{data:json}' },
+    cli: ['send', '{type}', '{data}', '--worker', '{worker}']
+  },
+  configure: {
+    operation: 'changeConfig',
+    method: 'PATCH',
+    path: '/api/v1/config',
+    headers: { 'If-Match': '"{tag}"' },
+    body: { '{name}': '{value:option}' },
+    cli: ['config', 'set', '{name}={value}']
+  }
 })
 
-/** What a member of the fleet can be asked on its page, as this deck can by itself. */
+/** Actions that also exist for another member of the fleet, on its page. */
 export const MEMBER_ACTIONS = Object.freeze(/** @type {const} */ (['restart', 'scale', 'restart-worker', 'kill-worker']))
 
 /** @type {Readonly<Record<string, Call>>} by the name of the action */
@@ -46,7 +80,7 @@ function onMember ({ path, cli, ...call }) {
 }
 
 /**
- * @param {...string} actions  of which the first counts whose path has all that it names
+ * @param {...string} actions  the dialog shows the first one whose path can be filled in
  * @returns {string} for an attribute
  */
 export function callsText (...actions) {

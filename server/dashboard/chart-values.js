@@ -1,7 +1,7 @@
 import { CHART_COLUMNS } from '../../public/chart-columns.js'
 
 /**
- * What the charts of a page have to add.
+ * New points for the charts of a page.
  * @typedef {{ time: number[], columns: (number | null)[][] }} ChartValues  `time`: seconds since the epoch, ascending; a column for each of CHART_COLUMNS
  */
 

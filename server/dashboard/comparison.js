@@ -2,13 +2,21 @@ import { crashLabels, headlineOf } from './crash-kinds.js'
 import { firstLine } from './readable-text.js'
 
 /**
- * Two releases side by side, for whoever is about to change from one to the other.
+ * Two releases side by side, for an operator who is about to switch between them.
  * @typedef {import('../deck.js').ReleaseView} ReleaseView
  * @typedef {Pick<import('../deck.js').Deck, 'releases' | 'crashes'>} Deck
  */
 
-/** What can be different between two releases, as people call it. */
-const CHANGES = Object.freeze({ commit: 'commit', package: 'package.json', lockFile: 'lock file', arguments: 'arguments', mode: 'mode', folder: 'folder', entry: 'entry' })
+/** Parts that can differ between two releases, by their names for people. */
+const CHANGES = Object.freeze({
+  commit: 'commit',
+  package: 'package.json',
+  lockFile: 'lock file',
+  arguments: 'arguments',
+  mode: 'mode',
+  folder: 'folder',
+  entry: 'entry'
+})
 const SHOWN_CRASHES = 3
 const TITLE_CHARS = 120
 
@@ -29,7 +37,10 @@ export async function comparisonOf ({ deck, from, to }) {
   }
 }
 
-/** @param {{ changed?: import('../lifecycle/state.js').Release['changed'] }} release @returns {{ from: string, parts: string[], variables: string[] } | null} null: there was none before, as far as is known */
+/**
+ * @param {{ changed?: import('../lifecycle/state.js').Release['changed'] }} release
+ * @returns {{ from: string, parts: string[], variables: string[] } | null} null: no earlier release is known
+ */
 export function changesOf ({ changed }) {
   if (!changed) return null
   const names = /** @type {(keyof typeof CHANGES)[]} */ (Object.keys(CHANGES))
@@ -37,7 +48,7 @@ export function changesOf ({ changed }) {
 }
 
 /**
- * What has crashed on a release, the last first.
+ * Lists the crash groups of a release, the newest first.
  * @param {Pick<import('../deck.js').Deck, 'crashes'>} deck @param {string} release
  * @returns {{ id: number, title: string, labels: string[], lastSeenAt: string, isOpen: boolean }[] | null} null: the database cannot tell
  */
@@ -45,7 +56,13 @@ export function crashesOn ({ crashes }, release) {
   try {
     return crashes.page({ release, limit: SHOWN_CRASHES }).items.map((group) => {
       const { name, message } = headlineOf(group)
-      return { id: group.id, title: firstLine([name, message].filter(Boolean).join(': '), TITLE_CHARS), labels: crashLabels(group), lastSeenAt: group.lastSeenAt, isOpen: group.state === 'open' }
+      return {
+        id: group.id,
+        title: firstLine([name, message].filter(Boolean).join(': '), TITLE_CHARS),
+        labels: crashLabels(group),
+        lastSeenAt: group.lastSeenAt,
+        isOpen: group.state === 'open'
+      }
     })
   } catch {
     return null

@@ -7,7 +7,7 @@ import { HOUR_MS, barsOf, endOfHour } from './bars.js'
 
 const DAY_MS = 24 * HOUR_MS
 
-/** What one bar stands for. */
+/** How much time the graph and each of its bars cover. */
 const SPANS = Object.freeze({
   day: { label: 'Last 24 hours', bars: 24, barMs: HOUR_MS, unit: 'h' },
   month: { label: 'Last 30 days', bars: 30, barMs: DAY_MS, unit: 'd' }
@@ -21,8 +21,14 @@ export function frequencyOf (crashes, group, { now, span }) {
     label,
     ...graph,
     bars: graph.bars.filter((bar) => bar.count > 0).map((bar) => ({ ...bar, title: `${agoOf(bar.ageMs / axis.barMs, unit)}: ${bar.count}` })),
-    summary: `${label}: ${graph.total} ${graph.total === 1 ? 'crash' : 'crashes'}${graph.max > 0 && graph.max < graph.total ? `, at most ${graph.max} in one ${unit === 'h' ? 'hour' : 'day'}` : ''}`
+    summary: summaryOf(graph, { label, unit })
   }
+}
+
+/** @param {{ total: number, max: number }} graph @param {{ label: string, unit: string }} span */
+function summaryOf ({ total, max }, { label, unit }) {
+  const most = max > 0 && max < total ? `, at most ${max} in one ${unit === 'h' ? 'hour' : 'day'}` : ''
+  return `${label}: ${total} ${total === 1 ? 'crash' : 'crashes'}${most}`
 }
 
 /** @param {number} steps @param {string} unit */

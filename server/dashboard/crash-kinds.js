@@ -1,21 +1,24 @@
 /**
- * How crashes are called, for people.
+ * Names of crashes, for people.
  * @typedef {import('../crashes/record.js').CrashRecord['kind']} Kind
  */
 
-/** @type {Readonly<Record<Kind, { label: string, noStack: string }>>} `noStack`: why there is none */
+/** @type {Readonly<Record<Kind, { label: string, noStack: string }>>} `noStack`: why there is no stack */
 const KINDS = Object.freeze({
   exception: { label: 'Exception', noStack: 'The thrown value is not an Error, so it has no stack.' },
   'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The rejection value is not an Error, so it has no stack.' },
   'exit-code': { label: 'Exit', noStack: 'The app called exit, which leaves no stack. See its last lines on stderr.' },
   signal: { label: 'Signal', noStack: 'A signal ended the process, which leaves no stack.' },
-  'heap-out-of-memory': { label: 'Heap out of memory', noStack: 'V8 ends the process without a JavaScript stack. A heap snapshot of a live worker shows what fills its heap.' },
+  'heap-out-of-memory': {
+    label: 'Heap out of memory',
+    noStack: 'V8 ends the process without a JavaScript stack. A heap snapshot of a live worker shows what fills its heap.'
+  },
   'kernel-out-of-memory': { label: 'Killed: out of memory', noStack: 'The kernel killed the process to free memory, which leaves no stack.' },
   hung: { label: 'Hung', noStack: 'The stack of the blocked event loop could not be read.' },
   'boot-failure': { label: 'Not ready in time', noStack: 'The worker was not ready in time; it threw no error.' }
 })
 
-/** Names that Node gives to what is thrown and is no error. */
+/** Node's type names of thrown values that are no errors. */
 const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint', 'function'])
 
 const ONE_WORKER = /^worker \d+ \(slot \d+\) (?:was )?/
@@ -32,7 +35,7 @@ export function crashKindOf (kind) {
   return Object.hasOwn(KINDS, kind) ? KINDS[/** @type {Kind} */ (kind)] : { label: kind, noStack: 'There is no stack.' }
 }
 
-/** @param {{ kind: string, cause: string }} crash @returns {string[]} what it was, in a word or two each */
+/** @param {{ kind: string, cause: string }} crash @returns {string[]} short labels of one or two words */
 export function crashLabels ({ kind, cause }) {
   const isBootOfAnotherKind = cause === 'boot-failure' && kind !== 'boot-failure'
   return [crashKindOf(kind).label, ...(isBootOfAnotherKind ? ['While starting'] : [])]
@@ -40,8 +43,8 @@ export function crashLabels ({ kind, cause }) {
 
 /**
  * @param {{ kind: string, errorName: string | null, message: string | null }} crash
- * @returns {{ name: string | null, message: string }} what to call it: text of the app, whole. `thrown string` for what is no error;
- *   what ended without one is told by its manner, without the worker that it happened to last
+ * @returns {{ name: string | null, message: string }} text of the app, not cut. `thrown string` names a thrown value that is no error;
+ *   a crash without an error is described by how it ended, without the worker that it happened to last
  */
 export function headlineOf ({ kind, errorName, message }) {
   if (errorName !== null) return { name: nameOf(errorName), message: message ?? '' }
@@ -58,7 +61,7 @@ export function nameOf (errorName) {
 
 /**
  * @param {{ detail?: Record<string, unknown> | null }} event
- * @returns {string | null} the page of the crash that the event tells of
+ * @returns {string | null} the page of the crash that the event reports
  */
 export function crashUrlOf ({ detail }) {
   const { crash, crashGroup } = detail ?? {}

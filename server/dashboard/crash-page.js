@@ -7,15 +7,15 @@ import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './cr
 import { count } from '../health.js'
 import { firstLine, readable } from './readable-text.js'
 import { logsUrlOf } from './shown-event.js'
-import { SPARK_BOX, sparkline } from './sparkline.js'
+import { SPARK_BOX, sparklineOf } from './sparkline.js'
 import { foldFrames } from './stack-view.js'
 import { workerUrlOf } from './worker-url.js'
 
 /**
- * What the page of one crash group shows: the group, and the evidence of one of its crashes.
+ * The page of one crash group: the group, and the evidence of one of its crashes.
  * @typedef {import('../deck.js').Deck['crashes']} Crashes
  * @typedef {Omit<import('../crashes/record.js').CrashRecord, 'vitals'> & { id: number, isCut?: boolean, vitals: Sample[] }} Crash
- * @typedef {{ at: string } & Record<string, number | null>} Sample  of a second
+ * @typedef {{ at: string } & Record<string, number | null>} Sample  of one second
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
  */
 
@@ -24,7 +24,7 @@ const SHOWN_RELEASES = 6
 const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
 
-/** The elements that change while somebody looks: at the newest crash, or at one that was chosen. */
+/** Fragments that are live while a page shows the newest crash, or a chosen one. */
 const FOLLOWING = Object.freeze(['crash-head', 'crash-notes', 'crash-body'])
 const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-kept'])
 
@@ -32,14 +32,14 @@ const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-kept'])
 const VITALS = Object.freeze([
   { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
   { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
-  { label: 'Requests/s', valueOf: answered, format: (count) => count === null ? '–' : String(count) },
+  { label: 'Requests/s', valueOf: countAnswered, format: (count) => count === null ? '–' : String(count) },
   { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: (count) => count === null ? '–' : String(count) },
   { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
 ])
 
 /**
  * @param {{ crashes: Crashes, history: History, id: string, params: URLSearchParams, now: number }} parts
- * @returns the model of the page; `status` is 404 where the crash that was asked for is not kept any more
+ * @returns the model of the page; `status` is 404 if the requested crash is no longer kept
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export function crashModel ({ crashes, history, id, params, now }) {
@@ -61,8 +61,16 @@ export function crashModel ({ crashes, history, id, params, now }) {
 }
 
 /**
- * Renders the page again and again, and looks closely only when the group has changed.
- * @param {{ crashes: Crashes, history: History, id: string, params: URLSearchParams, now: () => number, render: (name: string, model: object) => string, can?: import('./powers.js').Powers }} parts
+ * Renders the page repeatedly, and reads all of the group only after it has changed.
+ * @param {{
+ *   crashes: Crashes,
+ *   history: History,
+ *   id: string,
+ *   params: URLSearchParams,
+ *   now: () => number,
+ *   render: (name: string, model: object) => string,
+ *   can?: import('./powers.js').Powers
+ * }} parts
  * @returns {() => { id: string, html: string }[]}
  */
 export function followCrash ({ crashes, history, id, params, now, render, can }) {
@@ -71,14 +79,14 @@ export function followCrash ({ crashes, history, id, params, now, render, can })
   let fragments = /** @type {{ id: string, html: string }[]} */ ([])
   return () => {
     try {
-      // Bars move on with the hour.
+      // The bars move each hour.
       const group = JSON.stringify([crashes.group(Number(id)), crashes.notes(Number(id)), Math.floor(now() / HOUR_MS)])
       if (group === seen) return fragments
       const model = crashModel({ crashes, history, id, params, now: now() })
       fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
       seen = group
     } catch (error) {
-      // Removed meanwhile, or the database is away: what is shown stays.
+      // The group was removed, or the database is away: the page keeps what it shows.
       if (!(error instanceof DeckError)) throw error
     }
     return fragments
@@ -103,13 +111,13 @@ function recordOf (crashes, group, crash) {
   }
 }
 
-/** @param {History} history @param {Crash} record @returns {number | null} the id of the event of this end */
+/** @param {History} history @param {Crash} record @returns {number | null} the id of the event that reports this crash */
 function eventOf (history, { id, worker }) {
   try {
     const { items } = history.page({ type: 'worker.exited', worker: worker ?? undefined, limit: 5 })
     return items.find(({ detail }) => detail?.crash === id)?.id ?? null
   } catch {
-    // The page is worth showing without it.
+    // The page is useful without the link.
     return null
   }
 }
@@ -130,7 +138,7 @@ function toGroup (group) {
   }
 }
 
-/** Which of its crashes a group still has. @param {ReturnType<Crashes['find']>} group @param {number | null} shown */
+/** Lists the crashes of a group that are still kept. @param {ReturnType<Crashes['find']>} group @param {number | null} shown */
 function toKept ({ id, occurrences, count }, shown) {
   return occurrences.map((each, index) => ({
     id: each.id,
@@ -154,10 +162,14 @@ function toCrash (record, event, lines) {
     kind: crashKindOf(record.kind),
     frames,
     stack: record.stack === null ? null : readable(record.stack),
-    // The headline has its first line.
+    // The headline already shows its first line.
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
     causes: (record.causes ?? []).map(toCause),
-    requests: (record.requests ?? []).map((request) => ({ method: readable(request.method), path: readable(request.path), age: formatExactDuration(request.ageMs) })),
+    requests: (record.requests ?? []).map((request) => ({
+      method: readable(request.method),
+      path: readable(request.path),
+      age: formatExactDuration(request.ageMs)
+    })),
     stderr: record.stderr?.length > 0 ? readable(record.stderr.join('\n')) : null,
     stderrLines: record.stderr?.length ?? 0,
     ...vitalsOf(record),
@@ -178,20 +190,20 @@ function toCause ({ depth, errorName, errorMessage, stack }) {
   }
 }
 
-/** How it was up to its end. A worker that lived for some seconds has a line of some seconds. @param {Crash} record */
+/** Draws the last minute of the worker, or less if it lived for less. @param {Crash} record */
 function vitalsOf ({ at, vitals }) {
   const samples = (vitals ?? []).map((sample) => ({ sample, ageMs: Date.parse(at) - Date.parse(sample.at) }))
   if (samples.length === 0) return { vitals: [], span: '' }
   const spanMs = Math.min(Math.max(samples[0].ageMs, MIN_SPAN_MS), MAX_SPAN_MS)
   const lines = VITALS.map(({ label, valueOf, format }) => {
-    const line = sparkline(samples.map(({ sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
+    const line = sparklineOf(samples.map(({ sample, ageMs }) => ({ ageMs, value: valueOf(sample) ?? null })), spanMs)
     return { label, ...line, lastText: format(line.last), maxText: format(line.max) }
   })
   return { vitals: lines.filter(({ last }) => last !== null), span: spanMs === MAX_SPAN_MS ? 'minute' : count(Math.round(spanMs / 1000), 'second') }
 }
 
-/** @param {Sample} sample @returns {number | null} requests that ended in that second, however they did */
-function answered (sample) {
+/** @param {Sample} sample @returns {number | null} requests that ended in that second, whatever their status */
+function countAnswered (sample) {
   const counts = Object.entries(sample).filter(([name]) => name.startsWith('requests')).map(([, value]) => value).filter((value) => typeof value === 'number')
   return counts.length === 0 ? null : counts.reduce((sum, value) => sum + value, 0)
 }

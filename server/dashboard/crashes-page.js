@@ -7,16 +7,16 @@ import { toShownProblem, urlOf } from './history-filters.js'
 import { firstLine, readable } from './readable-text.js'
 
 /**
- * What the list of crash groups shows.
- * @typedef {Partial<Record<'state' | 'q' | 'release' | 'sort', string>>} Filters  `state`: open where it is left out, `sort`: last
+ * The list of crash groups.
+ * @typedef {Partial<Record<'state' | 'q' | 'release' | 'sort', string>>} Filters  defaults: `state` open, `sort` last
  * @typedef {import('../deck.js').Deck['crashes']} Crashes
  */
 
 const PAGE_SIZE = 50
 const MAX_MESSAGE_CHARS = 300
-// A page without a state shows those that are open, the API all.
+// Without a state the page shows open groups; the API shows all.
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
-/** What a list is sorted by, by the column that says so. */
+/** Columns that the list can be sorted by. */
 const SORTS = Object.freeze(/** @type {const} */ (['count', 'last', 'first']))
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const CRASHES_FRAGMENTS = Object.freeze(['crash-tabs', 'crash-groups'])
@@ -62,7 +62,13 @@ export function crashesModel ({ crashes, params, now }) {
  */
 function parseCrashFilters (params, now) {
   const { q, release } = crashFilters(() => now)
-  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(z.object({ state: STATE, q, release, sort: CRASH_SORT, cursor: CURSOR }), params)
+  const { texts: { cursor, ...filters }, values: { state, ...query } } = parseFields(z.object({
+    state: STATE,
+    q,
+    release,
+    sort: CRASH_SORT,
+    cursor: CURSOR
+  }), params)
   if (state === 'open') delete filters.state
   if (filters.sort === 'last') delete filters.sort
   return { filters, query: { ...query, ...(state === 'all' ? {} : { state }) } }
@@ -82,7 +88,7 @@ function tabsOf (filters, counts) {
   ].map((tab) => ({ ...tab, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) }))
 }
 
-/** @param {Filters} filters @returns {Record<string, string>} links by what they sort by */
+/** @param {Filters} filters @returns {Record<string, string>} links by sort column */
 function sortsOf (filters) {
   return Object.fromEntries(SORTS.map((sort) => [sort, linkTo(filters, { sort: sort === 'last' ? undefined : sort })]))
 }

@@ -2,29 +2,29 @@ import os from 'node:os'
 import { DeckError } from '../errors.js'
 
 /**
- * The decks of this user on this machine, for who has signed in by the token of the data folder: nobody else could come
- * into the other decks without this one.
+ * Lists the decks of this user on this machine. Only a session signed in with the token of the data folder sees them:
+ * nobody else could get into the other decks without this one.
  * @typedef {import('../events/kinds.js').Tone} Tone
  * @typedef {import('../system/other-decks.js').OtherDeck} OtherDeck
  * @typedef {Pick<import('../deck.js').Deck, 'status' | 'snapshot' | 'events' | 'others'>} Deck
- * @typedef {{ word: string, tone: Tone, workers: string, text: string }} State  `workers`: ready of wanted; `text`: what there is to say of it
+ * @typedef {{ word: string, tone: Tone, workers: string, text: string }} State  `workers`: `ready/wanted`; `text`: the health in one sentence
  * @typedef {State & { name: string, cwd: string, isOwn: boolean, id: string, adminUrl: string, isReachable: boolean, hint: string }} Row
  */
 
 /** @type {Readonly<Record<Exclude<import('../system/other-decks.js').Presence, 'answers'>, State>>} */
 const WITHOUT_ANSWER = Object.freeze({
-  silent: { word: 'does not answer', tone: 'bad', workers: '', text: 'Its master runs, and its admin page does not answer.' },
+  silent: { word: 'does not answer', tone: 'bad', workers: '', text: 'Its master runs, but its admin page does not answer.' },
   restarting: { word: 'restarting', tone: 'warn', workers: '', text: 'Its keeper starts the next master.' },
-  elsewhere: { word: 'not asked', tone: 'idle', workers: '', text: 'Its admin page is not on the loopback address.' }
+  elsewhere: { word: 'not checked', tone: 'idle', workers: '', text: 'Its admin page is not on the loopback address.' }
 })
 
 const MAX_TEXT_CHARS = 200
-/** What a shell takes as it is. */
+/** Words that a shell needs no quotes for. */
 const PLAIN_WORD = /^[\w@.][\w@./-]*$/
 
 /**
  * @param {{ deck: Deck, can?: import('./powers.js').Powers, isAtLoopback: boolean, host?: string }} parts  `isAtLoopback`: see isAtLoopback()
- * @returns {Promise<{ decks: Row[] }>} this one first
+ * @returns {Promise<{ decks: Row[] }>} this deck comes first
  * @throws {DeckError} forbidden
  */
 export async function decksModel ({ deck, can, isAtLoopback, host = os.hostname() }) {
@@ -42,7 +42,7 @@ function toRow ({ id, name, cwd, adminUrl, publicUrl, presence, status }, { isAt
 }
 
 /**
- * @param {any} status as the master of a deck, perhaps one of another version, tells it
+ * @param {any} status as the master of another deck sends it, whose version may differ
  * @returns {State}
  */
 export function stateOf (status) {
@@ -57,7 +57,7 @@ function wordOf ({ state, tone, ready, wanted }) {
   if (state === 'starting') return { word: 'starting', tone: 'info' }
   if (ready === 0 && wanted > 0) return { word: 'not ready', tone: 'bad' }
   if (ready < wanted || tone === 'bad') return { word: 'degraded', tone: tone === 'bad' ? 'bad' : 'warn' }
-  // A notice that nobody has acknowledged, files that have changed.
+  // A warning remains, such as an open notice or a changed file.
   return { word: 'ready', tone: tone === 'warn' ? 'warn' : 'ok' }
 }
 
@@ -67,32 +67,39 @@ function numberOf (value) {
 }
 
 /**
- * How somebody comes to a deck whose address means another machine to their browser, or nothing.
+ * Says how to reach a deck whose address their browser cannot use.
  * @param {{ name: string, adminUrl: string }} deck @param {string} host
  */
 function wayTo ({ name, adminUrl }, host) {
   const { host: address, port } = new URL(adminUrl)
   const open = PLAIN_WORD.test(name) ? `, or run clusterdeck open -n ${name} there` : ''
-  return `Not reached from here: ssh -L ${port}:${address} ${host}${open}.`
+  return `Not reachable from here. Run ssh -L ${port}:${address} ${host}${open}.`
 }
 
 /**
- * Lets the user of this deck into another one, for no longer than here.
+ * Signs the user of this deck in to another one, for no longer than this session lasts.
  * @param {{ deck: Deck, id: string, auth: import('../admin/guard.js').Auth, isAtLoopback: boolean, now: number }} order
- * @returns {Promise<URL>} where the browser is to go
+ * @returns {Promise<URL>} where the browser should go
  * @throws {DeckError} not-found, not-possible, no-master
  */
 export async function switchDeck ({ deck, id, auth, isAtLoopback, now }) {
   const { name, adminUrl, publicUrl } = deck.others.get(id)
-  if (!isAtLoopback && publicUrl === null) throw new DeckError('not-possible', `${name} has its admin page at ${adminUrl}. ${wayTo({ name, adminUrl }, os.hostname())}`)
+  if (!isAtLoopback && publicUrl === null) {
+    throw new DeckError('not-possible', `${name} has its admin page at ${adminUrl}. ${wayTo({ name, adminUrl }, os.hostname())}`)
+  }
   const { code, url } = await deck.others.signInLink(id, {
     ttlMs: auth.until === null ? null : auth.until - now, from: deck.snapshot().app.name
   })
-  deck.events.publish({ type: 'access.switched', actor: auth.actor, message: `${auth.actor} (${auth.role}) to the deck ${name} at ${adminUrl}`, detail: { deck: name, adminUrl } })
+  deck.events.publish({
+    type: 'access.switched',
+    actor: auth.actor,
+    message: `${auth.actor} (${auth.role}) switched to the deck ${name} at ${adminUrl}`,
+    detail: { deck: name, adminUrl }
+  })
   return isAtLoopback ? new URL(`/sign-in?code=${code}`, adminUrl) : new URL(url)
 }
 
 /** @param {import('./powers.js').Powers | undefined} can @throws {DeckError} forbidden */
 export function permitSwitch (can) {
-  if (!can?.switchDecks) throw new DeckError('forbidden', 'Only who has signed in by the token of the data folder sees which other decks run here')
+  if (!can?.switchDecks) throw new DeckError('forbidden', 'Only a session signed in with the token of the data folder can see the other decks on this machine')
 }

@@ -6,7 +6,7 @@ import { pickerOf } from './release-page.js'
 import { releaseRows } from './releases.js'
 
 /**
- * What the page about deploys shows.
+ * The page about deploys.
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollouts' | 'page'>} History
  */

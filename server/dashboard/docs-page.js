@@ -4,15 +4,15 @@ import { operationsModel } from './operations.js'
 import { escapeHtml } from './html.js'
 
 const INDEX_TITLE = 'Manual'
-/** The one that goes on with all operations. */
+/** This page of the manual ends with all operations of the API. */
 const API_PAGE = 'api'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
-/** The page of the dashboard that shows what a page of the manual is about. @type {Readonly<Record<string, { url: string, about: string }>>} */
+/** Pages of the dashboard that belong to a page of the manual. @type {Readonly<Record<string, { url: string, about: string }>>} */
 const LIVE_PAGES = Object.freeze({ webhooks: { url: '/webhooks', about: 'The webhooks of this cluster' } })
-/** A flag or a name is read in one piece. */
+/** Short code, such as a flag, must not break across lines. */
 const SHORT_CODE = /<code>([^<\n]{1,40})<\/code>/g
 
-/** @type {Map<string, string>} HTML by name of the page: the files belong to this version, and do not change under it */
+/** @type {Map<string, string>} HTML by page name, kept for good: the files do not change while this version runs */
 const rendered = new Map()
 
 /**
@@ -30,7 +30,7 @@ export async function docsModel ({ name, now, describe }) {
     name,
     pages,
     title: pages[place]?.title ?? INDEX_TITLE,
-    html: await render(name ?? '', markdown),
+    html: await renderOnce(name ?? '', markdown),
     live: LIVE_PAGES[name ?? ''] ?? null,
     api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,
     previous: pages[place - 1] ?? null,
@@ -39,7 +39,7 @@ export async function docsModel ({ name, now, describe }) {
 }
 
 /** @param {string} name @param {string} markdown */
-async function render (name, markdown) {
+async function renderOnce (name, markdown) {
   const known = rendered.get(name)
   if (known !== undefined) return known
   const html = await toHtml(markdown)
@@ -48,7 +48,7 @@ async function render (name, markdown) {
 }
 
 /**
- * HTML in the Markdown comes out as text.
+ * Renders Markdown; HTML in it comes out as text.
  * @param {string} markdown @returns {Promise<string>}
  */
 export async function toHtml (markdown) {
@@ -66,12 +66,12 @@ export async function toHtml (markdown) {
         const url = servedUrl(href)
         return SAFE_URL.test(url) ? `<a href="${escapeHtml(url)}">${text}</a>` : text
       },
-      // Pictures would come from somewhere else, which the page may not ask.
+      // The content security policy forbids pictures of other sites.
       image: ({ text }) => escapeHtml(text)
     }
   })
   const html = /** @type {string} */ (marked.parse(markdown, { async: false }))
-  // Only what scrolls by itself has to take the focus; a table or a block of code does where the screen is narrow.
+  // On a narrow screen tables and code blocks scroll, so they must take the keyboard focus.
   return html
     .replaceAll('<table>', '<div class="doc-table" role="group" aria-label="Table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
@@ -79,7 +79,7 @@ export async function toHtml (markdown) {
     .replace(SHORT_CODE, '<code class="whole">$1</code>')
 }
 
-/** The pages link each other by file, as they lie in their folder. @param {string} href */
+/** Pages link to each other by file name, as in their folder. @param {string} href */
 function servedUrl (href) {
   const [, name, hash = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? []
   if (name === undefined) return href

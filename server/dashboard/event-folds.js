@@ -1,7 +1,7 @@
 import { count } from '../health.js'
 
 /**
- * Rows of the history of which nobody needs each: what goes as it should is told in one row, which opens.
+ * Folds routine events of the history into one row that can be opened.
  * @typedef {import('./shown-event.js').ShownEvent} ShownEvent
  * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, events: ShownEvent[] } | { id: null, event: ShownEvent }} Row
  */
@@ -9,7 +9,7 @@ import { count } from '../health.js'
 const MIN_EVENTS = 4
 const PLANNED = Object.freeze(['deploy', 'rollback', 'restart', 'scale-down', 'shutdown', 'upgrade', 'max-age', 'max-requests', 'app-request', 'finished'])
 
-/** What workers did, what says most first. @type {Readonly<Record<string, string>>} */
+/** Routine events of workers, the most telling first. @type {Readonly<Record<string, string>>} */
 const DEEDS = Object.freeze({
   'worker.ready': 'became ready',
   'worker.exited': 'ended as planned',
@@ -28,22 +28,22 @@ export function foldEvents (events) {
     if (isRoutine && last?.isRoutine) last.events.push(event)
     else runs.push({ isRoutine, events: [event] })
   }
-  return runs.flatMap(({ isRoutine, events }) => isRoutine && events.length >= MIN_EVENTS ? [toFold(events)] : unfolded(events))
+  return runs.flatMap(({ isRoutine, events }) => isRoutine && events.length >= MIN_EVENTS ? [toFold(events)] : toSingleRows(events))
 }
 
 /** @param {ShownEvent[]} events @returns {Row[]} */
-export function unfolded (events) {
+export function toSingleRows (events) {
   return events.map((event) => ({ id: null, event }))
 }
 
 /** @param {ShownEvent} event */
 function isRoutineEvent ({ type, cause, signal, detail }) {
-  // One that had to be killed, or had something left to do, did not end as planned.
+  // A worker that was killed or still had connections did not end as planned.
   if (type === 'worker.exited') return PLANNED.includes(String(cause)) && signal !== 'SIGKILL' && detail?.endedConnections === undefined
   return type === 'rollout.step' || Object.hasOwn(DEEDS, type)
 }
 
-/** @param {ShownEvent[]} events @returns {Row} with an id that stays while newer ones come */
+/** @param {ShownEvent[]} events @returns {Row} its id stays the same while newer events join it */
 function toFold (events) {
   const oldest = events[events.length - 1]
   return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at, events }
@@ -51,9 +51,9 @@ function toFold (events) {
 
 /** @param {ShownEvent[]} events @returns {string} `12 workers became ready, 12 were forked` */
 function summaryOf (events) {
-  const times = (/** @type {string} */ type) => events.filter((event) => event.type === type).length
-  const deeds = Object.entries(DEEDS).map(([type, deed]) => ({ deed, number: times(type) })).filter(({ number }) => number > 0)
-  const steps = times('rollout.step')
+  const countOf = (/** @type {string} */ type) => events.filter((event) => event.type === type).length
+  const deeds = Object.entries(DEEDS).map(([type, deed]) => ({ deed, number: countOf(type) })).filter(({ number }) => number > 0)
+  const steps = countOf('rollout.step')
   return [
     ...deeds.map(({ deed, number }, index) => `${index === 0 ? count(number, 'worker') : number} ${number === 1 ? deed.replace('were ', 'was ') : deed}`),
     ...(steps > 0 ? [count(steps, 'rollout step')] : [])

@@ -5,7 +5,7 @@ import { firstLine, readable } from './readable-text.js'
 import { toShownEvent } from './shown-event.js'
 
 /**
- * What the page of one event shows: a sentence, and all else as facts.
+ * The page of one event: a sentence, and everything else as facts.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {{ name: string, value: string, url: string | null }} Fact
  */
@@ -13,17 +13,20 @@ import { toShownEvent } from './shown-event.js'
 const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
 
-/** Fields whose values are links to all events like this. */
+/** Fields that link to all events with the same value. */
 const LINKED = Object.freeze({ cause: 'Cause', slot: 'Slot', worker: 'Worker', release: 'Release', rollout: 'Rollout' })
 
-/** @param {{ history: Pick<import('../../db/history.js').History, 'event'>, id: string, now: number }} parts @throws {DeckError} `not-found`, or the database's */
+/**
+ * @param {{ history: Pick<import('../../db/history.js').History, 'event'>, id: string, now: number }} parts
+ * @throws {DeckError} `not-found`, or the database's
+ */
 export function eventModel ({ history, id, now }) {
   const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = toShownEvent(event)
   const { errorName, stack, output, ...rest } = event.detail ?? {}
-  const [facts, detail] = partition(Object.entries(rest), ([, value]) => isFact(value))
-  const neighbour = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
+  const [facts, detail] = splitBy(Object.entries(rest), ([, value]) => isFact(value))
+  const neighbourUrl = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
   return {
     now,
     event: shown,
@@ -32,11 +35,11 @@ export function eventModel ({ history, id, now }) {
     stack: stack === undefined ? null : String(stack),
     output: output === undefined ? null : readable(output),
     detail: detail.length === 0 ? null : JSON.stringify(Object.fromEntries(detail), null, 2),
-    links: { newer: neighbour(1), older: neighbour(-1) }
+    links: { newer: neighbourUrl(1), older: neighbourUrl(-1) }
   }
 }
 
-/** @param {string} sentence @returns {{ headline: string, message: string | null }} `message`: the whole of it, where the headline is a part */
+/** @param {string} sentence @returns {{ headline: string, message: string | null }} `message`: the whole sentence, if the headline is cut */
 function headlineOf (sentence) {
   const headline = firstLine(sentence, HEADLINE_CHARS)
   return { headline, message: headline === readable(sentence).trim() ? null : sentence }
@@ -46,32 +49,32 @@ function headlineOf (sentence) {
 function factsOf (event, errorName) {
   const linked = Object.entries(LINKED).map(([field, name]) => {
     const value = event[/** @type {keyof typeof LINKED} */ (field)]
-    return fact(name, value, `/history?${field}=${encodeURIComponent(String(value))}`)
+    return factOf(name, value, `/history?${field}=${encodeURIComponent(String(value))}`)
   })
   return [
     ...linked,
-    fact('PID', event.pid),
-    fact('Exit code', event.code),
-    fact('Signal', event.signal),
-    fact('Lived for', event.uptimeMs === null ? null : formatExactDuration(event.uptimeMs)),
-    fact('Asked for by', event.actor),
-    fact('Error', errorName),
-    fact('Type', event.type, `/history?type=${encodeURIComponent(event.type)}`),
-    fact('Id', event.id)
+    factOf('PID', event.pid),
+    factOf('Exit code', event.code),
+    factOf('Signal', event.signal),
+    factOf('Lived for', event.uptimeMs === null ? null : formatExactDuration(event.uptimeMs)),
+    factOf('By', event.actor),
+    factOf('Error', errorName),
+    factOf('Type', event.type, `/history?type=${encodeURIComponent(event.type)}`),
+    factOf('Id', event.id)
   ].flat()
 }
 
-/** @param {string} name @param {unknown} value @param {string | null} [url] @returns {Fact[]} none where there is no value */
-function fact (name, value, url = null) {
+/** @param {string} name @param {unknown} value @param {string | null} [url] @returns {Fact[]} empty without a value */
+function factOf (name, value, url = null) {
   return value === null || value === undefined || value === '' ? [] : [{ name, value: String(value), url }]
 }
 
-/** Short enough to be read beside others. @param {unknown} value */
+/** Whether the value is short enough to stand in a list of facts. @param {unknown} value */
 function isFact (value) {
   return ['number', 'boolean'].includes(typeof value) || (typeof value === 'string' && value.length <= MAX_FACT_CHARS && !value.includes('\n'))
 }
 
-/** Of the detail, whose names have their unit: `delayMs`, `rssBytes`. @param {[string, unknown]} entry @returns {Fact} */
+/** Names in the detail end with their unit: `delayMs`, `rssBytes`. @param {[string, unknown]} entry @returns {Fact} */
 function toFact ([name, value]) {
   const [, stem, unit] = /^(.+?)(Ms|Bytes)?$/s.exec(name) ?? [name, name]
   const format = typeof value === 'number' && unit !== undefined ? { Ms: formatExactDuration, Bytes: formatBytes }[unit] : undefined
@@ -90,6 +93,6 @@ function toText (value) {
 }
 
 /** @template T @param {T[]} items @param {(item: T) => boolean} isFirst @returns {[T[], T[]]} */
-function partition (items, isFirst) {
+function splitBy (items, isFirst) {
   return [items.filter(isFirst), items.filter((item) => !isFirst(item))]
 }

@@ -6,16 +6,17 @@ import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 
 /**
- * What has happened on all decks of the fleet, as they have told it.
+ * The history of all members of the fleet, as they reported it.
  * @typedef {import('../fleet/feed.js').Item} Item
  * @typedef {Pick<import('../deck.js').Deck, 'fleet'>} Deck
+ * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {Partial<Record<'member' | 'type', string>>} Filters  as they stand in the URL
  */
 
 const PATH = '/fleet/history'
 const PAGE_SIZE = 50
-/** NATS is asked, while somebody looks. */
-const LOOK_EVERY_MS = 2000
+/** How often NATS is asked while the page is open. */
+const REFRESH_EVERY_MS = 2000
 
 /**
  * @param {{ deck: Deck, params: URLSearchParams, now: () => number }} asked
@@ -41,12 +42,22 @@ export async function fleetHistoryModel ({ deck, params, now }) {
     }
   } catch (error) {
     const filters = /** @type {Filters} */ (Object.fromEntries([...params].map(([name, value]) => [name, value.slice(0, 100)])))
-    return { ...around, filters, problem: toShownProblem(error), rows: [], isFirstPage: false, isFiltered: true, isCutShort: false, links: { older: null, newer: null, newest: null, clear: PATH }, canonicalUrl: PATH }
+    return {
+      ...around,
+      filters,
+      problem: toShownProblem(error),
+      rows: [],
+      isFirstPage: false,
+      isFiltered: true,
+      isCutShort: false,
+      links: { older: null, newer: null, newest: null, clear: PATH },
+      canonicalUrl: PATH
+    }
   }
 }
 
 /**
- * NATS answers in its own time, so what it says comes with a later look.
+ * NATS answers in its own time, so its answer is shown by a later rendering.
  * @param {import('./pages.js').Asked} asked
  * @returns {() => import('./pages.js').Fragment[]}
  */
@@ -54,29 +65,43 @@ export function followFleetHistory (asked) {
   const { render, can, now } = asked
   /** @type {Awaited<ReturnType<typeof fleetHistoryModel>> | null} */
   let newest = null
-  let nextLookAt = -Infinity
+  let nextRefreshAt = -Infinity
   return () => {
-    if (now() >= nextLookAt) {
-      nextLookAt = Infinity
-      // Whatever is wrong, the page says it, or the next look.
+    if (now() >= nextRefreshAt) {
+      nextRefreshAt = Infinity
+      // The page already shows an error, or the next request will.
       fleetHistoryModel(asked).catch(() => null).then((model) => {
         newest = model ?? newest
-        nextLookAt = now() + LOOK_EVERY_MS
+        nextRefreshAt = now() + REFRESH_EVERY_MS
       })
     }
     return newest ? [{ id: 'fleet-events', html: render('partials/fleet-events', { can, ...newest }) }] : []
   }
 }
 
-/** @param {Item} item @param {Pick<import('../fleet/presence.js').Member, 'isOwn' | 'url'>} [member] as it is now */
+/** @param {Item} item @param {Pick<import('../fleet/presence.js').Member, 'isOwn' | 'url'>} [member] its current state */
 function toRow ({ seq, member: name, app, host, event }, member) {
-  const { kind, sentence } = toShown(/** @type {any} */ (event))
+  const { kind, sentence } = toShown(/** @type {DeckEvent} */ (event))
   const place = `/history/${event.id}`
   const elsewhere = member?.url ? member.url.replace(/\/$/, '') + place : null
-  return { seq, at: event.at, member: name, app, host, kind, sentence, type: event.type, cause: event.cause, slot: event.slot, worker: event.worker, actor: event.actor, url: member?.isOwn ? place : elsewhere }
+  return {
+    seq,
+    at: event.at,
+    member: name,
+    app,
+    host,
+    kind,
+    sentence,
+    type: event.type,
+    cause: event.cause,
+    slot: event.slot,
+    worker: event.worker,
+    actor: event.actor,
+    url: member?.isOwn ? place : elsewhere
+  }
 }
 
-/** Its details are another one's, and may be anything. @param {import('../events/stream.js').DeckEvent} event */
+/** The detail comes from another member and may hold anything. @param {DeckEvent} event */
 function toShown (event) {
   try {
     return toShownEvent(event)

@@ -5,13 +5,18 @@ import { toLine } from './logs-page.js'
 import { toWorkerRow } from './overview.js'
 
 /**
- * What pages show of the inside of other members: their workers, and the last lines of their output. Members are asked for
- * it while somebody looks, all who look at once; what they answer is hostile.
+ * Caches what pages show of other members: their workers and the last lines of their output. A member is asked only while
+ * a page is open, once for all viewers. Its answers are hostile input.
  * @typedef {import('../fleet/fleet.js').Fleet} Fleet
  * @typedef {import('../fleet/rpc-client.js').Person} Person
  * @typedef {z.infer<typeof WORKERS>['items'][number]} Worker
- * @typedef {{ workers: ReturnType<typeof toWorkerRow>[] | null, workersProblem: string | null, lines: ReturnType<typeof toLine>[] | null, linesProblem: string | null }} Inside
- *   null: not known so far; a problem: why what is there is no newer
+ * @typedef {{
+ *   workers: ReturnType<typeof toWorkerRow>[] | null,
+ *   workersProblem: string | null,
+ *   lines: ReturnType<typeof toLine>[] | null,
+ *   linesProblem: string | null
+ * }} Inside
+ *   null: not known yet; a problem: why there is nothing newer
  * @typedef {{ askedAt: number, coming: Promise<void> | null, inside: Inside }} Known `askedAt`: wall time, ms
  */
 
@@ -19,16 +24,16 @@ const AGAIN_MS = 1000
 const ANSWER_WITHIN_MS = 5000
 const KEPT_MS = 60_000
 const SHOWN_LINES = 40
-/** Of all logs together: each member has two for each slot. */
+/** For all logs of a member together; each slot has two. */
 const ASKED_LINES = 240
 const MAX_WORKERS = 1024
 const MAX_LINES = 10_000
-/** Whoever looks may look at all of a member that lets itself be looked at. @type {Person} */
-const LOOKER = Object.freeze({ name: null, actor: 'dashboard', role: 'viewer', client: 'dashboard' })
+/** A viewer may see everything of a member that accepts read requests. @type {Person} */
+const VIEWER = Object.freeze({ name: null, actor: 'dashboard', role: 'viewer', client: 'dashboard' })
 /** @type {Inside} */
 const UNKNOWN = Object.freeze({ workers: null, workersProblem: null, lines: null, linesProblem: null })
 
-const text = (/** @type {number} */ chars) => z.string().transform((all) => all.slice(0, chars))
+const textUpTo = (/** @type {number} */ chars) => z.string().transform((all) => all.slice(0, chars))
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
 const number = z.int().min(1)
 const figure = z.number().nullable().catch(null)
@@ -38,61 +43,77 @@ const WORKERS = z.object({
     id: number.nullable(),
     slot: number.max(MAX_WORKERS),
     pid: number.nullable(),
-    state: text(20),
-    release: text(20),
+    state: textUpTo(20),
+    release: textUpTo(20),
     startedAt: time.nullable(),
     restarts: z.int().min(0),
     crashLooping: z.boolean(),
     drifted: z.boolean(),
     orphan: z.boolean(),
     retryAt: time.nullable(),
-    finished: z.object({ at: time, cause: text(60), code: z.int().nullable(), succeeded: z.boolean() }).nullable(),
+    finished: z.object({ at: time, cause: textUpTo(60), code: z.int().nullable(), succeeded: z.boolean() }).nullable(),
     vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure, rssBytes: figure, cpuPercent: figure }).nullable()
   })).max(MAX_WORKERS)
 })
-const LINES = z.object({ items: z.array(z.object({ slot: z.int().min(0).max(MAX_WORKERS), stream: z.enum(['stdout', 'stderr']), text: z.string(), arrivedAt: time.nullable() })).max(MAX_LINES) })
+const LINES = z.object({
+  items: z
+    .array(z.object({ slot: z.int().min(0).max(MAX_WORKERS), stream: z.enum(['stdout', 'stderr']), text: z.string(), arrivedAt: time.nullable() }))
+    .max(MAX_LINES)
+})
 
-/** @type {WeakMap<Fleet, Map<string, Known>>} by the name of the member, for as long as the fleet is there */
+/** @type {WeakMap<Fleet, Map<string, Known>>} by the name of the member */
 const KNOWN = new WeakMap()
 
-/** @param {Fleet} fleet @param {string} member that can be asked @param {number} now wall time, ms @returns {Inside} as far as it is known; newer is asked for */
+/**
+ * @param {Fleet} fleet
+ * @param {string} member one that accepts read requests
+ * @param {number} now wall time, ms
+ * @returns {Inside} what is known now; asks for newer data
+ */
 export function cachedMember (fleet, member, now) {
-  return ask(fleet, member, now).inside
+  return askMember(fleet, member, now).inside
 }
 
-/** The same, once it has come; that is not waited for longer than `withinMs`. @param {Fleet} fleet @param {string} member @param {number} now @param {number} withinMs @returns {Promise<Inside>} */
+/**
+ * The same, but waits up to `withinMs` for the answer.
+ * @param {Fleet} fleet
+ * @param {string} member
+ * @param {number} now
+ * @param {number} withinMs
+ * @returns {Promise<Inside>}
+ */
 export async function fetchMember (fleet, member, now, withinMs) {
-  const known = ask(fleet, member, now)
+  const known = askMember(fleet, member, now)
   const ending = new AbortController()
   await Promise.race([known.coming, delay(withinMs, undefined, { signal: ending.signal })])
   ending.abort()
   return known.inside
 }
 
-/** Something has been done there: what is known is old. @param {Fleet} fleet @param {string} member */
+/** Forces the next request, as an action has changed the member. @param {Fleet} fleet @param {string} member */
 export function refreshMember (fleet, member) {
   const known = KNOWN.get(fleet)?.get(member)
   if (known) known.askedAt = -Infinity
 }
 
 /** @param {Fleet} fleet @param {string} member @param {number} now @returns {Known} */
-function ask (fleet, member, now) {
+function askMember (fleet, member, now) {
   const all = KNOWN.get(fleet) ?? new Map()
   KNOWN.set(fleet, all)
   for (const [name, { askedAt }] of all) if (name !== member && now - askedAt > KEPT_MS) all.delete(name)
   /** @type {Known} */
   const known = all.get(member) ?? { askedAt: -Infinity, coming: null, inside: UNKNOWN }
   all.set(member, known)
-  // A clock may go back.
+  // The clock may have been set back.
   if (known.coming || Math.abs(now - known.askedAt) < AGAIN_MS) return known
   known.askedAt = now
-  known.coming = come().finally(() => { known.coming = null })
+  known.coming = fetchInside().finally(() => { known.coming = null })
   return known
 
-  async function come () {
-    const workers = await answered(WORKERS, '/workers')
+  async function fetchInside () {
+    const workers = await fetchAnswer(WORKERS, '/workers')
     const slots = Math.max(1, workers.value?.items.length ?? 1)
-    const lines = await answered(LINES, `/logs?lines=${Math.max(2, Math.min(SHOWN_LINES, Math.floor(ASKED_LINES / slots)))}`)
+    const lines = await fetchAnswer(LINES, `/logs?lines=${Math.max(2, Math.min(SHOWN_LINES, Math.floor(ASKED_LINES / slots)))}`)
     known.inside = {
       workers: workers.value?.items.map(rowOf) ?? known.inside.workers,
       workersProblem: workers.problem,
@@ -102,10 +123,10 @@ function ask (fleet, member, now) {
   }
 
   /** @template {z.ZodType} S @param {S} schema @param {string} path @returns {Promise<{ value: z.infer<S> | null, problem: string | null }>} */
-  async function answered (schema, path) {
+  async function fetchAnswer (schema, path) {
     try {
-      const value = schema.safeParse(await fleet.obtain(member, { method: 'GET', path }, LOOKER, { withinMs: ANSWER_WITHIN_MS })).data ?? null
-      return { value, problem: value === null ? `${member} answers in a way that is not understood here` : null }
+      const value = schema.safeParse(await fleet.obtain(member, { method: 'GET', path }, VIEWER, { withinMs: ANSWER_WITHIN_MS })).data ?? null
+      return { value, problem: value === null ? `The answer of ${member} is not understood here` : null }
     } catch (error) {
       return { value: null, problem: toDeckError(error).message }
     }

@@ -7,24 +7,24 @@ import { observationsOf } from './fleet-observations.js'
 import { toFleetRollout } from './fleet-rollout.js'
 
 /**
- * What the page of one member of the fleet shows: what it says of itself, its turn, and its inside, which it is asked for.
+ * The page of one member of the fleet: what it reports, its turn in the rollout, and its workers, which it is asked for.
  * @typedef {{ deck: import('../api/fleet.js').FleetDeck, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked  `id`: its name
  * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
 const FRAGMENTS = Object.freeze(['fleet-member', 'fleet-inside'])
-/** A page waits no longer for a member: what it answers later comes by itself. */
-const FIRST_LOOK_MS = 1000
+/** The page waits no longer for the member; a later answer is shown live. */
+const FIRST_ANSWER_MS = 1000
 
-const ACCEPTS = Object.freeze({ nothing: 'nothing of others', read: 'questions of others', operate: 'orders of others' })
+const ACCEPTS = Object.freeze({ nothing: 'nothing', read: 'read requests', operate: 'commands' })
 
 /** @param {Asked} asked @throws {DeckError} not-found, no-fleet */
 export async function fleetMemberModel ({ deck, id, now }) {
   const fleet = fleetOf(deck)
   const shown = shownOf(await fleet.look(), { fleet, id, now: now() })
   if (!shown) throw new DeckError('not-found', `No member of the fleet is called ${JSON.stringify(id.slice(0, 100))}`)
-  return { ...shown, inside: shown.isOpen ? await fetchMember(fleet, id, now(), FIRST_LOOK_MS) : null }
+  return { ...shown, inside: shown.isOpen ? await fetchMember(fleet, id, now(), FIRST_ANSWER_MS) : null }
 }
 
 /**
@@ -40,14 +40,28 @@ export function followFleetMember ({ deck: { fleet }, id, now, can, render }) {
   }
 }
 
-/** @param {FleetStatus} status @param {{ fleet: import('../fleet/fleet.js').Fleet, id: string, now: number }} parts @returns null: nobody is called so */
+/** @param {FleetStatus} status @param {{ fleet: import('../fleet/fleet.js').Fleet, id: string, now: number }} parts @returns null: no member has this name */
 function shownOf ({ name, members, nats, rollout }, { fleet, id, now }) {
-  const memory = observationsOf(fleet)
-  memory.note(members, now)
+  const observations = observationsOf(fleet)
+  observations.note(members, now)
   const found = members.find(({ member }) => member === id)
   if (!found) return null
-  const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, { memory, isAway: !nats.isConnected, usualVersion: usualVersionOf(members), filters: {} })
+  const row = toMemberRow({ ...found, mark: marksOf(members, rollout).get(id) ?? null }, {
+    observations,
+    isAway: !nats.isConnected,
+    usualVersion: usualVersionOf(members),
+    filters: {}
+  })
   const turn = rollout && toFleetRollout(rollout, { members }).rows.find(({ member }) => member === id)
   const isOpen = !row.isOwn && !row.isSilent && found.accept !== 'nothing'
-  return { now, name, row, isOpen, takesOrders: isOpen && found.accept === 'operate', accepts: ACCEPTS[found.accept], isAbsent: rollout?.absent.includes(id) ?? false, rollout: rollout && { id: rollout.id, turn: turn ?? null } }
+  return {
+    now,
+    name,
+    row,
+    isOpen,
+    takesOrders: isOpen && found.accept === 'operate',
+    accepts: ACCEPTS[found.accept],
+    isAbsent: rollout?.absent.includes(id) ?? false,
+    rollout: rollout && { id: rollout.id, turn: turn ?? null }
+  }
 }

@@ -2,16 +2,16 @@ import { codeText, groupsOf } from '../api/fleet-builds.js'
 import { urlOf } from './history-filters.js'
 
 /**
- * The members of a fleet as a list shows them, and which of them somebody wants to see.
+ * The members of a fleet as a list shows them, and its filters.
  * @typedef {import('../events/kinds.js').Tone} Tone
  * @typedef {import('../fleet/presence.js').Member} Member
  * @typedef {import('../api/fleet-builds.js').Mark} Mark
- * @typedef {Partial<Record<'health' | 'label' | 'q' | 'page', string>>} Filters  as they stand in the address
+ * @typedef {Partial<Record<'health' | 'label' | 'q' | 'page', string>>} Filters  as in the URL
  * @typedef {Member & { mark: Mark | null }} Marked
  * @typedef {keyof typeof HEALTHS} Health
  */
 
-/** What a list can be narrowed to. */
+/** Filters by health. */
 export const HEALTHS = Object.freeze({
   all: { label: 'All', isOf: () => true },
   silent: { label: 'Silent', isOf: isSilent },
@@ -22,12 +22,12 @@ export const HEALTHS = Object.freeze({
 const ILL = Object.freeze(['bad', 'warn'])
 const BLANK_ROLLOUT = Object.freeze({ id: 0, kind: '', state: '', replaced: 0, total: 0 })
 
-/** Itself it hears, whatever NATS does. @param {Member} member */
+/** A deck never counts itself as silent, whatever NATS does. @param {Member} member */
 export function isSilent ({ isSilent, isOwn }) {
   return isSilent && !isOwn
 }
 
-/** @param {Member} member of those that can be heard */
+/** @param {Member} member */
 export function isIll (member) {
   return !isSilent(member) && ILL.includes(member.health.tone)
 }
@@ -38,58 +38,72 @@ export function linkTo (filters, changes) {
 }
 
 /**
- * @param {Marked[]} members @param {Filters} filters @param {boolean} [isAway]  all others are silent then
- * @returns {Marked[]} those that are silent first, then those that are not well, then by name
+ * @param {Marked[]} members @param {Filters} filters @param {boolean} [isAway]  NATS is away, so all others are silent
+ * @returns {Marked[]} silent ones first, then those that are not well, then by name
  */
-export function chosen (members, { health = 'all', label, q }, isAway = false) {
+export function selectMembers (members, { health = 'all', label, q }, isAway = false) {
   const isWanted = HEALTHS[/** @type {Health} */ (health)].isOf
   const [, name, value] = /^([\w.-]+):(.*)$/s.exec(label ?? '') ?? []
   const text = q?.toLowerCase()
   return members
-    .filter((member) => isWanted(member) && (name === undefined || member.labels[name] === value) && (text === undefined || `${member.member} ${member.host} ${member.app}`.toLowerCase().includes(text)))
-    .toSorted((one, other) => (isAway ? 0 : urgency(one) - urgency(other)) || (one.member < other.member ? -1 : 1))
+    .filter(isWanted)
+    .filter(({ labels }) => name === undefined || labels[name] === value)
+    .filter(({ member, host, app }) => text === undefined || `${member} ${host} ${app}`.toLowerCase().includes(text))
+    .toSorted((one, other) => (isAway ? 0 : urgencyOf(one) - urgencyOf(other)) || (one.member < other.member ? -1 : 1))
 }
 
 /** @param {Member} member */
-function urgency (member) {
+function urgencyOf (member) {
   return isSilent(member) ? 0 : member.health.tone === 'bad' ? 1 : member.health.tone === 'warn' ? 2 : 3
 }
 
 /**
  * @param {Marked} member
- * @param {{ memory: Pick<import('./fleet-observations.js').Observations, 'heardAt' | 'pointsOf'>, isAway: boolean, usualVersion: string, filters: Filters }} parts  `isAway`: all others are silent then
+ * @param {{
+ *   observations: Pick<import('./fleet-observations.js').Observations, 'heardAt' | 'pointsOf'>,
+ *   isAway: boolean,
+ *   usualVersion: string,
+ *   filters: Filters
+ * }} parts  `isAway`: NATS is away, so all others are silent
  */
-export function toMemberRow (member, { memory, isAway, usualVersion, filters }) {
+export function toMemberRow (member, { observations, isAway, usualVersion, filters }) {
   const { labels, rollout, version, code, ...rest } = member
   const isQuiet = isSilent(member)
   return {
     ...rest,
     isSilent: isQuiet,
     isAway,
-    heardAt: isQuiet ? memory.heardAt(member.member) : null,
+    heardAt: isQuiet ? observations.heardAt(member.member) : null,
     tone: /** @type {Tone} */ (isQuiet ? isAway ? 'idle' : 'bad' : member.health.tone),
     code: codeText(code),
-    rollout: !isQuiet && rollout ? { ...BLANK_ROLLOUT, ...rollout, percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) } : null,
+    rollout: !isQuiet && rollout
+      ? { ...BLANK_ROLLOUT, ...rollout, percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) }
+      : null,
     version,
     isOddVersion: version !== usualVersion,
-    points: memory.pointsOf(member.member),
-    labels: Object.entries(labels).map(([name, value]) => ({ text: `${name}:${value}`, url: linkTo({ ...filters, page: undefined }, { label: `${name}:${value}` }) })),
+    points: observations.pointsOf(member.member),
+    labels: labelTexts(member).map((text) => ({ text, url: linkTo({ ...filters, page: undefined }, { label: text }) })),
     pageUrl: `/fleet/members/${member.member}`
   }
 }
 
-/** @param {Member[]} members @returns {string} the version of clusterdeck that most of them have */
+/** @param {Member[]} members @returns {string} the version of clusterdeck that most members run */
 export function usualVersionOf (members) {
   return groupsOf(members, ({ version }) => version)[0]?.[0].version ?? ''
 }
 
-/** @param {Member[]} members @returns {string[]} `name:value` of all labels, by name */
+/** @param {Member[]} members @returns {string[]} all labels as `name:value`, sorted */
 export function labelsOf (members) {
-  return [...new Set(members.flatMap(({ labels }) => Object.entries(labels).map(([name, value]) => `${name}:${value}`)))].sort(new Intl.Collator('en', { numeric: true }).compare)
+  return [...new Set(members.flatMap(labelTexts))].sort(new Intl.Collator('en', { numeric: true }).compare)
+}
+
+/** @param {Pick<Member, 'labels'>} member @returns {string[]} `name:value` */
+function labelTexts ({ labels }) {
+  return Object.entries(labels).map(([name, value]) => `${name}:${value}`)
 }
 
 /**
- * How the fleet is, most urgent truth first.
+ * The health of the fleet in one sentence, the most urgent fact first.
  * @param {Marked[]} members
  * @param {{ nats: import('../fleet/nats-connection.js').Presence, rollout: import('../fleet/rollout.js').FleetRollout | null }} parts
  * @returns {{ tone: Tone, text: string }}

@@ -2,31 +2,31 @@ import { summaryOf } from '../api/fleet.js'
 import { SPARK_BOX } from './sparkline.js'
 
 /**
- * What pages about the fleet remember from look to look: the requests of each member over the last minutes, when a silent one
- * was last heard, and which rollouts were before the present one.
+ * What pages about the fleet remember between two renderings: the requests of each member over the last minutes, when a
+ * silent member was last heard, and the rollouts before the current one.
  * @typedef {import('../fleet/fleet.js').Fleet} Fleet
  * @typedef {import('../api/fleet.js').Summary} Summary
  * @typedef {import('../fleet/presence.js').Member} Member
  * @typedef {ReturnType<typeof createObservations>} Observations
  */
 
-/** Of each point of a line. */
+/** How long one point of a line covers. */
 const STEP_MS = 10_000
 const STEPS = 30
 const PADDING = 3
-/** Ages are told to the millisecond, and by another clock. */
+/** An age is exact to the millisecond but comes from another clock, so small changes are ignored. */
 const SAME_WITHIN_MS = 2000
-/** All of them come over the network. */
-const PAST_AGAIN_MS = 60_000
+/** Past rollouts come over the network, so an empty list is not asked for again sooner. */
+const PAST_RETRY_MS = 60_000
 
-/** @type {WeakMap<Fleet, Observations>} for as long as the fleet is there */
-const MEMORIES = new WeakMap()
+/** @type {WeakMap<Fleet, Observations>} */
+const OBSERVATIONS = new WeakMap()
 
 /** @param {Fleet} fleet @returns {Observations} */
 export function observationsOf (fleet) {
-  const memory = MEMORIES.get(fleet) ?? createObservations(fleet)
-  MEMORIES.set(fleet, memory)
-  return memory
+  const observations = OBSERVATIONS.get(fleet) ?? createObservations(fleet)
+  OBSERVATIONS.set(fleet, observations)
+  return observations
 }
 
 /** @param {Pick<Fleet, 'past'>} fleet */
@@ -38,7 +38,7 @@ export function createObservations (fleet) {
   let past = null
 
   return {
-    /** @param {Member[]} members as they are @param {number} now wall time, ms */
+    /** @param {Member[]} members @param {number} now wall time, ms */
     note (members, now) {
       step = Math.floor(now / STEP_MS)
       const names = new Set(members.map(({ member }) => member))
@@ -53,38 +53,42 @@ export function createObservations (fleet) {
       }
     },
 
-    /** @param {string} member @returns {string} when its last word came, which does not tremble, ISO 8601 */
+    /** @param {string} member @returns {string} when it was last heard, ISO 8601; small deviations are left out */
     heardAt: (member) => new Date(known.get(member)?.heardAt ?? 0).toISOString(),
 
-    /** @param {string} member @returns {string} its requests over the last minutes, as points of a line */
+    /** @param {string} member @returns {string} its requests over the last minutes, as the points of an SVG polyline */
     pointsOf (member) {
       const rates = Array.from(known.get(member)?.rates ?? [])
       const most = Math.max(...rates.map(([, rate]) => rate)) || 1
-      return rates.map(([at, rate]) => `${Math.round(SPARK_BOX.width * (1 - (step - at) / (STEPS - 1)))},${Math.round(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * rate / most)}`).join(' ')
+      return rates.map(([at, rate]) => {
+        const x = SPARK_BOX.width * (1 - (step - at) / (STEPS - 1))
+        const y = SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * rate / most
+        return `${Math.round(x)},${Math.round(y)}`
+      }).join(' ')
     },
 
     /**
-     * Rollouts before the present one, as far as they are known at the moment; they do not change.
-     * @param {number | null} id of the present one @param {number} now wall time, ms
+     * Lists the rollouts before the current one that are known now. They do not change.
+     * @param {number | null} id of the current one @param {number} now wall time, ms
      * @returns {Summary[]} newest first
      */
     past (id, now) {
-      ask(id, now)
+      askForPast(id, now)
       return past?.rollouts ?? []
     },
 
-    /** The same, once they have come. @param {number | null} id @param {number} now @returns {Promise<Summary[]>} */
-    pastOf: (id, now) => ask(id, now)
+    /** The same, but waits for the answer. @param {number | null} id @param {number} now @returns {Promise<Summary[]>} */
+    pastOf: (id, now) => askForPast(id, now)
   }
 
   /** @param {number | null} id @param {number} now */
-  function ask (id, now) {
-    if (past && past.id === id && (past.rollouts.length > 0 || now - past.at < PAST_AGAIN_MS)) return past.coming
-    const asked = { id, at: now, coming: coming(), rollouts: past?.rollouts ?? [] }
+  function askForPast (id, now) {
+    if (past && past.id === id && (past.rollouts.length > 0 || now - past.at < PAST_RETRY_MS)) return past.coming
+    const asked = { id, at: now, coming: fetchPast(), rollouts: past?.rollouts ?? [] }
     past = asked
     return asked.coming
 
-    async function coming () {
+    async function fetchPast () {
       const rollouts = (await fleet.past().catch(() => [])).filter((each) => each.id !== id).map(summaryOf)
       asked.rollouts = rollouts
       return rollouts

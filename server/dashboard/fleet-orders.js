@@ -8,7 +8,7 @@ import { CALLS, MEMBER_ACTIONS } from './calls.js'
 import { refreshMember } from './fleet-member-cache.js'
 
 /**
- * What the forms of the fleet's pages ask for.
+ * The forms of the fleet's pages post to these actions.
  * @typedef {import('../api/fleet.js').FleetDeck} Deck
  * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: { auth: import('../admin/guard.js').Auth }) => Promise<unknown>} Action
  */
@@ -16,10 +16,10 @@ import { refreshMember } from './fleet-member-cache.js'
 const KINDS = Object.freeze(/** @type {const} */ (['deploy', 'restart', 'rollback']))
 const ORDERS = Object.freeze(/** @type {const} */ (['pause', 'resume', 'abort']))
 const STEER = z.object({ rollout: z.string().regex(ID).transform(Number).describe('the id of a rollout of the fleet') })
-/** Of a dialog. */
+/** Fields of the dialog that starts a rollout. */
 const FIELDS = Object.freeze(['note', 'batch', 'pauseMs', 'order', 'canary', 'onFailure'])
 const WHOLE = /^\d{1,9}$/
-/** The member itself checks what it is asked. */
+/** Only the form is checked here; the member checks the values itself. */
 const MEMBER_FIELDS = z.object({
   member: NAME,
   worker: z.string().regex(ID).describe('the id of a worker').optional(),
@@ -28,17 +28,17 @@ const MEMBER_FIELDS = z.object({
 
 /** @type {Readonly<Record<string, Action>>} by the name of the action */
 export const FLEET_ACTIONS = Object.freeze({
-  ...actions(KINDS, (kind) => [`fleet-${kind}`, (deck, body, actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)]),
-  ...actions(ORDERS, (order) => [`fleet-${order}`, (deck, body, actor) => steer(deck, order, body, actor)]),
-  ...actions(MEMBER_ACTIONS, (action) => [`member-${action}`, (deck, body, _actor, { auth }) => askMember(deck, action, body, auth)])
+  ...actionsFor(KINDS, (kind) => [`fleet-${kind}`, (deck, body, actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)]),
+  ...actionsFor(ORDERS, (order) => [`fleet-${order}`, (deck, body, actor) => steerRollout(deck, order, body, actor)]),
+  ...actionsFor(MEMBER_ACTIONS, (action) => [`member-${action}`, (deck, body, _actor, { auth }) => askMember(deck, action, body, auth)])
 })
 
 /** @template {string} N @param {readonly N[]} names @param {(name: N) => [string, Action]} actionOf */
-function actions (names, actionOf) {
+function actionsFor (names, actionOf) {
   return Object.fromEntries(names.map(actionOf))
 }
 
-/** Forms send their empty fields along, and all of them as text. @param {typeof KINDS[number]} kind @param {Record<string, unknown>} body */
+/** A form sends every field, also an empty one, as text. @param {typeof KINDS[number]} kind @param {Record<string, unknown>} body */
 function wantedOf (kind, body) {
   const given = Object.fromEntries(FIELDS.filter((name) => body[name] !== undefined && body[name] !== '').map((name) => [name, body[name]]))
   for (const name of ['batch', 'pauseMs']) {
@@ -47,20 +47,39 @@ function wantedOf (kind, body) {
   return /** @type {import('../fleet/fleet.js').Wanted} */ (parseBody(WANTED, { ...given, kind }))
 }
 
-/** Whoever has looked at one rollout does not steer another one. @param {Deck} deck @param {typeof ORDERS[number]} order @param {Record<string, unknown>} body @param {string} actor */
-async function steer (deck, order, body, actor) {
+/**
+ * Refuses if another rollout has begun since the page was rendered.
+ * @param {Deck} deck
+ * @param {typeof ORDERS[number]} order
+ * @param {Record<string, unknown>} body
+ * @param {string} actor
+ */
+async function steerRollout (deck, order, body, actor) {
   const { rollout: seen } = parseBody(STEER, body)
   const fleet = fleetOf(deck)
   const current = (await fleet.look()).rollout
-  if (current?.id !== seen) throw new DeckError('rollout-ended', `Rollout ${seen} of the fleet is over: ${current ? `rollout ${current.id} is ${current.state}` : 'there is none now'}`)
+  if (current?.id !== seen) {
+    const now = current ? `rollout ${current.id} is ${current.state}` : 'no rollout is running'
+    throw new DeckError('rollout-ended', `Rollout ${seen} of the fleet is over: ${now}`)
+  }
   return fleet.steer(order, actor)
 }
 
-/** By the member's own API, which says no by its own reasons. @param {Deck} deck @param {typeof MEMBER_ACTIONS[number]} action @param {Record<string, unknown>} fields @param {import('../admin/guard.js').Auth} person */
+/**
+ * Asks the member's own API, which checks the request by its own rules.
+ * @param {Deck} deck
+ * @param {typeof MEMBER_ACTIONS[number]} action
+ * @param {Record<string, unknown>} fields
+ * @param {import('../admin/guard.js').Auth} person
+ */
 async function askMember (deck, action, fields, person) {
   const fleet = fleetOf(deck)
   const { member, ...values } = parseBody(MEMBER_FIELDS, fields)
   const { method, path, body } = requestOf(CALLS[action], /** @type {Record<string, string>} */ (values))
-  await fleet.obtain(member, { method: /** @type {import('../api/endpoint.js').Method} */ (method), path: path.replace('/api/v1', ''), body: body ?? undefined }, person)
+  await fleet.obtain(member, {
+    method: /** @type {import('../api/endpoint.js').Method} */ (method),
+    path: path.replace('/api/v1', ''),
+    body: body ?? undefined
+  }, person)
   refreshMember(fleet, member)
 }

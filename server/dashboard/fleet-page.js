@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { integerParam, parseFields } from '../api/input.js'
 import { fleetOf } from '../api/fleet.js'
 import { marksOf } from '../api/fleet-builds.js'
-import { chosen, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.js'
+import { selectMembers, HEALTHS, healthOf, isIll, isSilent, labelsOf, linkTo, toMemberRow, usualVersionOf } from './fleet-members.js'
 import { observationsOf } from './fleet-observations.js'
 import { supersededView, toFleetRollout, versionOf } from './fleet-rollout.js'
 import { toShownProblem } from './history-filters.js'
 
 /**
- * What the page about the fleet shows: its members, and its rollout.
+ * The page about the fleet: its members and its rollout.
  * @typedef {import('../fleet/fleet.js').Fleet} Fleet
  * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
  * @typedef {import('./fleet-members.js').Filters} Filters
@@ -20,15 +20,15 @@ const ROLLOUT_FRAGMENTS = Object.freeze(['fleet-actions', 'fleet-rollout'])
 const MEMBER_FRAGMENTS = Object.freeze(['fleet-head', 'fleet-facts', 'fleet-tabs', 'fleet-members', 'fleet-past'])
 
 const PAGE_SIZE = 100
-/** Of hundreds of hosts, those that matter now. */
+/** A rollout of hundreds of hosts shows only those that matter now. */
 const MOST_TURNS = 12
 const MOST_TROUBLES = 3
 const MOST_LABELS = 100
 const MOST_CANARIES = 200
-/** With hundreds of members there is always something new; a rollout is shown at once. */
+/** With hundreds of members there is always something new, so members are rendered this often. A rollout is rendered at once. */
 const MEMBERS_EVERY_MS = 1000
-/** Whoever looks does not wait for a NATS server that does not answer: for what is, and for what was. */
-const LOOK_WITHIN_MS = 500
+/** The page does not wait longer for a NATS server that does not answer. */
+const ANSWER_WITHIN_MS = 500
 
 const QUERY = z.object({
   health: z.enum(Object.keys(HEALTHS)).optional().describe(`one of ${Object.keys(HEALTHS).join(', ')}`),
@@ -41,8 +41,8 @@ const QUERY = z.object({
 export async function fleetModel ({ deck, params, now }) {
   if (!deck.fleet && !deck.joinsFleet) return { now: now(), isAlone: true, canonicalUrl: '/fleet' }
   const fleet = fleetOf(deck)
-  const status = await within(fleet.look(), LOOK_WITHIN_MS) ?? fleet.status()
-  await within(observationsOf(fleet).pastOf(status.rollout?.id ?? null, now()), LOOK_WITHIN_MS)
+  const status = await resultWithin(fleet.look(), ANSWER_WITHIN_MS) ?? fleet.status()
+  await resultWithin(observationsOf(fleet).pastOf(status.rollout?.id ?? null, now()), ANSWER_WITHIN_MS)
   const shown = shownOf(status, { fleet, params, now: now() })
   return {
     ...shown,
@@ -81,14 +81,14 @@ export function followFleet ({ deck: { fleet }, params, now, can, render }) {
 
 /**
  * @template T @param {Promise<T>} work @param {number} ms
- * @returns {Promise<T | null>} null: it has not come, or has failed
+ * @returns {Promise<T | null>} null: it failed, or took longer
  */
-async function within (work, ms) {
+async function resultWithin (work, ms) {
   /** @type {NodeJS.Timeout | undefined} */
   let timer
-  const patience = new Promise((resolve) => { timer = setTimeout(resolve, ms, null) })
+  const timeout = new Promise((resolve) => { timer = setTimeout(resolve, ms, null) })
   try {
-    return await Promise.race([work.catch(() => null), patience])
+    return await Promise.race([work.catch(() => null), timeout])
   } finally {
     clearTimeout(timer)
   }
@@ -96,17 +96,17 @@ async function within (work, ms) {
 
 /** @param {FleetStatus} status @param {{ fleet: Fleet, params: URLSearchParams, now: number }} parts */
 function shownOf ({ name, member, nats, problem: nameProblem, members: known, rollout }, { fleet, params, now }) {
-  const memory = observationsOf(fleet)
-  memory.note(known, now)
+  const observations = observationsOf(fleet)
+  observations.note(known, now)
   const marks = marksOf(known, rollout)
   const members = known.map((each) => ({ ...each, mark: marks.get(each.member) ?? null }))
   const isAway = !nats.isConnected
   const { filters, page, problem } = filtersOf(params)
-  const found = problem ? [] : chosen(members, filters, isAway)
+  const found = problem ? [] : selectMembers(members, filters, isAway)
   const pages = Math.max(1, Math.ceil(found.length / PAGE_SIZE))
   const at = Math.min(page, pages)
   const usualVersion = usualVersionOf(known)
-  const toRow = (/** @type {typeof members[number]} */ each) => toMemberRow(each, { memory, isAway, usualVersion, filters })
+  const toRow = (/** @type {typeof members[number]} */ each) => toMemberRow(each, { observations, isAway, usualVersion, filters })
   return {
     now,
     name,
@@ -125,7 +125,7 @@ function shownOf ({ name, member, nats, problem: nameProblem, members: known, ro
     isNarrowed: filters.label !== undefined || filters.q !== undefined,
     rows: found.slice((at - 1) * PAGE_SIZE, at * PAGE_SIZE).map(toRow),
     found: { total: found.length, from: (at - 1) * PAGE_SIZE + 1, to: Math.min(found.length, at * PAGE_SIZE), pages },
-    past: memory.past(rollout?.id ?? null, now).map(supersededView),
+    past: observations.past(rollout?.id ?? null, now).map(supersededView),
     links: {
       clear: linkTo({ health: filters.health }),
       previous: at > 1 ? linkTo(filters, { page: at > 2 ? String(at - 1) : undefined }) : null,
@@ -149,56 +149,69 @@ function filtersOf (params) {
 /** @param {Filters} filters @param {import('./fleet-members.js').Marked[]} members */
 function tabsOf (filters, members) {
   return Object.entries(HEALTHS).map(([health, { label, isOf }]) => ({
-    label, count: members.filter(isOf).length, isCurrent: (filters.health ?? 'all') === health, url: linkTo(filters, { health: health === 'all' ? undefined : health, page: undefined })
+    label,
+    count: members.filter(isOf).length,
+    isCurrent: (filters.health ?? 'all') === health,
+    url: linkTo(filters, { health: health === 'all' ? undefined : health, page: undefined })
   }))
 }
 
 /** @param {import('./fleet-members.js').Marked[]} members @param {(member: import('./fleet-members.js').Marked) => ReturnType<typeof toMemberRow>} toRow */
 function troublesOf (members, toRow) {
-  const all = chosen(members, {}).filter((member) => isSilent(member) || isIll(member))
+  const all = selectMembers(members, {}).filter((member) => isSilent(member) || isIll(member))
   return { items: all.slice(0, MOST_TROUBLES).map(toRow), more: Math.max(0, all.length - MOST_TROUBLES) }
 }
 
 /** @param {import('./fleet-members.js').Marked[]} members @param {boolean} isAway */
 function totalsOf (members, isAway) {
   const there = members.filter((each) => !isSilent(each))
-  const sum = (/** @type {(member: typeof members[number]) => number} */ of) => there.reduce((total, each) => total + of(each), 0)
+  const sumOf = (/** @type {(member: typeof members[number]) => number} */ of) => there.reduce((total, each) => total + of(each), 0)
   const rates = there.filter(({ vitals }) => vitals.requestsPerSecond !== null)
-  const slowest = there.filter(({ vitals }) => vitals.latencyP99Ms !== null).toSorted((one, other) => Number(other.vitals.latencyP99Ms) - Number(one.vitals.latencyP99Ms))[0]
+  const [slowest] = there
+    .filter(({ vitals }) => vitals.latencyP99Ms !== null)
+    .toSorted((one, other) => Number(other.vitals.latencyP99Ms) - Number(one.vitals.latencyP99Ms))
   const usual = usualVersionOf(members)
   return {
     there: there.length,
     all: members.length,
     tones: tonesOf(members, isAway),
-    workers: { ready: sum(({ workers }) => workers.ready), desired: sum(({ workers }) => workers.desired) },
-    requestsPerSecond: rates.length === 0 ? null : sum(({ vitals }) => vitals.requestsPerSecond ?? 0),
+    workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
+    requestsPerSecond: rates.length === 0 ? null : sumOf(({ vitals }) => vitals.requestsPerSecond ?? 0),
     slowest: slowest ? { member: slowest.member, latencyP99Ms: slowest.vitals.latencyP99Ms } : null,
-    openCrashes: sum(({ openCrashes }) => openCrashes ?? 0),
+    openCrashes: sumOf(({ openCrashes }) => openCrashes ?? 0),
     crashing: there.filter(({ openCrashes }) => (openCrashes ?? 0) > 0).length,
     version: usual,
     otherVersions: members.filter(({ version }) => version !== usual).length
   }
 }
 
-/** @param {import('./fleet-members.js').Marked[]} members @param {boolean} isAway @returns {{ tone: string, x: number, width: number }[]} as parts of a bar of 100 */
+/**
+ * @param {import('./fleet-members.js').Marked[]} members
+ * @param {boolean} isAway
+ * @returns {{ tone: string, x: number, width: number }[]} parts of a bar that is 100 wide
+ */
 function tonesOf (members, isAway) {
-  const toneOf = (/** @type {typeof members[number]} */ member) => isSilent(member) ? isAway ? 'idle' : 'bad' : ['info', 'drain', 'idle'].includes(member.health.tone) ? 'info' : member.health.tone
+  const toneOf = (/** @type {typeof members[number]} */ member) => isSilent(member)
+    ? isAway ? 'idle' : 'bad'
+    : ['info', 'drain', 'idle'].includes(member.health.tone) ? 'info' : member.health.tone
   let x = 0
   return ['ok', 'info', 'warn', 'bad', 'idle'].flatMap((tone) => {
     const width = 100 * members.filter((member) => toneOf(member) === tone).length / members.length
     x += width
-    return width > 0 ? [{ tone, x: rounded(x - width), width: rounded(width) }] : []
+    return width > 0 ? [{ tone, x: toTwoDecimals(x - width), width: toTwoDecimals(width) }] : []
   })
 }
 
 /** @param {number} value */
-function rounded (value) {
+function toTwoDecimals (value) {
   return Math.round(value * 100) / 100
 }
 
-/** @param {Pick<FleetStatus, 'nats' | 'rollout'>} status @returns {string | null} why nothing may be started now */
+/** @param {Pick<FleetStatus, 'nats' | 'rollout'>} status @returns {string | null} why no rollout can start now */
 export function blockedReason ({ nats, rollout }) {
   if (!nats.isConnected) return 'The fleet is out of reach.'
-  if (rollout && ['running', 'paused', 'rolling-back'].includes(rollout.state)) return `Rollout ${rollout.id} of the fleet is ${rollout.state === 'rolling-back' ? 'rolling back' : rollout.state}. Only one can run at a time.`
+  if (rollout && ['running', 'paused', 'rolling-back'].includes(rollout.state)) {
+    return `Rollout ${rollout.id} of the fleet is ${rollout.state.replace('-', ' ')}. Only one can run at a time.`
+  }
   return null
 }

@@ -4,7 +4,7 @@ import { DeckError } from '../errors.js'
 import { momentsOf, supersededView, toFleetRollout, versionOf } from './fleet-rollout.js'
 
 /**
- * What the page of one rollout of the fleet shows: each host, step by step, and what happened when.
+ * The page of one rollout of the fleet: each host, step by step, and what happened when.
  * @typedef {import('../fleet/rollout.js').FleetRollout} FleetRollout
  * @typedef {{ deck: import('../api/fleet.js').FleetDeck, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked
  */
@@ -21,7 +21,7 @@ export async function fleetRolloutModel ({ deck, id, now }) {
 
 /**
  * @param {Asked & { render: (name: string, model: object) => string }} asked
- * @returns {() => { id: string, html: string }[]} nothing of one that is over: it does not change
+ * @returns {() => { id: string, html: string }[]} empty for a rollout that is over, as it does not change
  */
 export function followFleetRollout ({ deck: { fleet }, id, now, can, render }) {
   let seen = ''
@@ -46,5 +46,10 @@ function shownOf (rollout, { fleet, now }) {
   const isCurrent = rollout.id === current?.id
   const view = toFleetRollout(rollout, { members: isCurrent ? members : [], isAway: !nats.isConnected })
   const { label, isOver } = supersededView(rollout)
-  return { now: now(), rollout: isCurrent ? view : { ...view, stateView: { ...view.stateView, label, isOver }, controls: [] }, moments: momentsOf(rollout), isOnItsOwn: true }
+  return {
+    now: now(),
+    rollout: isCurrent ? view : { ...view, stateView: { ...view.stateView, label, isOver }, controls: [] },
+    moments: momentsOf(rollout),
+    isOnItsOwn: true
+  }
 }

@@ -1,20 +1,28 @@
 import { kindOf } from '../events/kinds.js'
 
 /**
- * A rollout of the fleet as people see it: its hosts in the order of their turns, and how far each of them has come.
+ * A rollout of the fleet as people see it: its hosts in the order of their turns, and how far each of them is.
  * @typedef {import('../events/kinds.js').Tone} Tone
  * @typedef {import('../fleet/rollout.js').FleetRollout} FleetRollout
  * @typedef {import('../fleet/rollout.js').Turn} Turn
  * @typedef {import('../fleet/presence.js').Member} Member
  * @typedef {FleetRollout['state']} State
- * @typedef {{ label: string, tone: Tone, icon: string, isOver: boolean, orders: readonly Order[] }} StateView  `isOver`: nobody can do anything about it
+ * @typedef {{ label: string, tone: Tone, icon: string, isOver: boolean, orders: readonly Order[] }} StateView  `isOver`: nothing can change it any more
  * @typedef {'pause' | 'resume' | 'abort'} Order
  * @typedef {{ order: Order, label: string, className: string, isConfirmed: boolean }} Control
- * @typedef {{ column: Column, isNow: boolean, label: string, tone: Tone, icon: string, at: string | null, tookMs: number | null }} Cell  `at`: by the clock of that host
+ * @typedef {{
+ *   column: Column,
+ *   isNow: boolean,
+ *   label: string,
+ *   tone: Tone,
+ *   icon: string,
+ *   at: string | null,
+ *   tookMs: number | null
+ * }} Cell  `at`: the clock of that host
  * @typedef {'waiting' | 'running' | 'done' | 'rolling-back' | 'back'} Column
  */
 
-/** @type {Readonly<Record<State, StateView>>} `orders`: what is safest first */
+/** @type {Readonly<Record<State, StateView>>} `orders`: the safest first */
 export const ROLLOUT_STATES = Object.freeze({
   running: { label: 'running', tone: 'info', icon: 'loader-circle', isOver: false, orders: ['pause', 'abort'] },
   paused: { label: 'paused', tone: 'warn', icon: 'hourglass', isOver: false, orders: ['resume', 'abort'] },
@@ -27,41 +35,43 @@ export const ROLLOUT_STATES = Object.freeze({
 
 const KINDS = Object.freeze({ deploy: 'Deploy to the fleet', restart: 'Restart of the fleet', rollback: 'Rollback of the fleet' })
 
-/** @type {Readonly<Record<Turn['state'], { label: string, tone: Tone, icon: string, column: Column }>>} where a host is */
+/** @type {Readonly<Record<Turn['state'], { label: string, tone: Tone, icon: string, column: Column }>>} */
 export const TURN_STATES = Object.freeze({
-  pending: { label: 'waits', tone: 'idle', icon: 'circle-dashed', column: 'waiting' },
-  running: { label: 'runs', tone: 'info', icon: 'loader-circle', column: 'running' },
+  pending: { label: 'waiting', tone: 'idle', icon: 'circle-dashed', column: 'waiting' },
+  running: { label: 'running', tone: 'info', icon: 'loader-circle', column: 'running' },
   succeeded: { label: 'done', tone: 'ok', icon: 'circle-check', column: 'done' },
   failed: { label: 'failed', tone: 'bad', icon: 'circle-x', column: 'done' },
-  reverting: { label: 'rolls back', tone: 'warn', icon: 'loader-circle', column: 'rolling-back' },
-  reverted: { label: 'is back', tone: 'warn', icon: 'undo-2', column: 'back' },
+  reverting: { label: 'rolling back', tone: 'warn', icon: 'loader-circle', column: 'rolling-back' },
+  reverted: { label: 'rolled back', tone: 'warn', icon: 'undo-2', column: 'back' },
   skipped: { label: 'not reached', tone: 'idle', icon: 'circle', column: 'waiting' }
 })
 
 const NEXT = Object.freeze({ ...TURN_STATES.pending, label: 'next', tone: 'info' })
-const COLUMNS = Object.freeze(/** @type {const} */ ({ waiting: 'Waiting', running: 'Running', done: 'Done', 'rolling-back': 'Going back', back: 'Back' }))
+/** @type {Readonly<Record<Column, string>>} */
+const COLUMNS = Object.freeze({ waiting: 'Waiting', running: 'Running', done: 'Done', 'rolling-back': 'Rolling back', back: 'Rolled back' })
 const WAY_BACK = Object.freeze(['rolling-back', 'back'])
 const UNDER_WAY = Object.freeze(['running', 'reverting'])
 
-/** Of its timeline, what the fleet's events call it. @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
+/** Entries of the timeline, by the names of the fleet's events. @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const TURN_MOMENTS = Object.freeze({
-  'turn-started': { label: 'began its turn', tone: 'info', icon: 'arrow-right' },
-  'turn-succeeded': { label: 'is done', tone: 'ok', icon: 'circle-check' },
+  'turn-started': { label: 'started', tone: 'info', icon: 'arrow-right' },
+  'turn-succeeded': { label: 'done', tone: 'ok', icon: 'circle-check' },
   'turn-failed': { label: 'failed', tone: 'bad', icon: 'circle-x' },
-  'turn-reverting': { label: 'rolls back', tone: 'warn', icon: 'rotate-cw' },
-  'turn-reverted': { label: 'is back', tone: 'warn', icon: 'undo-2' }
+  'turn-reverting': { label: 'rolling back', tone: 'warn', icon: 'rotate-cw' },
+  'turn-reverted': { label: 'rolled back', tone: 'warn', icon: 'undo-2' }
 })
 
 /**
  * @param {FleetRollout} rollout
- * @param {{ members?: Member[], mostRows?: number, isAway?: boolean }} [parts]  `members`: as they are now; `mostRows`: of many hosts those that matter now; `isAway`: it is as it was seen last
+ * @param {{ members?: Member[], mostRows?: number, isAway?: boolean }} [parts]
+ *   `mostRows`: of more hosts, those that matter now; `isAway`: NATS is away, so the rollout is as it was last seen
  */
 export function toFleetRollout (rollout, { members = [], mostRows = Infinity, isAway = false } = {}) {
   const state = ROLLOUT_STATES[rollout.state]
   const hasWayBack = Object.values(rollout.turns).some(({ state }) => WAY_BACK.includes(TURN_STATES[state].column))
   const known = new Map((isAway ? [] : members).map((member) => [member.member, member]))
   const rows = rowsOf(rollout, known)
-  const shown = rows.length <= mostRows ? rows : notable(rows, mostRows)
+  const shown = rows.length <= mostRows ? rows : notableRows(rows, mostRows)
   return {
     ...summaryView(rollout),
     stateView: state,
@@ -82,10 +92,25 @@ export function toFleetRollout (rollout, { members = [], mostRows = Infinity, is
 /** @param {Pick<FleetRollout, 'id' | 'kind' | 'state' | 'actor' | 'note' | 'startedAt' | 'finishedAt' | 'reason'>} rollout */
 function summaryView ({ id, kind, state, actor, note, startedAt, finishedAt, reason }) {
   const { isOver, label, tone, icon } = ROLLOUT_STATES[state]
-  return { id, kind, name: KINDS[kind], state, label, tone, icon, isOver, actor, note, reason, startedAt, finishedAt, tookMs: finishedAt === null ? null : Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt)) }
+  return {
+    id,
+    kind,
+    name: KINDS[kind],
+    state,
+    label,
+    tone,
+    icon,
+    isOver,
+    actor,
+    note,
+    reason,
+    startedAt,
+    finishedAt,
+    tookMs: finishedAt === null ? null : Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt))
+  }
 }
 
-/** Of one that was followed by another: no operator is waited for. @param {Parameters<typeof summaryView>[0]} rollout */
+/** Shows a rollout that another one has followed: it no longer waits for an operator. @param {Parameters<typeof summaryView>[0]} rollout */
 export function supersededView (rollout) {
   const view = summaryView(rollout)
   return rollout.state === 'held' ? { ...view, label: 'held', isOver: true } : view
@@ -97,7 +122,7 @@ function controlsOf ({ state }) {
     order,
     label: { pause: 'Pause', resume: 'Resume', abort: 'Abort' }[order],
     className: order === 'resume' && state === 'paused' ? 'primary' : '',
-    // To go on gives up those that are silent in their turns.
+    // Resuming gives up the hosts that are silent in their turns.
     isConfirmed: order === 'abort' || state === 'held'
   }))
 }
@@ -109,23 +134,25 @@ function progressOf ({ state, turns }) {
   const isBack = state === 'rolling-back' || state === 'rolled-back'
   const reached = isBack ? countOf('reverted') : countOf('succeeded')
   const total = isBack ? countOf('reverted', 'reverting', 'succeeded', 'running') : states.length
-  return { reached, total, word: isBack ? 'back' : 'done', failed: countOf('failed'), underWay: countOf('running', 'reverting') }
+  return { reached, total, word: isBack ? 'rolled back' : 'done', failed: countOf('failed'), underWay: countOf('running', 'reverting') }
 }
 
-/** @param {FleetRollout} rollout how it goes, in words */
+/** @param {FleetRollout} rollout */
 function planOf ({ kind, batches, pauseMs, onFailure }) {
   const most = Math.max(...batches.map(({ length }) => length))
   return {
     atATime: most === 1 ? 'one at a time' : `up to ${most} at a time`,
     pauseMs,
-    onFailure: onFailure === 'rollback' && kind !== 'restart' ? 'a failure rolls all back' : 'a failure holds it'
+    onFailure: onFailure === 'rollback' && kind !== 'restart' ? 'a failure rolls all hosts back' : 'a failure holds the rollout'
   }
 }
 
 /** @param {FleetRollout} rollout @param {Map<string, Member>} known */
 function rowsOf (rollout, known) {
   const times = timesOf(rollout)
-  const current = rollout.state === 'running' ? rollout.batches.findIndex((batch) => batch.some((member) => ['pending', 'running'].includes(rollout.turns[member].state))) : -1
+  const current = rollout.state === 'running'
+    ? rollout.batches.findIndex((batch) => batch.some((member) => ['pending', 'running'].includes(rollout.turns[member].state)))
+    : -1
   return rollout.batches.flatMap((batch, index) => batch.map((member, place) => {
     const turn = rollout.turns[member]
     const own = known.get(member)?.rollout
@@ -159,10 +186,10 @@ function cellsOf (turn, { times, isNext }) {
   }
   return columns.slice(0, reached + 1).flatMap((column, index) => {
     const isNow = index === reached
-    // Who was on its way when all went back was never done.
+    // A host that was rolled back in its turn was never done.
     if (!isNow && column !== 'waiting' && at[column] === null) return []
     const view = isNow ? now : pastView(column, times)
-    const tookMs = column === 'done' ? between(at.running, at.done) : column === 'back' ? between(at['rolling-back'], at.back) : null
+    const tookMs = column === 'done' ? msBetween(at.running, at.done) : column === 'back' ? msBetween(at['rolling-back'], at.back) : null
     return [{ column, isNow, label: view.label, tone: view.tone, icon: view.icon, at: at[column], tookMs }]
   })
 }
@@ -170,10 +197,18 @@ function cellsOf (turn, { times, isNext }) {
 /** @param {Column} column @param {Record<string, string>} times */
 function pastView (column, times) {
   if (column === 'done') return times['turn-failed'] && !times['turn-succeeded'] ? TURN_STATES.failed : TURN_STATES.succeeded
-  return { label: { waiting: 'waited', running: 'began', 'rolling-back': 'went back', back: 'is back' }[column], tone: /** @type {const} */ ('idle'), icon: 'circle' }
+  return {
+    label: { waiting: 'waited', running: 'started', 'rolling-back': 'rolling back', back: 'rolled back' }[column],
+    tone: /** @type {const} */ ('idle'),
+    icon: 'circle'
+  }
 }
 
-/** When what happened to each, by its own clock, as far back as the timeline goes. @param {FleetRollout} rollout @returns {Map<string, Record<string, string>>} */
+/**
+ * Times of each host by its own clock, as far back as the timeline goes.
+ * @param {FleetRollout} rollout
+ * @returns {Map<string, Record<string, string>>}
+ */
 function timesOf ({ timeline }) {
   /** @type {Map<string, Record<string, string>>} */
   const times = new Map()
@@ -184,15 +219,15 @@ function timesOf ({ timeline }) {
 }
 
 /** @param {string | null} from @param {string | null} to @returns {number | null} ms */
-function between (from, to) {
+function msBetween (from, to) {
   return from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null
 }
 
 /**
- * In their turns, failed, and around those.
+ * Picks the hosts in their turns, those that failed, and their neighbours.
  * @template {{ state: Turn['state'], isUnderWay: boolean }} R @param {R[]} rows @param {number} most @returns {R[]}
  */
-function notable (rows, most) {
+function notableRows (rows, most) {
   const wanted = new Set(rows.filter(({ state, isUnderWay }) => isUnderWay || state === 'failed').slice(0, most))
   const from = Math.max(0, rows.findIndex(({ state, isUnderWay }) => isUnderWay || state === 'pending') - 3)
   for (const row of [...rows.slice(from), ...rows.slice(0, from).reverse()]) {
@@ -202,7 +237,7 @@ function notable (rows, most) {
   return rows.filter((row) => wanted.has(row))
 }
 
-/** @param {FleetRollout} rollout @returns what happened, oldest first; each by the clock of the host that it happened on */
+/** @param {FleetRollout} rollout @returns what happened, oldest first; each time is of the clock of its host */
 export function momentsOf ({ timeline }) {
   return timeline.map(({ at, type, member, actor, message }, index) => {
     const turn = Object.hasOwn(TURN_MOMENTS, type) ? TURN_MOMENTS[type] : null
@@ -211,7 +246,7 @@ export function momentsOf ({ timeline }) {
   })
 }
 
-/** @param {FleetRollout | null} rollout @returns {string} another one once anything about it is another */
+/** @param {FleetRollout | null} rollout @returns {string} changes with any change of the rollout */
 export function versionOf (rollout) {
   const last = rollout?.timeline.at(-1)
   return rollout ? [rollout.id, rollout.state, rollout.timeline.length, last?.at, last?.type, last?.member].join(' ') : ''

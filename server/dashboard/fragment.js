@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 
 /**
- * A part of a page that changes, and what of it a viewer who has it already has to be sent.
+ * A part of a page that changes, and the changes that a viewer still needs.
  * @typedef {import('./pages.js').Fragment} Fragment
- * @typedef {{ html: string, still: string }} Shown  `still`: without what moves, so that it is equal for as long as nothing else changes
+ * @typedef {{ html: string, still: string }} Shown  `still`: without ticking times and figures, so that it stays equal until something else changes
  */
 
-/** What moves by itself in the browser. */
+/** Texts that the browser updates itself. */
 const TICKING_TEXT = /(<time data-tick="[a-z]+" datetime="[^"]*">)[^<]*/g
-/** What is measured anew each second goes alone, by its key: the text of an element whose last attribute says it, the width of a bar, or the points of a line. */
+/** Figures change each second and are sent alone, by key: the text of an element, the width of a bar, or the points of a line. */
 const FIGURE = /( data-figure="([^"]*)")(?: (?:width|points)="([^"]*)"|>([^<]*))/g
-/** None of them is in another one. */
+/** Rows are not nested. */
 const ROW = /<(tr|li)(?= [^>]*data-flash)[^>]* id="([^"]+)".*?<\/\1>/gs
 
 /** @param {string} html */
@@ -18,23 +18,23 @@ export function toShown (html) {
   return { html, still: withoutMoving(html) }
 }
 
-/** @param {string} html @returns {string} the same for as long as nothing but time and figures change */
+/** @param {string} html @returns {string} stays equal while only times and figures change */
 export function withoutMoving (html) {
   return html.replace(TICKING_TEXT, '$1').replace(FIGURE, '$1')
 }
 
-/** @param {string} html @returns {[string, string][]} what each of its figures is, by key */
+/** @param {string} html @returns {[string, string][]} key and value of each figure */
 export function figuresOf (html) {
   return Array.from(html.matchAll(FIGURE), ([, , key, value, text]) => [key, value ?? text])
 }
 
-/** @param {Shown} shown @returns {string} what it can be known by */
+/** @param {Shown} shown @returns {string} identifies its content */
 export function hashOf ({ still }) {
   return createHash('sha1').update(still).digest('base64url').slice(0, 10)
 }
 
 /**
- * Rows that are as they were are left empty: the browser has them.
+ * Leaves unchanged rows empty, as the browser has them.
  * @param {Shown} shown @param {Shown | undefined} before
  */
 export function changesOf ({ html }, before) {

@@ -6,20 +6,25 @@ import { EVENT_TYPES } from '../events/kinds.js'
 import { instantOf, isZone, wallClock } from './zoned-time.js'
 
 /**
- * The filters of the history page as they stand in its URL.
+ * The filters of the history page, as in its URL.
  * @typedef {Partial<Record<'q' | 'type' | 'cause' | 'slot' | 'worker' | 'release' | 'rollout' | 'range' | 'since' | 'until' | 'zone', string>>} Filters
- * @typedef {{ deployed: () => number, started: () => number }} Marks  when, in ms since the epoch, the last deploy and this master began
+ * @typedef {{ deployed: () => number, started: () => number }} Marks  when the last deploy and this master began, ms since the epoch
  */
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
-/** Among which the last deploy is looked for. */
+/** How many rollouts are searched for the last deploy. */
 const MAX_ROLLOUTS = 50
 
 /**
- * Times by the names that people have for them. `isDaily`: by the days of a time zone.
- * @type {Readonly<Record<string, { label: string, isRare?: boolean, isDaily?: boolean, times: (at: { now: number, zone: string, marks: Marks }) => { since: number, until?: number } }>>}
+ * Named ranges of time. `isDaily`: depends on the time zone; `isRare`: shown only while it is chosen.
+ * @type {Readonly<Record<string, {
+ *   label: string,
+ *   isRare?: boolean,
+ *   isDaily?: boolean,
+ *   times: (at: { now: number, zone: string, marks: Marks }) => { since: number, until?: number }
+ * }>>}
  */
 export const RANGES = Object.freeze({
   '15m': { label: 'Last 15 minutes', isRare: true, times: ({ now }) => ({ since: now - 15 * MINUTE_MS }) },
@@ -33,7 +38,7 @@ export const RANGES = Object.freeze({
   master: { label: 'Since the master started', times: ({ marks }) => ({ since: marks.started() }) }
 })
 
-/** Types that belong together, by the name that the URL has for them. */
+/** Groups of event types, by their value in the URL. */
 export const TYPE_GROUPS = Object.freeze([
   { value: 'problems', label: 'Problems' },
   { value: 'worker.exited', label: 'Exits' },
@@ -45,24 +50,24 @@ export const TYPE_GROUPS = Object.freeze([
   { value: 'history.*', label: 'History database' }
 ])
 
-/** Single types that are no group of their own. */
+/** Event types that are not already listed as a group. */
 export const SINGLE_TYPES = EVENT_TYPES.filter((type) => TYPE_GROUPS.every(({ value }) => value !== type))
 
 const RANGE = z.enum(Object.keys(RANGES)).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)
 const ZONE = z.string().regex(/^[A-Za-z0-9_+/-]{1,64}$/).refine(isZone).optional().describe('a time zone such as Europe/Berlin')
-/** Of a cluster that nobody has asked. @type {Marks} */
+/** Marks for callers without a cluster. @type {Marks} */
 const NO_MARKS = Object.freeze({ deployed: () => 0, started: () => 0 })
 
 /**
- * @param {URLSearchParams} params  empty ones and ones that are no filter are left out
+ * @param {URLSearchParams} params  empty and unknown ones are ignored
  * @param {number} now ms since the epoch
  * @param {Marks} [marks]
- * @returns {{ filters: Filters, query: import('../../db/event-search.js').EventQuery }} `filters`: as they stand in the URL
+ * @returns {{ filters: Filters, query: import('../../db/event-search.js').EventQuery }} `filters`: as in the URL
  * @throws {DeckError} `invalid-query`
  */
 export function parseFilters (params, now, marks = NO_MARKS) {
   const { texts, values: { range, zone = 'UTC', ...query } } = parseFields(z.object({ ...eventFilters(() => now), range: RANGE, zone: ZONE }), params)
-  // A zone says what a day is, and nothing by itself.
+  // A zone only matters for a range of days.
   if (range === undefined || !RANGES[range].isDaily) delete texts.zone
   return { filters: texts, query: range === undefined ? query : { ...RANGES[range].times({ now, zone, marks }), ...query } }
 }
@@ -73,7 +78,10 @@ export function parseFilters (params, now, marks = NO_MARKS) {
  */
 export function marksOf ({ history, deck }) {
   return {
-    deployed: () => Date.parse(history.rollouts({ limit: MAX_ROLLOUTS }).items.find(({ kind }) => kind === 'deploy')?.startedAt ?? deck.snapshot().master.startedAt),
+    deployed () {
+      const last = history.rollouts({ limit: MAX_ROLLOUTS }).items.find(({ kind }) => kind === 'deploy')
+      return Date.parse(last?.startedAt ?? deck.snapshot().master.startedAt)
+    },
     started: () => Date.parse(deck.snapshot().master.startedAt)
   }
 }
@@ -86,7 +94,7 @@ function hourOfDay (now, zone, hour) {
 /**
  * @param {string} path
  * @param {Filters & Record<string, string | undefined>} filters
- * @param {Record<string, string | undefined>} [changes] undefined takes a filter away
+ * @param {Record<string, string | undefined>} [changes] undefined removes a filter
  */
 export function urlOf (path, filters, changes = {}) {
   const params = new URLSearchParams()
@@ -97,7 +105,7 @@ export function urlOf (path, filters, changes = {}) {
   return text ? `${path}?${text}` : path
 }
 
-/** @param {unknown} error @returns {{ status: number, title: string, message: string }} what a page says in place of its list */
+/** @param {unknown} error @returns {{ status: number, title: string, message: string }} what a page shows in place of its list */
 export function toShownProblem (error) {
   if (error instanceof DeckError) return { status: error.status, title: error.title, message: error.message }
   const { status, title } = new DeckError('history-unavailable', '')

@@ -1,24 +1,24 @@
 import { DeckError } from '../errors.js'
 import { CAUSES } from '../events/kinds.js'
-import { foldEvents, unfolded } from './event-folds.js'
+import { foldEvents, toSingleRows } from './event-folds.js'
 import { RANGES, SINGLE_TYPES, TYPE_GROUPS, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 import { countTimeline } from './timeline.js'
 
 /**
- * What the history page shows.
+ * The history page.
  * @typedef {import('./history-filters.js').Filters} Filters
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
  */
 
 const PAGE_SIZE = 50
-/** Of a list in which much takes one row. */
+/** A folded list fits more events. */
 const FOLDED_PAGE_SIZE = 100
-/** Whoever has set one of these has asked for each of the events. */
-const EACH = /** @type {const} */ (['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
+/** A list with one of these filters shows every event unfolded. */
+const UNFOLDING_FILTERS = /** @type {const} */ (['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
 
-/** What is offered to be left out where nothing matches, by what the page calls it. */
+/** Filters that the page offers to remove if nothing matches, by label. */
 const OPTIONAL = Object.freeze(/** @type {Record<string, (keyof Filters)[]>} */ ({
   'At any time': ['range', 'since', 'until', 'zone'],
   'With any message': ['q'],
@@ -29,12 +29,12 @@ const OPTIONAL = Object.freeze(/** @type {Record<string, (keyof Filters)[]>} */ 
   'Of any release': ['release'],
   'Of any rollout': ['rollout']
 }))
-/** Of a graph that is live: it costs so many times less than what it tells. */
+/** The live graph is counted at most 1/50 of the time. */
 const REST_PER_COUNT = 50
 const MIN_REST_MS = 2000
 
 /**
- * The page with its graph.
+ * The model of the page with its graph.
  * @param {import('./pages.js').Asked} asked
  */
 export async function historyPageModel (asked) {
@@ -43,7 +43,7 @@ export async function historyPageModel (asked) {
 }
 
 /**
- * The list at each look. The graph is counted in turns of the loop, so it comes with a later look.
+ * Renders the list each time. The graph is counted in several turns of the event loop, so a later rendering shows it.
  * @param {import('./pages.js').Asked} asked
  * @returns {() => import('./pages.js').Fragment[]}
  */
@@ -57,7 +57,7 @@ export function followHistory (asked) {
     const model = historyModel(toParts(asked))
     if (now >= nextCountAt && model.problem === null) {
       nextCountAt = Infinity
-      // Whatever is wrong, the list says it, or the next look.
+      // The list already shows an error, or the next rendering will.
       readTimeline(asked, model).catch(() => null).then((newest) => {
         timeline = newest ?? timeline
         nextCountAt = asked.now() + Math.max(MIN_REST_MS, REST_PER_COUNT * (asked.now() - now))
@@ -75,7 +75,11 @@ function toParts ({ history, deck, params, now }) {
   return { history, params, now: now(), marks: marksOf({ history, deck }) }
 }
 
-/** @param {import('./pages.js').Asked} asked @param {ReturnType<typeof historyModel>} model @returns {Promise<import('./timeline.js').Timeline | null>} null: the list says why */
+/**
+ * @param {import('./pages.js').Asked} asked
+ * @param {ReturnType<typeof historyModel>} model
+ * @returns {Promise<import('./timeline.js').Timeline | null>} null: the list shows why
+ */
 async function readTimeline ({ history }, { query, now }) {
   if (query === null) return null
   try {
@@ -95,7 +99,7 @@ export function historyModel ({ history, params, now, marks }) {
   try {
     const { filters, query } = parseFilters(params, now, marks)
     const { cursor, trail } = parsePlace(params)
-    const isFolded = EACH.every((name) => filters[name] === undefined)
+    const isFolded = UNFOLDING_FILTERS.every((name) => filters[name] === undefined)
     const limit = isFolded ? FOLDED_PAGE_SIZE : PAGE_SIZE
     const { items, next } = history.page({ ...query, limit, cursor })
     const events = items.map(toShownEvent)
@@ -108,12 +112,17 @@ export function historyModel ({ history, params, now, marks }) {
       problem: null,
       isFirstPage: cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
-      rows: isFolded ? foldEvents(events) : unfolded(events),
+      rows: isFolded ? foldEvents(events) : toSingleRows(events),
       nearest: isNothing ? nearestTo(filters, { history, now, marks }) : [],
-      // The search had a time limit: there may be more, though this page is not full.
+      // The search has a time limit, so a page that is not full may still have a next one.
       isCutShort: next !== null && items.length < limit,
       ranges: rangeLinks(filters),
-      links: { ...pageLinks('/history', filters, { cursor, trail, next }), csv: urlOf('/history.csv', filters), clear: '/history', without: withoutLinks(filters) },
+      links: {
+        ...pageLinks('/history', filters, { cursor, trail, next }),
+        csv: urlOf('/history.csv', filters),
+        clear: '/history',
+        without: withoutLinks(filters)
+      },
       canonicalUrl: urlOf('/history', filters, { cursor, trail: trail.join('.') || undefined })
     }
   } catch (error) {
@@ -124,16 +133,21 @@ export function historyModel ({ history, params, now, marks }) {
 /** @param {Filters} filters @returns {{ value: string, label: string, url: string, isCurrent: boolean, isDaily: boolean }[]} */
 function rangeLinks (filters) {
   const isAny = !filters.range && !filters.since && !filters.until
-  const to = (/** @type {string | undefined} */ range) => urlOf('/history', filters, { range, since: undefined, until: undefined, zone: range && RANGES[range].isDaily ? filters.zone : undefined })
+  const rangeUrl = (/** @type {string | undefined} */ range) => urlOf('/history', filters, {
+    range,
+    since: undefined,
+    until: undefined,
+    zone: range && RANGES[range].isDaily ? filters.zone : undefined
+  })
   const shown = Object.entries(RANGES).filter(([value, { isRare }]) => !isRare || filters.range === value)
   return [
-    { value: '', label: 'Any time', url: to(undefined), isCurrent: isAny, isDaily: false },
-    ...shown.map(([value, { label, isDaily = false }]) => ({ value, label, url: to(value), isCurrent: filters.range === value, isDaily }))
+    { value: '', label: 'Any time', url: rangeUrl(undefined), isCurrent: isAny, isDaily: false },
+    ...shown.map(([value, { label, isDaily = false }]) => ({ value, label, url: rangeUrl(value), isCurrent: filters.range === value, isDaily }))
   ]
 }
 
 /**
- * What there is without one of the filters.
+ * The newest event without each of the filters.
  * @param {Filters} filters @param {{ history: History, now: number, marks?: import('./history-filters.js').Marks }} sources
  * @returns {{ label: string, url: string, at: string }[]}
  */
@@ -152,7 +166,7 @@ export function exportQuery ({ history, deck, params, now }) {
   return parseFilters(params, now, marksOf({ history, deck })).query
 }
 
-/** Filters that have no field of their own are shown as chips that can be taken away. */
+/** Filters without a field in the form are shown as chips that can be removed. */
 function withoutLinks (/** @type {Filters} */ filters) {
   const chips = /** @type {const} */ (['release', 'rollout'])
   return chips.filter((name) => filters[name]).map((name) => ({ name, value: filters[name], url: urlOf('/history', filters, { [name]: undefined }) }))

@@ -3,14 +3,21 @@ import { findLines, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, p
 import { toDeckError } from '../api/problem.js'
 
 /**
- * What the page of the logs shows before anything comes by itself: the last lines, which go on live, or what was searched
- * for, or what is around a time.
+ * The first content of the page of the logs: the last lines, which continue live, or the results of a search, or the lines
+ * around a time.
  * @typedef {import('../api/log-lines.js').Deck} Deck
  * @typedef {import('../api/log-lines.js').Entry} Entry
  * @typedef {'live' | 'search' | 'around'} View
- * @typedef {Partial<Record<typeof FIELDS[number], string>>} Texts  as they stand in the address
- * @typedef {ReturnType<typeof shownLine> & { slot: number, stream: import('../api/log-lines.js').Stream, at: string | null, cutText: string, isOpen: boolean, isMark: boolean }} Line
- *   `isOpen`: it has no end yet, and will come again; `isMark`: the first one after the time that was asked for
+ * @typedef {Partial<Record<typeof FIELDS[number], string>>} Texts  as in the URL
+ * @typedef {ReturnType<typeof shownLine> & {
+ *   slot: number,
+ *   stream: import('../api/log-lines.js').Stream,
+ *   at: string | null,
+ *   cutText: string,
+ *   isOpen: boolean,
+ *   isMark: boolean
+ * }} Line
+ *   `isOpen`: the line has no end yet and will be sent again; `isMark`: the first line after the requested time
  */
 
 const FIELDS = /** @type {const} */ (['slot', 'stream', 'q', 'since', 'until', 'around', 'cursor'])
@@ -28,16 +35,36 @@ export async function logsModel ({ deck, params, now }) {
     const { texts, values } = parseLogQuery(params, now)
     const view = viewOf(values)
     const shown = view === 'live' ? await newestLines(deck, values) : await foundLines(deck, values)
-    return { slots, query: texts, selected: values.slot ?? null, view, problem: null, ...shown, canonicalUrl: `/logs${queryOf(texts)}`, links: linksOf(texts, view, shown) }
+    return {
+      slots,
+      query: texts,
+      selected: values.slot ?? null,
+      view,
+      problem: null,
+      ...shown,
+      canonicalUrl: `/logs${queryOf(texts)}`,
+      links: linksOf(texts, view, shown)
+    }
   } catch (error) {
     const { status, title, message } = toDeckError(error)
-    return { slots, query: givenTexts(params), selected: Number(params.get('slot')) || null, view: /** @type {View} */ ('search'), problem: { status, title, message }, lines: [], places: '', around: null, isCutShort: false, links: null }
+    return {
+      slots,
+      query: givenTexts(params),
+      selected: Number(params.get('slot')) || null,
+      view: /** @type {View} */ ('search'),
+      problem: { status, title, message },
+      lines: [],
+      places: '',
+      around: null,
+      isCutShort: false,
+      links: null
+    }
   }
 }
 
 /**
- * What is selected, as a file: for people with its time and its log in front of each line where there are several, for
- * programs as JSON.
+ * The selected lines as a file: JSON for programs, text for people. In text of several logs each line begins with its time
+ * and its log.
  * @param {{ deck: Deck, params: URLSearchParams, now: () => number, type: 'text' | 'ndjson' }} parts
  * @returns {Promise<string>}
  * @throws {import('../errors.js').DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
@@ -81,7 +108,7 @@ async function foundLines (deck, query) {
     places: '',
     next,
     around,
-    // The search has a time limit: there may be more, though this page is not full.
+    // The search has a time limit, so a page that is not full may still have a next one.
     isCutShort: next !== null && items.length < SHOWN_LINES && around === null
   }
 }
@@ -94,7 +121,7 @@ export function toLine ({ slot, stream, text, arrivedAt }, { isOpen = false, isM
 
 /**
  * @param {Texts} texts @param {View} view @param {{ lines: Line[], next: string | null }} shown
- * @returns where to go from here; `newest`, `later`: null where there is nothing such
+ * @returns links; a link without a target is null
  */
 function linksOf (texts, view, { lines, next }) {
   const { slot, stream } = texts
@@ -111,14 +138,14 @@ function linksOf (texts, view, { lines, next }) {
   }
 }
 
-/** @param {Texts} texts @returns {string} empty, or from its question mark on */
+/** @param {Texts} texts @returns {string} empty, or with its question mark */
 function queryOf (texts) {
   const params = new URLSearchParams()
   for (const [name, text] of Object.entries(texts)) if (text !== undefined) params.set(name, text)
   return params.size === 0 ? '' : `?${params}`
 }
 
-/** So that the fields show what was asked for. @param {URLSearchParams} params @returns {Texts} */
+/** Keeps the given texts, so that the fields show them. @param {URLSearchParams} params @returns {Texts} */
 function givenTexts (params) {
   return Object.fromEntries(FIELDS.flatMap((name) => params.get(name) ? [[name, String(params.get(name)).slice(0, 100)]] : []))
 }

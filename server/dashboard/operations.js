@@ -1,12 +1,20 @@
 /**
- * The operations of the API for people: what each takes and answers, and how to ask for it.
+ * The operations of the API for people: what each takes and returns, and how to call it.
  * @typedef {import('../api/openapi.js').Json} Json
- * @typedef {{ name: string, type: string, shape: string | null, isRequired: boolean, about: string }} Field `shape`: a type with a description of its own
+ * @typedef {{ name: string, type: string, shape: string | null, isRequired: boolean, about: string }} Field
+ *   `shape`: the name of a type that is described separately
  */
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const JSON_TYPE = 'application/json'
-const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({ string: 'text', boolean: 'true or false', integer: 'integer', number: 'number', object: 'object', null: 'null' }))
+const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({
+  string: 'text',
+  boolean: 'true or false',
+  integer: 'integer',
+  number: 'number',
+  object: 'object',
+  null: 'null'
+}))
 
 /**
  * @param {Json} document of OpenAPI
@@ -14,9 +22,16 @@ const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({ string: 'te
  */
 export async function operationsModel (document, toHtml) {
   const { tags, paths, components } = document
-  const all = await Promise.all(Object.entries(paths).flatMap(([path, item]) => METHODS.filter((method) => item[method]).map((method) => describeOperation(item[method], { path, method, components, toHtml }))))
+  const all = await Promise.all(Object.entries(paths).flatMap(([path, item]) => {
+    const methods = METHODS.filter((method) => item[method])
+    return methods.map((method) => describeOperation(item[method], { path, method, components, toHtml }))
+  }))
   return {
-    groups: tags.map((/** @type {Json} */ { name, description }) => ({ name, about: description, operations: all.filter((operation) => operation.group === name) })),
+    groups: tags.map((/** @type {Json} */ { name, description }) => ({
+      name,
+      about: description,
+      operations: all.filter((operation) => operation.group === name)
+    })),
     shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
   }
 }
@@ -37,16 +52,30 @@ async function describeOperation (operation, { path, method, components, toHtml 
     role: operation['x-role'],
     curl: toCurl({ path, method, parameters, body, fileType, isPublic: security?.length === 0 }),
     cli: typeof cli === 'string' ? [cli] : Object.values(cli),
-    parameters: parameters.map((/** @type {Json} */ each) => ({ name: each.name, isRequired: each.required, place: each.in, about: each.description ?? '', ...typeOf(each.schema) })),
+    parameters: parameters.map((/** @type {Json} */ each) => ({
+      name: each.name,
+      isRequired: each.required,
+      place: each.in,
+      about: each.description ?? '',
+      ...typeOf(each.schema)
+    })),
     body: body ? fieldsOf(body) : null,
-    answers: Object.entries(responses).filter(([, { content }]) => content).flatMap(([status, { content }]) => Object.entries(content).map(([mediaType, { schema }]) => ({ status, mediaType, ...typeOf(schema), fields: fieldsOf(schema) }))),
-    problems: Object.entries(responses).filter(([, { $ref }]) => $ref).map(([status, { $ref }]) => ({ status, ...components.responses[lastPart($ref)] })).map(({ status, content }) => ({ status, codes: Object.values(content)[0].schema.properties.code.enum }))
+    answers: Object.entries(responses)
+      .filter(([, { content }]) => content)
+      .flatMap(([status, { content }]) => Object.entries(content).map(([mediaType, { schema }]) => {
+        return { status, mediaType, ...typeOf(schema), fields: fieldsOf(schema) }
+      })),
+    problems: Object.entries(responses)
+      .filter(([, { $ref }]) => $ref)
+      .map(([status, { $ref }]) => ({ status, ...components.responses[lastPart($ref)] }))
+      .map(({ status, content }) => ({ status, codes: Object.values(content)[0].schema.properties.code.enum }))
   }
 }
 
 /**
- * To be pasted into a shell: what the examples bring along never needs more than single quotes.
- * @param {{ path: string, method: string, parameters: Json[], body?: Json, fileType?: string, isPublic: boolean }} request `fileType`: of a body that is a file
+ * A command to paste into a shell. Examples need no more than single quotes.
+ * @param {{ path: string, method: string, parameters: Json[], body?: Json, fileType?: string, isPublic: boolean }} request
+ *   `fileType`: the media type of a body that is a file
  */
 function toCurl ({ path, method, parameters, body, fileType, isPublic }) {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => String(parameters.find((each) => each.name === name)?.schema.examples?.[0] ?? 1))
@@ -58,7 +87,7 @@ function toCurl ({ path, method, parameters, body, fileType, isPublic }) {
   return [...words, `"$CLUSTERDECK_URL${filled}"`].join(' ')
 }
 
-/** @param {Json} schema of an object @param {string} [prefix] @returns {Field[]} those of objects in it with dots */
+/** @param {Json} schema of an object @param {string} [prefix] @returns {Field[]} fields of nested objects have dots in their names */
 function fieldsOf (schema, prefix = '') {
   return Object.entries(schema.properties ?? {}).flatMap(([key, field]) => {
     const name = `${prefix}${key}`
@@ -74,11 +103,18 @@ function typeOf (schema) {
   const { $ref, anyOf, type, items, enum: values, const: value, format, minimum, maximum } = schema
   if ($ref) return { type: lastPart($ref), shape: lastPart($ref) }
   if (anyOf) {
+    /** @type {ReturnType<typeof typeOf>[]} */
     const types = anyOf.map((/** @type {Json} */ each) => typeOf({ type, ...each }))
-    return { type: [...new Set(types.map((/** @type {any} */ each) => each.type))].join(' or '), shape: types.find((/** @type {any} */ each) => each.shape)?.shape ?? null }
+    return {
+      type: [...new Set(types.map((each) => each.type))].join(' or '),
+      shape: types.find((each) => each.shape)?.shape ?? null
+    }
   }
   if (type === 'array') return { ...typeOf(items), type: `list of ${typeOf(items).type}` }
-  if (values) return { type: values.length > 12 ? 'one of many names' : values.map((/** @type {unknown} */ each) => JSON.stringify(each)).join(', '), shape: null }
+  if (values) {
+    const listed = values.map((/** @type {unknown} */ each) => JSON.stringify(each)).join(', ')
+    return { type: values.length > 12 ? 'one of many names' : listed, shape: null }
+  }
   if (value !== undefined) return { type: JSON.stringify(value), shape: null }
   if (format === 'date-time') return { type: 'time', shape: null }
   const range = maximum !== undefined ? ` from ${minimum} to ${maximum}` : minimum ? ` from ${minimum}` : ''

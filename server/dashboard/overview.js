@@ -8,7 +8,7 @@ import { toReleaseRow } from './releases.js'
 import { toShownEvent } from './shown-event.js'
 
 /**
- * What the overview shows, worked out from the snapshot and the history.
+ * The overview, made of the snapshot and the history.
  * @typedef {import('../events/kinds.js').Tone} Tone
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'releases'>} Deck
  * @typedef {import('../deck.js').Status} Status
@@ -20,7 +20,7 @@ import { toShownEvent } from './shown-event.js'
 const RECENT_EVENTS = 8
 const CRASH_CAUSES = ['crash', 'out-of-memory']
 const MAX_COUNTED = 100
-/** Workers report each second: what is older says nothing of now. */
+/** Workers report each second, so older figures are not shown. */
 const FRESH_MS = 5000
 const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {import('../events/stream.js').DeckEvent[]} */ ([]) })
 
@@ -33,7 +33,7 @@ const WORKER_STATES = Object.freeze({
   unresponsive: { label: 'Unresponsive', tone: 'bad' },
   held: { label: 'Held', tone: 'bad' },
   finished: { label: 'Finished', tone: 'ok' },
-  queued: { label: 'Waits to start', tone: 'idle' },
+  queued: { label: 'Waiting to start', tone: 'idle' },
   backoff: { label: 'Backoff', tone: 'warn' }
 })
 
@@ -80,7 +80,7 @@ export function overviewModel ({ deck, history, now }) {
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
-    standby: { ...snapshot.standby, workers: snapshot.standby.workers.map((worker) => ({ ...worker, label: worker.state === 'standby' ? 'stands by' : worker.state })) },
+    standby: snapshot.standby,
     rollout: rollout && toRollout(rollout, { history }),
     wayBack: rollout && wayBackOf(rollout, { deck, snapshot }),
     recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
@@ -89,7 +89,10 @@ export function overviewModel ({ deck, history, now }) {
 
 /** @param {Status} snapshot @param {number} now @returns {Status} */
 function withFreshVitals (snapshot, now) {
-  return { ...snapshot, workers: snapshot.workers.map((worker) => worker.vitals && now - Date.parse(worker.vitals.at) > FRESH_MS ? { ...worker, vitals: null } : worker) }
+  return {
+    ...snapshot,
+    workers: snapshot.workers.map((worker) => worker.vitals && now - Date.parse(worker.vitals.at) > FRESH_MS ? { ...worker, vitals: null } : worker)
+  }
 }
 
 /** @param {import('../health.js').Health} health */
@@ -97,19 +100,23 @@ function toHealth ({ reasons, ...health }) {
   return { ...health, reasons: reasons.map((reason) => ({ ...reason, url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })) }
 }
 
-/** A broken history must not take the live page down with it. */
+/** The live page works without the history. */
 function readPast (/** @type {History} */ history) {
   try {
-    return { isAvailable: true, rollout: history.rollouts({ limit: 1 }).items[0] ?? null, events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items }
+    return {
+      isAvailable: true,
+      rollout: history.rollouts({ limit: 1 }).items[0] ?? null,
+      events: history.page({ type: [...NOTABLE_TYPES], limit: RECENT_EVENTS }).items
+    }
   } catch {
     return UNAVAILABLE
   }
 }
 
 /**
- * The release before the one that has just been deployed, for who regrets it.
+ * The release before the last deploy, which the page offers to roll back to.
  * @param {RolloutView} rollout @param {{ deck: Pick<Deck, 'releases'>, snapshot: Status }} cluster
- * @returns {ReturnType<typeof toReleaseRow> | null} null: there is none to be offered
+ * @returns {ReturnType<typeof toReleaseRow> | null} null: the page offers none
  */
 function wayBackOf ({ kind, state, from, to }, { deck, snapshot }) {
   if (kind !== 'deploy' || state !== 'succeeded' || to !== snapshot.release.id) return null
@@ -117,12 +124,12 @@ function wayBackOf ({ kind, state, from, to }, { deck, snapshot }) {
     const release = toReleaseRow(deck.releases.get(from), snapshot)
     return release.isOffered ? release : null
   } catch {
-    // It is kept no more, or a broken history keeps it from being read.
+    // The release is no longer kept, or the history cannot be read.
     return null
   }
 }
 
-/** @returns {string | null} why nothing may be started now */
+/** @returns {string | null} why no rollout can start now */
 export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'upgrade'>} */ { state, rollout, upgrade }) {
   if (state === 'stopping') return 'The master is stopping.'
   if (upgrade) return 'An upgrade is running.'
@@ -132,18 +139,20 @@ export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'up
 
 function totalsOf (/** @type {WorkerRow[]} */ workers) {
   const vitals = workers.map(({ vitals }) => vitals).filter((each) => each !== null)
-  const sum = (/** @type {'rssBytes' | 'cpuPercent' | 'requestsPerSecond'} */ key) => vitals.length === 0 ? null : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
+  const sumOf = (/** @type {'rssBytes' | 'cpuPercent' | 'requestsPerSecond'} */ key) => vitals.length === 0
+    ? null
+    : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
   return {
-    rssBytes: sum('rssBytes'),
-    cpuPercent: sum('cpuPercent'),
-    requestsPerSecond: sum('requestsPerSecond'),
-    latencyP99Ms: worst(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
+    rssBytes: sumOf('rssBytes'),
+    cpuPercent: sumOf('cpuPercent'),
+    requestsPerSecond: sumOf('requestsPerSecond'),
+    latencyP99Ms: highestOf(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
     restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce((total, n) => total + n, 0)
   }
 }
 
 /** @param {(number | null | undefined)[]} values @returns {number | null} */
-function worst (values) {
+function highestOf (values) {
   const known = values.filter((value) => typeof value === 'number')
   return known.length === 0 ? null : Math.max(...known)
 }
@@ -166,25 +175,27 @@ function badgeOfWorker ({ state, crashLooping, finished }) {
   return WORKER_STATES[state] ?? { label: state, tone: 'idle' }
 }
 
-/** @param {RolloutView} rollout @param {{ history?: Pick<History, 'page'> }} [sources] `history`: for one that waits for a person */
+/** @param {RolloutView} rollout @param {{ history?: Pick<History, 'page'> }} [sources] `history`: needed for a held rollout */
 export function toRollout (rollout, { history } = {}) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
-  // A clock that goes on would say that something does.
-  const stoodStillAt = rollout.pausedAt ?? null
+  // The duration stops while the rollout is paused.
+  const stoppedAt = rollout.pausedAt ?? null
   const isCanary = (rollout.pausedIn ?? rollout.state) === 'canary'
   return {
     ...rollout,
     title: rolloutTitle(rollout),
-    name: rollout.kind === 'restart' ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers') : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
+    name: rollout.kind === 'restart'
+      ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers')
+      : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
     outcome,
     hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
-    tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoodStillAt),
+    tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
     beside: rollout.state === 'held' ? toBeside(rollout, crashesOfOld(history, rollout)) : null,
     controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((step) => ({
       ...step,
       badge: badgeOf(step, { isCanary, isOver: outcome !== null }),
-      tookMs: msBetween(step.startedAt, step.finishedAt ?? rollout.finishedAt ?? stoodStillAt)
+      tookMs: msBetween(step.startedAt, step.finishedAt ?? rollout.finishedAt ?? stoppedAt)
     }))
   }
 }
@@ -197,20 +208,32 @@ function badgeOf ({ state }, { isCanary, isOver }) {
 }
 
 /**
- * New workers beside old ones, as a person needs it to decide.
- * @param {RolloutView} rollout @param {number | null} crashesOfOld null: nobody can tell
+ * New workers beside old ones, so that an operator can decide.
+ * @param {RolloutView} rollout @param {number | null} crashesOfOld null: unknown
  * @returns {{ at: string | null, rows: { name: string, canary: string, baseline: string, isWorse: boolean }[] }}
  */
 function toBeside ({ comparison, verdicts, crashes, strategy }, crashesOfOld) {
   const last = comparison ?? verdicts?.at(-1) ?? null
   const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
-  const share = (/** @type {number | null} */ rate) => formatPercent(rate === null ? null : rate * 100)
+  const formatShare = (/** @type {number | null} */ rate) => formatPercent(rate === null ? null : rate * 100)
   return {
     at: last?.at ?? null,
     rows: [
       { name: 'Requests', canary: numberText(canary.requests), baseline: numberText(baseline.requests), isWorse: false },
-      { name: '5xx', canary: share(canary.errorRate), baseline: share(baseline.errorRate), isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0) },
-      { name: 'p99', canary: formatLatency(canary.p99Ms), baseline: formatLatency(baseline.p99Ms), isWorse: canary.p99Ms !== null && baseline.p99Ms !== null && canary.p99Ms > Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1), baseline.p99Ms + (strategy?.limits.slowerMs ?? 0)) },
+      {
+        name: '5xx',
+        canary: formatShare(canary.errorRate),
+        baseline: formatShare(baseline.errorRate),
+        isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0)
+      },
+      {
+        name: 'p99',
+        canary: formatLatency(canary.p99Ms),
+        baseline: formatLatency(baseline.p99Ms),
+        isWorse: canary.p99Ms !== null &&
+          baseline.p99Ms !== null &&
+          canary.p99Ms > Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1), baseline.p99Ms + (strategy?.limits.slowerMs ?? 0))
+      },
       { name: 'Crashes', canary: String(crashes ?? 0), baseline: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }
     ]
   }
@@ -219,10 +242,16 @@ function toBeside ({ comparison, verdicts, crashes, strategy }, crashesOfOld) {
 /** @param {Pick<History, 'page'> | undefined} history @param {RolloutView} rollout @returns {number | null} */
 function crashesOfOld (history, { from, startedAt }) {
   try {
-    const ended = CRASH_CAUSES.map((cause) => history?.page({ type: ['worker.exited'], cause, release: from, since: Date.parse(startedAt), limit: MAX_COUNTED }).items.length)
+    const ended = CRASH_CAUSES.map((cause) => history?.page({
+      type: ['worker.exited'],
+      cause,
+      release: from,
+      since: Date.parse(startedAt),
+      limit: MAX_COUNTED
+    }).items.length)
     return ended.reduce((/** @type {number | null} */ total, each) => total === null || each === undefined ? null : total + each, 0)
   } catch {
-    // The rest of the card is needed all the more.
+    // The rest of the card is still needed.
     return null
   }
 }
@@ -238,14 +267,17 @@ function msBetween (from, to) {
 }
 
 /**
- * What an operator can do with a rollout at this step, see lifecycle/rollout/steering.js. What is confirmed opens a dialog.
- * @param {RolloutView} rollout @returns {{ action: string, label: string, className: string, isConfirmed: boolean }[]} what is safest first
+ * What an operator can do with a rollout now, see lifecycle/rollout/steering.js.
+ * @param {RolloutView} rollout
+ * @returns {{ action: string, label: string, className: string, isConfirmed: boolean }[]} the safest first; `isConfirmed`: opens a dialog
  */
 function controlsOf ({ state, pausedIn }) {
   if (state === 'rolling-back') return []
   const abort = { action: 'abort', label: 'Abort', className: state === 'held' ? 'primary' : '', isConfirmed: true }
   const promote = (pausedIn ?? state) === 'canary' ? [{ action: 'promote', label: 'Promote', className: '', isConfirmed: true }] : []
   if (state === 'held') return [abort, { action: 'retry', label: 'Retry', className: '', isConfirmed: false }, ...promote]
-  const goOn = state === 'paused' ? { action: 'resume', label: 'Resume', className: 'primary', isConfirmed: false } : { action: 'pause', label: 'Pause', className: '', isConfirmed: false }
-  return [goOn, ...promote, abort]
+  const pauseOrResume = state === 'paused'
+    ? { action: 'resume', label: 'Resume', className: 'primary', isConfirmed: false }
+    : { action: 'pause', label: 'Pause', className: '', isConfirmed: false }
+  return [pauseOrResume, ...promote, abort]
 }

@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { urlOf } from './history-filters.js'
 
 /**
- * Lists are read in one direction only, so a page remembers the cursors of those before it.
+ * Cursors lead only to older pages, so the URL keeps the cursors of the newer ones.
  * @typedef {{ cursor: string | undefined, trail: string[] }} Place
  */
 
@@ -19,10 +19,13 @@ export function parsePlace (params) {
 
 /** @param {string} path @param {Record<string, string | undefined>} filters @param {Place & { next: string | null }} place */
 export function pageLinks (path, filters, { cursor, trail, next }) {
-  const link = (/** @type {string | undefined} */ to, /** @type {string[]} */ via) => urlOf(path, filters, { cursor: to, trail: via.slice(-MAX_TRAIL).join('.') })
+  const pageUrl = (/** @type {string | undefined} */ to, /** @type {string[]} */ via) => urlOf(path, filters, {
+    cursor: to,
+    trail: via.slice(-MAX_TRAIL).join('.')
+  })
   return {
-    older: next === null ? null : link(next, cursor === undefined ? trail : [...trail, cursor]),
-    newer: cursor === undefined ? null : link(trail.at(-1), trail.slice(0, -1)),
+    older: next === null ? null : pageUrl(next, cursor === undefined ? trail : [...trail, cursor]),
+    newer: cursor === undefined ? null : pageUrl(trail.at(-1), trail.slice(0, -1)),
     newest: cursor === undefined ? null : urlOf(path, filters)
   }
 }

@@ -24,20 +24,36 @@ import { WEBHOOKS_FRAGMENTS, webhooksModel } from './webhooks-page.js'
 import { followWorker, slotOf, workerPageModel } from './worker-page.js'
 
 /**
- * The pages of the dashboard: where each is, what it shows, and what of it changes while somebody looks.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'diagnostics' | 'fleet'>} Deck
- * @typedef {{ deck: Deck, history: import('../../db/history.js').History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources  `can`: what whoever looks may do
- * @typedef {Sources & { params: URLSearchParams, id: string, describe?: () => import('../api/openapi.js').Json, tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>, isAtLoopback?: boolean }} Asked  `id`: the last part of its path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
+ * The pages of the dashboard: the path of each, its model, and its live parts.
+ * @typedef {Pick<
+ *   import('../deck.js').Deck,
+ *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' |
+ *   'diagnostics' | 'fleet'
+ * >} Deck
+ * @typedef {{
+ *   deck: Deck,
+ *   history: import('../../db/history.js').History,
+ *   now: () => number,
+ *   render: import('./views.js').Views['render'],
+ *   can?: import('./powers.js').Powers
+ * }} Sources  `can`: what the viewer may do
+ * @typedef {Sources & {
+ *   params: URLSearchParams,
+ *   id: string,
+ *   describe?: () => import('../api/openapi.js').Json,
+ *   tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>,
+ *   isAtLoopback?: boolean
+ * }} Asked  `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
  * @typedef {{ id: string, html: string }} Fragment
  */
 /**
  * @typedef {object} Page
  * @property {string} path  as express reads it
  * @property {string} view  a file of views/pages
- * @property {(asked: Asked) => any} model  may be a promise; `status` or `problem.status`: other than 200
- * @property {boolean} [hasFilters]  a form, which sends its empty fields along: the address bar shows `canonicalUrl` of the model
+ * @property {(asked: Asked) => any} model  may be a promise; `status` or `problem.status`: the HTTP status, if not 200
+ * @property {boolean} [hasFilters]  it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead
  * @property {readonly string[]} [fragments]  files of views/partials
- * @property {(asked: Asked) => () => Fragment[]} [follow]  where rendering all each time costs too much
+ * @property {(asked: Asked) => () => Fragment[]} [follow]  in place of `fragments`, if rendering all each time costs too much
  * @property {(asked: Asked) => number | null} [chartOf]  the slot whose vitals it shows as charts, 0 for the cluster; null where there are no charts
  */
 
@@ -63,12 +79,22 @@ export const PAGES = Object.freeze([
   { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout },
   { path: '/compare', view: 'compare', model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) },
   { path: '/releases/:id', view: 'release', model: ({ deck, id, now }) => releaseModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
-  { path: '/releases/:id/rollback', view: 'rollback', model: ({ deck, id, now }) => rollbackModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
+  {
+    path: '/releases/:id/rollback',
+    view: 'rollback',
+    model: ({ deck, id, now }) => rollbackModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) })
+  },
   { path: '/releases/:id/compare', view: 'compare', model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() }) },
   { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
   { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory, hasFilters: true },
   { path: '/history/:id', view: 'event', model: ({ history, id, now }) => eventModel({ history, id, now: now() }) },
-  { path: '/crashes', view: 'crashes', model: ({ deck, params, now }) => crashesModel({ crashes: deck.crashes, params, now: now() }), hasFilters: true, fragments: CRASHES_FRAGMENTS },
+  {
+    path: '/crashes',
+    view: 'crashes',
+    model: ({ deck, params, now }) => crashesModel({ crashes: deck.crashes, params, now: now() }),
+    hasFilters: true,
+    fragments: CRASHES_FRAGMENTS
+  },
   {
     path: '/crashes/:id',
     view: 'crash',
@@ -76,7 +102,7 @@ export const PAGES = Object.freeze([
     follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked })
   },
   { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
-  { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens: /** @type {any} */ (tokens), can, now: now() }) },
+  { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens, can, now: now() }) },
   { path: '/settings', view: 'settings', model: ({ deck, params }) => settingsModel({ settings: deck.settings, params }), fragments: SETTINGS_FRAGMENTS },
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
   { path: '/palette', view: 'palette', model: ({ deck, can }) => paletteModel({ deck, can }) },
@@ -86,28 +112,28 @@ export const PAGES = Object.freeze([
 ])
 
 /**
- * What changes on a page, for those who look at it.
+ * Follows the live parts of a page.
  * @param {Sources} sources @param {URL} url
- * @returns {{ render: () => Fragment[], chart: number | null }} `render`: all of it; `chart`: see `chartOf`
+ * @returns {{ render: () => Fragment[], chart: number | null }} `chart`: see `chartOf`
  */
 export function followPage (sources, { pathname, searchParams: params }) {
-  const { look, chart } = lookAt()
-  return { render: () => [...look(), ...around()], chart }
+  const { renderPage, chart } = findPage()
+  return { render: () => [...renderPage(), ...renderFrame()], chart }
 
-  /** @returns {{ look: () => Fragment[], chart: number | null }} */
-  function lookAt () {
+  /** @returns {{ renderPage: () => Fragment[], chart: number | null }} */
+  function findPage () {
     for (const { path, model, fragments = [], follow, chartOf } of PAGES) {
       // Older pages of a list do not change.
       if (params.has('cursor') || (!follow && fragments.length === 0)) continue
-      const [isMeant, id = ''] = patternOf(path).exec(pathname) ?? []
-      if (isMeant === undefined) continue
+      const [matched, id = ''] = patternOf(path).exec(pathname) ?? []
+      if (matched === undefined) continue
       const asked = { ...sources, params, id }
-      return { look: follow?.(asked) ?? (() => renderAll(fragments, model(asked))), chart: chartOf?.(asked) ?? null }
+      return { renderPage: follow?.(asked) ?? (() => renderAll(fragments, model(asked))), chart: chartOf?.(asked) ?? null }
     }
-    return { look: () => [], chart: null }
+    return { renderPage: () => [], chart: null }
   }
 
-  function around () {
+  function renderFrame () {
     const openCrashes = countOpen(sources.deck.crashes)
     return renderAll(FRAME_FRAGMENTS, { openCrashes, frame: frameModel({ deck: sources.deck, openCrashes }) })
   }

@@ -8,12 +8,12 @@ import { firstLine } from './readable-text.js'
 import { workerUrlOf } from './worker-url.js'
 
 /**
- * What the command palette finds: every place that somebody may go to, and everything that they may do.
+ * The command palette finds every page that the viewer may open, and every action that they may do.
  * @typedef {import('./powers.js').Powers} Powers
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet'>} Deck
  * @typedef {{ dialog: string, fill?: Record<string, string | number>, subject?: string }} Opening  a dialog of the layout
  * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, opens?: Opening, switchTo?: string, blocked?: string | null }} Item
- *   `hint`: is searched, too; `switchTo`: the id of another deck; `blocked`: why it cannot be done now
+ *   `hint`: is searched, too; `switchTo`: the id of another deck; `blocked`: why the action is not possible now
  */
 
 const LISTED = 50
@@ -26,11 +26,25 @@ export function paletteModel ({ deck, can }) {
   return {
     items: [
       ...PLACES.filter(({ needs }) => !needs || has[needs]).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
-      ...(snapshot.rollout ? [{ group: 'Rollout', icon: 'rocket', label: rolloutTitle(snapshot.rollout), hint: `rollout ${snapshot.rollout.id}`, href: `/rollouts/${snapshot.rollout.id}` }] : []),
+      ...(snapshot.rollout
+        ? [{
+            group: 'Rollout',
+            icon: 'rocket',
+            label: rolloutTitle(snapshot.rollout),
+            hint: `rollout ${snapshot.rollout.id}`,
+            href: `/rollouts/${snapshot.rollout.id}`
+          }]
+        : []),
       ...(can?.operate ? actionsOn(snapshot) : []),
       { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
-      { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'tell me of crashes', opens: { dialog: 'dialog-notifications' } },
-      ...(can?.switchDecks ? deck.others.list() : []).map(({ id, name, cwd }) => ({ group: 'Deck', icon: 'arrow-right', label: `Switch to ${name}`, hint: cwd, switchTo: id })),
+      { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'alerts for crashes', opens: { dialog: 'dialog-notifications' } },
+      ...(can?.switchDecks ? deck.others.list() : []).map(({ id, name, cwd }) => ({
+        group: 'Deck',
+        icon: 'arrow-right',
+        label: `Switch to ${name}`,
+        hint: cwd,
+        switchTo: id
+      })),
       ...snapshot.workers.map(toWorker),
       ...readOr(() => deck.crashes.page({ state: 'open', limit: LISTED }).items, []).map(toCrash),
       ...readOr(() => deck.releases.list({ limit: LISTED }).items, []).map(toRelease),
@@ -46,25 +60,50 @@ function actionsOn (snapshot) {
   return [
     { group, icon: 'rocket', label: 'Rolling deploy …', hint: 'release the code on disk', opens: { dialog: 'dialog-deploy' }, blocked },
     { group, icon: 'rotate-cw', label: 'Restart all workers …', opens: { dialog: 'dialog-restart' }, blocked },
-    // As on the overview: while a rollout runs the size may change.
-    { group, icon: 'scaling', label: 'Scale …', hint: `${snapshot.desiredWorkers} workers now`, opens: { dialog: 'dialog-scale', fill: { workers: snapshot.desiredWorkers } }, blocked: snapshot.rollout ? null : blocked },
+    // As on the overview, scaling is allowed during a rollout.
+    {
+      group,
+      icon: 'scaling',
+      label: 'Scale …',
+      hint: `${snapshot.desiredWorkers} workers now`,
+      opens: { dialog: 'dialog-scale', fill: { workers: snapshot.desiredWorkers } },
+      blocked: snapshot.rollout ? null : blocked
+    },
     { group, icon: 'message', label: 'Send a message to all workers …', opens: { dialog: 'dialog-message', fill: { worker: '' }, subject: 'all workers' } },
     ...snapshot.workers.filter(({ id, state }) => id !== null && state === 'ready').map(({ id, slot }) => {
       const subject = `worker ${id} in slot ${slot}`
-      return { group, icon: 'rotate-cw', label: `Restart ${subject} …`, opens: { dialog: 'dialog-restart-worker', fill: { worker: Number(id) }, subject }, blocked }
+      return {
+        group,
+        icon: 'rotate-cw',
+        label: `Restart ${subject} …`,
+        opens: { dialog: 'dialog-restart-worker', fill: { worker: Number(id) }, subject },
+        blocked
+      }
     })
   ]
 }
 
 /** @param {import('../deck.js').WorkerRow} worker @returns {Item} */
 function toWorker ({ id, slot, pid, state, crashLooping }) {
-  return { group: 'Worker', icon: 'git-fork', label: id === null ? `Slot ${slot}` : `Worker ${id} in slot ${slot}`, hint: [crashLooping ? 'crash-looping' : state, ...(pid ? [`pid ${pid}`] : [])].join(', '), href: id === null ? `/logs?slot=${slot}` : workerUrlOf(id) }
+  return {
+    group: 'Worker',
+    icon: 'git-fork',
+    label: id === null ? `Slot ${slot}` : `Worker ${id} in slot ${slot}`,
+    hint: [crashLooping ? 'crash-looping' : state, ...(pid ? [`pid ${pid}`] : [])].join(', '),
+    href: id === null ? `/logs?slot=${slot}` : workerUrlOf(id)
+  }
 }
 
 /** @param {ReturnType<Deck['crashes']['page']>['items'][number]} group @returns {Item} */
 function toCrash (group) {
   const { name, message } = headlineOf(group)
-  return { group: 'Open crash', icon: 'circle-alert', label: firstLine([name, message].filter(Boolean).join(': '), MAX_LABEL_CHARS), hint: `${group.count} ×`, href: `/crashes/${group.id}` }
+  return {
+    group: 'Open crash',
+    icon: 'circle-alert',
+    label: firstLine([name, message].filter(Boolean).join(': '), MAX_LABEL_CHARS),
+    hint: `${group.count} ×`,
+    href: `/crashes/${group.id}`
+  }
 }
 
 /** @param {import('../deck.js').ReleaseView} release @returns {Item} */

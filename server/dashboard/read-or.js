@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 
 /**
- * A broken history takes what it holds off a page, and nothing else: the controls of a rollout stay.
+ * Reads from the history, or returns a substitute if it fails: the rest of a page still works.
  * @template T @param {() => T} work @param {T} otherwise
  * @returns {T}
  * @throws {DeckError} invalid-query

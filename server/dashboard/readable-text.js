@@ -5,7 +5,7 @@ export { readable }
 /**
  * @param {unknown} text
  * @param {number} maxChars
- * @returns {string} its first line that says something, clipped, with an ellipsis where there is more
+ * @returns {string} its first line with text, cut, with an ellipsis if there is more
  */
 export function firstLine (text, maxChars) {
   const whole = readable(text).trim()

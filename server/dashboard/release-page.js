@@ -7,19 +7,22 @@ import { toReleaseRow } from './releases.js'
 const COMPARABLE = 100
 const LABEL_CHARS = 60
 const MODES = Object.freeze({
-  live: 'runs in its folder, nothing is copied', symlink: 'the target of a symbolic link', path: 'a folder that the deploy named', snapshot: 'a copy of the folder'
+  live: 'runs in its folder, nothing is copied',
+  symlink: 'the target of a symbolic link',
+  path: 'a folder that the deploy named',
+  snapshot: 'a copy of the folder'
 })
 
 /** @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck */
 
 /**
- * What is known of one release, and what was different from the one before.
+ * One release, and its changes since the one before.
  * @param {{ deck: Deck, id: string, now: number, blocked: string | null }} parts
  * @throws {DeckError} not-found
  */
 export function releaseModel ({ deck, id, now, blocked }) {
   const snapshot = deck.snapshot()
-  const release = deck.releases.get(checked(id))
+  const release = deck.releases.get(requireReleaseId(id))
   return {
     now,
     snapshot,
@@ -35,41 +38,49 @@ export function releaseModel ({ deck, id, now, blocked }) {
 }
 
 /**
- * What a rollback to a release would change, to be read before it is begun.
+ * What a rollback to a release would change, to be read before it starts.
  * @param {{ deck: Deck, id: string, now: number, blocked: string | null }} parts
  * @throws {DeckError} not-found
  */
 export async function rollbackModel ({ deck, id, now, blocked }) {
   const snapshot = deck.snapshot()
-  const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: checked(id) })
+  const comparison = await comparisonOf({ deck, from: snapshot.release.id, to: requireReleaseId(id) })
   return { now, blocked, comparison, release: toReleaseRow(comparison.to, snapshot), crashes: crashesOn(deck, id) }
 }
 
 /**
- * One release against another: the one that runs, unless `from` names one.
+ * Compares a release with `from`, or with the one that runs.
  * @param {{ deck: Deck, id: string, params: URLSearchParams, now: number }} parts
  * @throws {DeckError} not-found
  */
 export async function compareModel ({ deck, id, params, now }) {
-  const from = checked(params.get('from') || deck.snapshot().release.id)
-  const comparison = await comparisonOf({ deck, from, to: checked(id) })
-  return { now, comparison, picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }), crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) } }
+  const from = requireReleaseId(params.get('from') || deck.snapshot().release.id)
+  const comparison = await comparisonOf({ deck, from, to: requireReleaseId(id) })
+  return {
+    now,
+    comparison,
+    picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
+    crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) }
+  }
 }
 
 /**
- * For whoever wants to compare any two.
+ * The choices of two releases to compare.
  * @param {import('../deck.js').ReleaseView[]} releases @param {{ from?: string, to?: string }} [picked]
  * @returns {{ from: string | undefined, to: string | undefined, choices: { id: string, label: string }[] }}
  */
 export function pickerOf (releases, { from, to } = {}) {
-  const choices = releases.map(({ id, git, package: about, note }) => ({ id, label: [id, firstLine(git?.subject || note || about?.version || '', LABEL_CHARS)].filter(Boolean).join(' · ') }))
-  // One of them may be older than those that are listed.
+  const choices = releases.map(({ id, git, package: about, note }) => ({
+    id,
+    label: [id, firstLine(git?.subject || note || about?.version || '', LABEL_CHARS)].filter(Boolean).join(' · ')
+  }))
+  // A picked release may be older than those that are listed.
   for (const id of [to, from]) if (id !== undefined && !choices.some((choice) => choice.id === id)) choices.push({ id, label: id })
   return { from, to, choices }
 }
 
 /** @param {string} id */
-function checked (id) {
+function requireReleaseId (id) {
   if (RELEASE_ID.test(id)) return id
   throw new DeckError('not-found', `Release ${JSON.stringify(id.slice(0, 40))} does not exist`)
 }

@@ -7,7 +7,7 @@ import { graphsOf } from './rollout-graphs.js'
 import { momentsOf, slotsOf, stillSpansOf } from './rollout-story.js'
 
 /**
- * What the page of one rollout shows: who wanted what, what happened when, and what the judge saw.
+ * The page of one rollout: who started it, what happened when, and what the judge measured.
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollout' | 'rolloutDurations' | 'page'>} History
  * @typedef {import('../deck.js').RolloutView} RolloutView
@@ -17,12 +17,21 @@ import { momentsOf, slotsOf, stillSpansOf } from './rollout-story.js'
 /** The elements of the page that change, by id; each is the partial of the same name. */
 const ROLLOUT_FRAGMENTS = Object.freeze(['rollout-head', 'rollout-facts', 'rollout-graphs', 'rollout-slots', 'rollout-moments'])
 
-/** While it runs, bars and lines grow in these steps. */
+/** During a rollout, bars and lines grow in these steps. */
 const SHORT = Object.freeze({ untilMs: 60_000, stepMs: 1000 })
 const LONG_STEP_MS = 5000
 
-/** How those are called who are no person. @type {Readonly<Record<string, string>>} */
-const ACTORS = Object.freeze({ api: 'the API', cli: 'the command line', dashboard: 'the dashboard', guard: 'the guard', program: 'the program', signal: 'a signal', system: 'the master', watch: 'the file watch' })
+/** Names of actors that are no person. @type {Readonly<Record<string, string>>} */
+const ACTORS = Object.freeze({
+  api: 'the API',
+  cli: 'the command line',
+  dashboard: 'the dashboard',
+  guard: 'the guard',
+  program: 'the program',
+  signal: 'a signal',
+  system: 'the master',
+  watch: 'the file watch'
+})
 const CLIENTS = Object.freeze({ api: 'by the API', cli: 'on the command line', dashboard: 'on the dashboard' })
 
 /** @param {Asked} asked @throws {DeckError} not-found, or the database's */
@@ -42,7 +51,7 @@ export function followRollout (asked) {
   }
 }
 
-/** What is over stays as it is, and is read once. @param {Asked} asked */
+/** A rollout that is over does not change and is read once. @param {Asked} asked */
 function followRolloutModel ({ deck, history, id, now }) {
   if (!ID.test(id)) throw notFound(id)
   const number = Number(id)
@@ -58,7 +67,12 @@ function followRolloutModel ({ deck, history, id, now }) {
     if (rollout.done) over = rollout
     const isOfOneSlot = rollout.steps.length === 1
     if (known?.isOfOneSlot !== isOfOneSlot) known = { isOfOneSlot, usual: usualOf(history, rollout) }
-    return { now: now(), snapshot, blocked: blockedReason(snapshot), ...storyOf(rollout, { deck, history, usual: known.usual, now: now(), isRunning: snapshot.rollout?.id === number }) }
+    return {
+      now: now(),
+      snapshot,
+      blocked: blockedReason(snapshot),
+      ...storyOf(rollout, { deck, history, usual: known.usual, now: now(), isRunning: snapshot.rollout?.id === number })
+    }
   }
 }
 
@@ -80,7 +94,7 @@ function storyOf (rollout, { deck, history, usual, now, isRunning }) {
     compareUrl: rollout.to !== null && rollout.from !== rollout.to ? `/releases/${rollout.to}/compare?from=${rollout.from}` : null,
     took: { ms: isRunning ? null : endMs(rollout), usual, ratio: ratioOf(endMs(rollout), usual) },
     verdict: verdictOf(rollout),
-    stoodStillMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0),
+    pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0),
     slowest: slowestOf(rollout),
     axis,
     moments,
@@ -90,18 +104,18 @@ function storyOf (rollout, { deck, history, usual, now, isRunning }) {
 }
 
 /**
- * From its start to its end, or to now, in whole steps: what is shown of one that runs changes once in a while.
+ * From its start to its end. For a running rollout, to now in whole steps, so that the page does not change all the time.
  * @param {RolloutView} rollout @param {{ now: number, isRunning: boolean }} parts
  * @returns {{ startMs: number, endMs: number, lengthMs: number }} wall time, ms
  */
 function axisOf (rollout, { now, isRunning }) {
   const startMs = Date.parse(rollout.startedAt)
-  const lengthMs = isRunning ? rounded(Math.max(0, now - startMs)) : endMs(rollout) ?? 0
+  const lengthMs = isRunning ? roundUpToStep(Math.max(0, now - startMs)) : endMs(rollout) ?? 0
   return { startMs, endMs: startMs + lengthMs, lengthMs: Math.max(1, lengthMs) }
 }
 
 /** @param {number} ms */
-function rounded (ms) {
+function roundUpToStep (ms) {
   const stepMs = ms < SHORT.untilMs ? SHORT.stepMs : LONG_STEP_MS
   return Math.ceil((ms + 1) / stepMs) * stepMs
 }
@@ -111,7 +125,7 @@ function endMs ({ startedAt, finishedAt }) {
   return finishedAt === null ? null : Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt))
 }
 
-/** @param {number | null} tookMs @param {ReturnType<typeof usualOf>} usual @returns {number | null} how many times the usual, where that is worth a word */
+/** @param {number | null} tookMs @param {ReturnType<typeof usualOf>} usual @returns {number | null} how many times the usual */
 function ratioOf (tookMs, usual) {
   if (tookMs === null || usual === null || usual.tookMs === 0) return null
   return Math.round(10 * tookMs / usual.tookMs) / 10
@@ -123,12 +137,12 @@ function whoOf ({ actor, client }) {
   return client ? `by ${actor}, ${CLIENTS[client]}` : `by ${actor}`
 }
 
-/** @param {Deck} deck @param {string | null} id @returns {import('../deck.js').ReleaseView | null} null: it is not kept any more */
+/** @param {Deck} deck @param {string | null} id @returns {import('../deck.js').ReleaseView | null} null: it is no longer kept */
 function releaseOf (deck, id) {
   return id === null ? null : readOr(() => deck.releases.get(id), null)
 }
 
-/** @param {RolloutView} rollout the last word of the judge */
+/** @param {RolloutView} rollout @returns the last verdict of the judge */
 function verdictOf ({ kind, verdicts = [] }) {
   const last = verdicts.at(-1)
   if (!last) return { label: kind === 'deploy' ? 'none' : 'not judged', tone: 'idle' }
@@ -138,6 +152,8 @@ function verdictOf ({ kind, verdicts = [] }) {
 
 /** @param {RolloutView} rollout @returns {{ slot: number, ms: number } | null} which worker took longest to get ready */
 function slowestOf ({ steps }) {
-  const waits = steps.flatMap(({ slot, startedAt, readyAt }) => startedAt && readyAt ? [{ slot, ms: Math.max(0, Date.parse(readyAt) - Date.parse(startedAt)) }] : [])
+  const waits = steps.flatMap(({ slot, startedAt, readyAt }) => startedAt && readyAt
+    ? [{ slot, ms: Math.max(0, Date.parse(readyAt) - Date.parse(startedAt)) }]
+    : [])
   return waits.toSorted((a, b) => b.ms - a.ms)[0] ?? null
 }

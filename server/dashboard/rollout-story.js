@@ -2,7 +2,7 @@ import { formatExactDuration } from '../../public/format.js'
 import { kindOf } from '../events/kinds.js'
 
 /**
- * What happened in a rollout: to it as a whole, and in each slot.
+ * What happened in a rollout, as a whole and in each slot.
  * @typedef {import('../deck.js').RolloutView} RolloutView
  * @typedef {RolloutView['steps'][number]} Step
  * @typedef {{ startMs: number, endMs: number, lengthMs: number }} Axis wall time, ms
@@ -13,19 +13,19 @@ import { kindOf } from '../events/kinds.js'
 /** The box of a bar in its own units; the browser stretches it to the room that there is. */
 const BAR_BOX = Object.freeze({ width: 1000, height: 10 })
 
-/** Of what is over at once it shows that it was there. */
+/** A phase that took no time stays visible. */
 const MIN_WIDTH = 4
-/** What follows at once needs no word. */
+/** A shorter wait is not mentioned. */
 const NOTABLE_MS = 100
 
-/** Its label and its actor say the same. */
+/** Its label and its actor already say this. */
 const SAID_BY_LABEL = /^(paused|resumed) by /
 
 const STOPS = Object.freeze(['rollout.paused', 'rollout.held'])
 const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed', 'rollout.succeeded'])
 
 /**
- * While it waited for a person.
+ * When it was paused or held.
  * @param {RolloutView} rollout @param {Axis} axis
  * @returns {Span[]} oldest first
  */
@@ -43,7 +43,7 @@ export function stillSpansOf ({ timeline }, axis) {
   return startMs === null ? spans : [...spans, { startMs, endMs: Math.max(startMs, axis.endMs) }]
 }
 
-/** @param {RolloutView} rollout @param {Span[]} still @returns what happened to it as a whole, oldest first; of one of which nothing was kept, its two ends */
+/** @param {RolloutView} rollout @param {Span[]} still @returns what happened to it as a whole, oldest first; its start and end, if nothing else was kept */
 export function momentsOf (rollout, still) {
   const startMs = Date.parse(rollout.startedAt)
   return (rollout.timeline ?? endsOf(rollout)).map(({ at, type, actor, message }, index) => {
@@ -55,11 +55,11 @@ export function momentsOf (rollout, still) {
       afterMs: Math.max(0, Date.parse(at) - startMs),
       icon,
       tone: type === 'rollout.judged' ? toneOfVerdict(rollout, message) : tone,
-      // A step of the whole has no name but its message.
-      label: type === 'rollout.step' && message ? capitalised(withDurations(message)) : label,
+      // A step of the whole rollout has no label of its own.
+      label: type === 'rollout.step' && message ? capitalize(withDurations(message)) : label,
       message: type === 'rollout.step' || SAID_BY_LABEL.test(message ?? '') ? null : message,
       actor,
-      stoodStillMs: pause ? pause.endMs - pause.startMs : null
+      pausedMs: pause ? pause.endMs - pause.startMs : null
     }
   })
 }
@@ -70,7 +70,7 @@ function endsOf ({ startedAt, finishedAt, state, actor, note, reason }) {
   return finishedAt === null ? [began] : [began, { at: finishedAt, type: `rollout.${state}`, actor: null, message: reason }]
 }
 
-/** @param {RolloutView} rollout @param {string | null} message as the timeline keeps it, which is a part of a long one */
+/** @param {RolloutView} rollout @param {string | null} message as the timeline keeps it, which may be cut */
 function toneOfVerdict ({ verdicts = [] }, message) {
   const passed = verdicts.findLast((verdict) => message !== null && verdict.message.startsWith(message))?.passed ?? null
   return passed === null ? 'warn' : passed ? 'ok' : 'bad'
@@ -78,8 +78,13 @@ function toneOfVerdict ({ verdicts = [] }, message) {
 
 /** @param {RolloutView} rollout @param {{ axis: Axis, still: Span[] }} parts */
 export function slotsOf (rollout, { axis, still }) {
-  const bands = still.map((span) => barOf('still', span, axis, 'stood still'))
-  return rollout.steps.map((step) => ({ slot: step.slot, bands, bars: phasesOf(step, axis).map(({ kind, span, title }) => barOf(kind, span, axis, title)), facts: factsOf(step) }))
+  const bands = still.map((span) => barOf('still', span, axis, 'paused'))
+  return rollout.steps.map((step) => ({
+    slot: step.slot,
+    bands,
+    bars: phasesOf(step, axis).map(({ kind, span, title }) => barOf(kind, span, axis, title)),
+    facts: factsOf(step)
+  }))
 }
 
 /** @param {string} kind @param {Span} span @param {Axis} axis @param {string} name @returns {Bar} */
@@ -97,9 +102,9 @@ function phasesOf (step, axis) {
   const marks = /** @type {[string, string, string | null | undefined][]} */ ([
     isStopFirst ? ['draining', 'old worker drained', startedAt] : ['starting', readyAt === undefined ? 'took' : 'started', startedAt],
     ...isStopFirst ? [['starting', 'started', drainedAt]] : [],
-    ['ready', step.isCanary ? 'on trial' : 'ready, waited', readyAt],
+    ['ready', step.isCanary ? 'canary' : 'ready, waited', readyAt],
     ...isStopFirst ? [] : [['draining', 'old worker drained', promotedAt]],
-    ['reverting', 'went back', revertingAt]
+    ['reverting', 'rolled back', revertingAt]
   ]).flatMap(([kind, title, at]) => at ? [{ kind, title, startMs: Date.parse(at) }] : [])
   return marks.map(({ kind, title, startMs }, index) => {
     const until = kind === 'draining' ? drainedAt ?? finishedAt : marks[index + 1] ? null : finishedAt
@@ -112,28 +117,28 @@ function phasesOf (step, axis) {
 function factsOf (step) {
   const { state, isCanary, startedAt, readyAt, promotedAt, drainedAt, revertingAt, finishedAt } = step
   if (!startedAt) return []
-  const took = between(startedAt, finishedAt)
+  const took = msBetween(startedAt, finishedAt)
   if (readyAt === undefined) return took === null ? [] : [`took ${formatExactDuration(took)}`]
-  const waited = between(readyAt, promotedAt)
+  const waited = msBetween(readyAt, promotedAt)
   const isStopFirst = oldGoesFirst(step)
-  const drained = between(isStopFirst ? startedAt : promotedAt, drainedAt)
-  const back = between(revertingAt, finishedAt)
+  const drained = msBetween(isStopFirst ? startedAt : promotedAt, drainedAt)
+  const back = msBetween(revertingAt, finishedAt)
   return [
-    readyAt && `ready after ${formatExactDuration(between(isStopFirst ? drainedAt ?? startedAt : startedAt, readyAt))}`,
-    waited !== null && waited >= NOTABLE_MS && `${isCanary ? 'on trial' : 'waited'} for ${formatExactDuration(waited)}`,
-    drained !== null && `old one left after ${formatExactDuration(drained)}`,
+    readyAt && `ready after ${formatExactDuration(msBetween(isStopFirst ? drainedAt ?? startedAt : startedAt, readyAt))}`,
+    waited !== null && waited >= NOTABLE_MS && `${isCanary ? 'canary' : 'waited'} for ${formatExactDuration(waited)}`,
+    drained !== null && `old worker drained in ${formatExactDuration(drained)}`,
     state === 'failed' && took !== null && !revertingAt && `failed after ${formatExactDuration(took)}`,
-    back !== null && `taken back within ${formatExactDuration(back)}`
+    back !== null && `rolled back in ${formatExactDuration(back)}`
   ].filter((fact) => typeof fact === 'string')
 }
 
-/** @param {Step} step @returns {boolean} whether its new worker is not started before the old one has left */
+/** @param {Step} step @returns {boolean} whether the old worker leaves before the new one starts */
 function oldGoesFirst ({ state, promotedAt, drainedAt }) {
   return state === 'stopping' || Boolean(drainedAt && (!promotedAt || drainedAt < promotedAt))
 }
 
 /** @param {string | null | undefined} from @param {string | null | undefined} to @returns {number | null} ms */
-function between (from, to) {
+function msBetween (from, to) {
   return from && to ? Math.max(0, Date.parse(to) - Date.parse(from)) : null
 }
 
@@ -142,12 +147,12 @@ function clamp (value, least, most) {
   return Math.min(Math.max(value, least), Math.max(least, most))
 }
 
-/** @param {string} message of the lifecycle, which knows no other unit */
+/** @param {string} message of the lifecycle, which writes all durations in ms */
 function withDurations (message) {
   return message.replace(/\b(\d{1,12}) ms\b/g, (_, ms) => formatExactDuration(Number(ms)))
 }
 
 /** @param {string} text */
-function capitalised (text) {
+function capitalize (text) {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -12,7 +12,7 @@ import { PAGES } from './pages.js'
 import { powersOf } from './powers.js'
 
 /**
- * The pages of the dashboard, what can be downloaded there, and its forms.
+ * The pages of the dashboard, its downloads and its forms.
  * @typedef {import('./pages.js').Deck & import('./actions.js').Deck} Deck
  */
 
@@ -35,9 +35,23 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
   for (const { path, view, model, hasFilters } of PAGES) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const shown = await model({ deck, history, now, describe, tokens, can, isAtLoopback: isAtLoopback(req), render: views.render, params: queryOf(req), id: String(req.params.id ?? req.params.name ?? '') })
+      const shown = await model({
+        deck,
+        history,
+        now,
+        describe,
+        tokens,
+        can,
+        isAtLoopback: isAtLoopback(req),
+        render: views.render,
+        params: queryOf(req),
+        id: String(req.params.id ?? req.params.name ?? '')
+      })
       if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
-      res.status(shown.status ?? shown.problem?.status ?? 200).type('html').send(views.render(`pages/${view}`, { now: now(), ...around(can), can, ...shown }))
+      res
+        .status(shown.status ?? shown.problem?.status ?? 200)
+        .type('html')
+        .send(views.render(`pages/${view}`, { now: now(), ...frameParts(can), can, ...shown }))
     })
   }
 
@@ -58,23 +72,29 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
   router.use(showError)
   return router
 
-  function around (/** @type {import('./powers.js').Powers} */ { switchDecks }) {
+  function frameParts (/** @type {import('./powers.js').Powers} */ { switchDecks }) {
     const openCrashes = countOpen(deck.crashes)
     return { openCrashes, frame: frameModel({ deck, openCrashes }), hasFleet: deck.fleet !== null, otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 
-  /** People get errors as pages; everybody else as problem details, from the app. @type {import('express').ErrorRequestHandler} */
+  /** A browser gets an error as a page; other clients get problem details from the app. @type {import('express').ErrorRequestHandler} */
   function showError (error, req, res, next) {
     if (!isVisit(req) || res.headersSent) return next(error)
     const { status, title, message, code } = toDeckError(error)
     if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
-    res.status(status).type('html').send(views.render('pages/error', { now: now(), can: powersOf(req.auth), hasFleet: deck.fleet !== null, status, title, message }))
+    res
+      .status(status)
+      .type('html')
+      .send(views.render('pages/error', { now: now(), can: powersOf(req.auth), hasFleet: deck.fleet !== null, status, title, message }))
   }
 }
 
-/** @param {import('express').RequestHandler} handler for somebody who typed an address or followed a link */
+/**
+ * @param {import('express').RequestHandler} handler for browsers that open a page
+ * @returns {import('express').RequestHandler}
+ */
 function onVisits (handler) {
-  return (/** @type {import('express').Request} */ req, /** @type {import('express').Response} */ res, /** @type {import('express').NextFunction} */ next) => isVisit(req) ? handler(req, res, next) : next()
+  return (req, res, next) => isVisit(req) ? handler(req, res, next) : next()
 }
 
 function isVisit (/** @type {import('express').Request} */ { method, path, headers }) {

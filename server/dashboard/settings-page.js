@@ -6,7 +6,7 @@ import { textOfValue } from '../config/value-text.js'
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const SETTINGS_FRAGMENTS = Object.freeze(['settings'])
 
-/** By `show` of the address. @type {Readonly<Record<string, { label: string, isShown: (setting: Setting) => boolean }>>} */
+/** Tabs by the value of `show` in the URL. @type {Readonly<Record<string, { label: string, isShown: (setting: Setting) => boolean }>>} */
 const VIEWS = Object.freeze({
   all: { label: 'All', isShown: () => true },
   set: { label: 'Not the default', isShown: ({ source }) => source !== 'default' },
@@ -21,12 +21,14 @@ export function settingsModel ({ settings, params }) {
   const names = [...new Set(shown.map(({ name }) => groupOf(name)))]
   return {
     tag: settings.digest(),
-    tabs: Object.entries(VIEWS).map(([name, { label }]) => ({ label, url: name === 'all' ? '/settings' : `/settings?show=${name}`, isCurrent: name === current })),
+    tabs: Object.entries(VIEWS).map(([name, { label }]) => {
+      return { label, url: name === 'all' ? '/settings' : `/settings?show=${name}`, isCurrent: name === current }
+    }),
     groups: names.map((name) => ({ name, settings: shown.filter((setting) => groupOf(setting.name) === name).map(toShown) }))
   }
 }
 
-/** @param {string} name @returns {string} empty for what is in no group */
+/** @param {string} name @returns {string} empty without a group */
 function groupOf (name) {
   return name.includes('.') ? name.split('.')[0] : ''
 }
@@ -38,7 +40,7 @@ function toShown ({ value, default: fallback, source, ...setting }) {
     source,
     value: value === null ? null : textOfValue(value),
     default: source === 'default' || setting.isSecret || fallback === null ? null : textOfValue(fallback),
-    // What nobody has set holds no secret.
+    // A default holds no secret.
     isHidden: setting.isSecret && source !== 'default',
     canChange: setting.isLive && !setting.isSecret
   }

@@ -4,27 +4,27 @@ export const SPARK_BOX = Object.freeze({ width: 120, height: 32 })
 const PADDING = 2
 
 /**
- * A line of how something went until its end, which is at the right edge.
+ * Draws values over time as a line that ends at the right edge.
  * @param {{ ageMs: number, value: number | null }[]} points  oldest first; null is a gap
  * @param {number} spanMs  of the whole width
  * @returns {{ path: string, end: { x: number, y: number } | null, max: number | null, last: number | null }} `path`: for the `d` of an SVG path
  */
-export function sparkline (points, spanMs) {
+export function sparklineOf (points, spanMs) {
   const known = points.filter(({ value }) => value !== null)
   const max = known.length === 0 ? null : Math.max(...known.map(({ value }) => Number(value)))
-  const x = (/** @type {number} */ ageMs) => rounded(SPARK_BOX.width * (1 - Math.min(Math.max(ageMs / spanMs, 0), 1)))
-  const y = (/** @type {number} */ value) => rounded(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * (max ? value / max : 0))
+  const xOf = (/** @type {number} */ ageMs) => toOneDecimal(SPARK_BOX.width * (1 - Math.min(Math.max(ageMs / spanMs, 0), 1)))
+  const yOf = (/** @type {number} */ value) => toOneDecimal(SPARK_BOX.height - PADDING - (SPARK_BOX.height - 2 * PADDING) * (max ? value / max : 0))
   let isPenDown = false
   const path = points.map(({ ageMs, value }) => {
     const command = isPenDown ? 'L' : 'M'
     isPenDown = value !== null
-    return value === null ? '' : `${command}${x(ageMs)} ${y(value)}`
+    return value === null ? '' : `${command}${xOf(ageMs)} ${yOf(value)}`
   }).join('')
   const last = known.at(-1)
-  return { path, end: last ? { x: x(last.ageMs), y: y(Number(last.value)) } : null, max, last: last?.value ?? null }
+  return { path, end: last ? { x: xOf(last.ageMs), y: yOf(Number(last.value)) } : null, max, last: last?.value ?? null }
 }
 
 /** @param {number} value */
-function rounded (value) {
+function toOneDecimal (value) {
   return Math.round(value * 10) / 10
 }

@@ -1,11 +1,12 @@
 import { readable } from './readable-text.js'
 
 /**
- * A stack as it is read: the app's own frames stand out, runs of all others are folded.
+ * A stack for reading: the app's own frames stand out, and runs of other frames are folded.
  * @typedef {import('../crashes/stack-frames.js').Frame} Frame
- * @typedef {{ number: number, text: string }[] | null} Lines  around the place, where they are known
- * @typedef {{ name: string, place: string, isInApp: boolean, line: number | null, lines: Lines, isFirst: boolean }} ShownFrame  `isFirst`: of those with lines
- * @typedef {{ isFolded: boolean, label: string, frames: ShownFrame[] }} Run  of neighbours
+ * @typedef {{ number: number, text: string }[] | null} Lines  source lines around the place, if known
+ * @typedef {{ name: string, place: string, isInApp: boolean, line: number | null, lines: Lines, isFirst: boolean }} ShownFrame
+ *   `isFirst`: the first frame with lines
+ * @typedef {{ isFolded: boolean, label: string, frames: ShownFrame[] }} Run  neighbouring frames
  */
 
 const NODE_FILE = /^node:/
@@ -14,8 +15,8 @@ const MAX_OWNERS = 3
 
 /**
  * @param {Frame[]} frames innermost first
- * @param {Lines[]} [lines] as the frames
- * @returns {Run[]} nothing is folded where none of the frames is the app's
+ * @param {Lines[]} [lines] one entry per frame
+ * @returns {Run[]} nothing is folded if no frame is the app's
  */
 export function foldFrames (frames, lines = []) {
   const first = lines.findIndex(Boolean)
@@ -27,7 +28,11 @@ export function foldFrames (frames, lines = []) {
     if (last?.isInApp === frame.isInApp) last.frames.push(frame)
     else runs.push({ isInApp: frame.isInApp, frames: [frame] })
   }
-  return runs.map(({ isInApp, frames }) => ({ isFolded: hasOwn && !isInApp, label: labelOf(frames), frames: frames.map((frame) => /** @type {ShownFrame} */ (shown.get(frame))) }))
+  return runs.map(({ isInApp, frames }) => ({
+    isFolded: hasOwn && !isInApp,
+    label: labelOf(frames),
+    frames: frames.map((frame) => /** @type {ShownFrame} */ (shown.get(frame)))
+  }))
 }
 
 /** @param {Frame[]} frames */

@@ -3,17 +3,17 @@ import { formatExactDuration } from '../../public/format.js'
 import { count } from '../health.js'
 
 /**
- * The history as a graph over time, of which a part can be chosen.
+ * The history as a graph over time, in which a range can be selected.
  * @typedef {ReturnType<typeof toTimeline>} Timeline
  */
 
-/** Of each step, and the height of all, in units of the box. */
+/** Width of a step and of its bar, and the full height, in units of the box. */
 const STEP = 10
 const WIDTH = 8
 const HEIGHT = 60
-/** Of what is not nothing. */
+/** A bar of few events stays visible. */
 const MIN_HEIGHT = 3
-/** Of the loop, while somebody waits for the page. */
+/** How many turns of the event loop the count may take while a viewer waits for the page. */
 const MAX_TURNS = 60
 
 /** @param {import('../api/histogram.js').History} history @param {import('../api/histogram.js').Query} query @param {number} now */
@@ -24,8 +24,8 @@ export async function countTimeline (history, query, now) {
 /** @param {import('../api/histogram.js').Histogram} histogram */
 export function toTimeline ({ from, to, stepMs, countedSince, items }) {
   const most = Math.max(...items.map((item) => item.count))
-  const sum = (/** @type {'count' | 'problems'} */ name) => items.reduce((total, item) => total + item[name], 0)
-  const [total, problems] = [sum('count'), sum('problems')]
+  const sumOf = (/** @type {'count' | 'problems'} */ name) => items.reduce((total, item) => total + item[name], 0)
+  const [total, problems] = [sumOf('count'), sumOf('problems')]
   return {
     from,
     to,

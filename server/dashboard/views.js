@@ -1,6 +1,16 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
-import { formatAgo, formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate, formatTime } from '../../public/format.js'
+import {
+  formatAgo,
+  formatBytes,
+  formatDispatch,
+  formatDuration,
+  formatExactDuration,
+  formatLatency,
+  formatPercent,
+  formatRate,
+  formatTime
+} from '../../public/format.js'
 import { htmlWithBase } from '../api/base-path.js'
 import { count } from '../health.js'
 import { ASSETS_VERSION, assetUrl } from './assets.js'
@@ -17,33 +27,47 @@ const PART = /^\/partials\/([a-z-]+)$/
 const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
 
 /**
- * Server-side templates, escaping by default. What is marked as HTML comes from the helpers below alone.
+ * Server-side templates that escape by default. Only the helpers below return HTML.
  * Pages get `now` (ms since the epoch) from their model, so that a rendering depends on nothing else.
- * @param {{ software?: string, basePath?: string }} [options] `software`: what serves the pages, which may change under one that is open
+ * @param {{ software?: string, basePath?: string }} [options] `software`: the version that serves the pages, so that an open page notices an upgrade
  */
 export function createViews ({ software = '', basePath = '' } = {}) {
-  const eta = notingParts(new Eta({ views: FOLDER, cache: true, escapeFunction: (text) => escapeHtml(readable(text)), functionHeader: 'const { f, icon, asset, tick, clock, count, calls } = it.helpers' }))
+  const eta = notingParts(new Eta({
+    views: FOLDER,
+    cache: true,
+    escapeFunction: (text) => escapeHtml(readable(text)),
+    functionHeader: 'const { f, icon, asset, tick, clock, count, calls } = it.helpers'
+  }))
 
   return {
     /**
      * @param {string} name  `pages/overview`, `partials/workers`, …
-     * @param {Record<string, any>} [data] `can`: what whoever looks may do; nothing, unless said otherwise. `frame`: what is around a page
+     * @param {Record<string, any>} [data] `can`: what the viewer may do, by default nothing; `frame`: see frame.js
      * @returns {string} HTML
      */
     render (name, data = {}) {
       const parts = name.startsWith('pages/') ? createParts(basePath) : null
-      return htmlWithBase(basePath, eta.render(`./${name}`, { helpers, assetsVersion: ASSETS_VERSION, software, basePath, parts, frame: NO_FRAME, ...data, can: data.can ?? powersOf(null) }))
+      return htmlWithBase(basePath, eta.render(`./${name}`, {
+        helpers,
+        assetsVersion: ASSETS_VERSION,
+        software,
+        basePath,
+        parts,
+        frame: NO_FRAME,
+        ...data,
+        can: data.can ?? powersOf(null)
+      }))
     }
   }
 }
 
-/** Lets a page know of the parts that it was put together of. @param {Eta} eta */
+/** Records the parts of a page while it is rendered. @param {Eta} eta */
 function notingParts (eta) {
   const { render } = eta
   eta.render = (template, data, meta) => {
     const html = render.call(eta, template, data, meta)
     const [, name] = PART.exec(String(template)) ?? []
-    if (name) /** @type {any} */ (data).parts?.note(name, html)
+    if (name) /** @type {{ parts?: ReturnType<typeof createParts> }} */ (data).parts?.note(name, html)
     return html
   }
   return eta
@@ -55,7 +79,7 @@ function createParts (basePath) {
   const hashes = new Map()
   return {
     note (/** @type {string} */ name, /** @type {string} */ html) { hashes.set(name, hashOf(toShown(htmlWithBase(basePath, html)))) },
-    /** Sent along with the page: what it shows already need not come over the live connection again. */
+    /** The page sends these hashes, so that the live connection does not send the same parts again. */
     toString: () => JSON.stringify(Object.fromEntries(hashes))
   }
 }
@@ -80,7 +104,7 @@ const helpers = Object.freeze({
     `<svg class="icon ${escapeHtml(className)}" aria-hidden="true" focusable="false"><use href="${assetUrl('icons.svg')}#${escapeHtml(name)}"/></svg>`,
 
   /**
-   * A duration that goes on by itself: `since` a time, `until` one, or the time `ago`.
+   * A duration that the browser keeps up to date: `since` a time, `until` one, or the time `ago`.
    * @param {'since' | 'until' | 'ago'} kind @param {string} iso @param {number} now
    */
   tick (kind, iso, now) {
@@ -89,7 +113,8 @@ const helpers = Object.freeze({
     return `<time data-tick="${kind}" datetime="${escapeHtml(iso)}">${escapeHtml(text)}</time>`
   },
 
-  /** A moment; the browser puts it into the viewer's time zone. @param {string} iso @param {{ isLong?: boolean }} [options] */
+  /** A time, which the browser shows in the viewer's time zone. @param {string} iso @param {{ isLong?: boolean }} [options] */
   clock: (iso, { isLong = false } = {}) =>
-    `<time data-clock="${isLong ? 'long' : 'short'}" datetime="${escapeHtml(iso)}" title="${escapeHtml(iso)}">${escapeHtml(formatTime(iso, { timeZone: 'UTC', isLong }))}</time>`
+    `<time data-clock="${isLong ? 'long' : 'short'}" datetime="${escapeHtml(iso)}" title="${escapeHtml(iso)}">` +
+    `${escapeHtml(formatTime(iso, { timeZone: 'UTC', isLong }))}</time>`
 })

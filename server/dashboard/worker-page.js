@@ -8,31 +8,52 @@ import { followStory } from './worker-story.js'
 import { workerUrlOf } from './worker-url.js'
 
 /**
- * What the page of one worker shows: how it is, what it did, who was in its slot before; or how it ended.
+ * The page of one worker: its state or how it ended, what it did, and the workers before it in its slot.
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'diagnostics' | 'logs'>} Deck
  * @typedef {import('../deck.js').WorkerRow} WorkerRow
  * @typedef {import('../diagnostics/diagnostics.js').Diagnostic} Diagnostic
  * @typedef {import('./worker-story.js').Story} Story
- * @typedef {{ deck: Deck, history: import('./worker-story.js').History, id: string, params: URLSearchParams, now: () => number, can?: import('./powers.js').Powers }} Asked
+ * @typedef {{
+ *   deck: Deck,
+ *   history: import('./worker-story.js').History,
+ *   id: string,
+ *   params: URLSearchParams,
+ *   now: () => number,
+ *   can?: import('./powers.js').Powers
+ * }} Asked
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const WORKER_FRAGMENTS = Object.freeze(['worker-head', 'worker-facts', 'worker-looks', 'worker-lives', 'worker-events', 'chart-news'])
 
-const MAX_LOOKS = 10
+const MAX_DIAGNOSTICS = 10
 const NO_STORY = Object.freeze({ forked: null, exited: null, next: null, events: [], lives: [] })
 
 /** @type {Readonly<Record<string, string>>} */
-const KINDS = Object.freeze({ 'cpu-profile': 'CPU profile', 'heap-snapshot': 'Heap snapshot', 'heap-statistics': 'Heap statistics', report: 'Diagnostic report' })
-const LOOK_STATES = Object.freeze({ running: { label: 'Running', tone: 'info' }, done: { label: 'Done', tone: 'ok' }, failed: { label: 'Failed', tone: 'bad' } })
+const KINDS = Object.freeze({
+  'cpu-profile': 'CPU profile',
+  'heap-snapshot': 'Heap snapshot',
+  'heap-statistics': 'Heap statistics',
+  report: 'Diagnostic report'
+})
+const DIAGNOSTIC_STATES = Object.freeze({
+  running: { label: 'Running', tone: 'info' },
+  done: { label: 'Done', tone: 'ok' },
+  failed: { label: 'Failed', tone: 'bad' }
+})
 
 /**
- * @param {Asked} asked `at` of the address: a moment at which it lived; `profile`: that of its CPU profiles which is shown
+ * @param {Asked} asked `at` in the URL: a time at which it lived; `profile`: the CPU profile to show
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
 export async function workerPageModel (asked) {
   const model = followWorkerModel(asked)()
-  return { ...model, log: 'logSlot' in model.worker ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(model.worker.logSlot) }), now: asked.now }) : null }
+  return {
+    ...model,
+    log: 'logSlot' in model.worker
+      ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(model.worker.logSlot) }), now: asked.now })
+      : null
+  }
 }
 
 /**
@@ -47,7 +68,7 @@ export function followWorker (asked) {
   }
 }
 
-/** @param {Pick<Asked, 'deck' | 'id'>} asked @returns {number | null} where it works; null once it has ended */
+/** @param {Pick<Asked, 'deck' | 'id'>} asked @returns {number | null} null once it has ended */
 export function slotOf ({ deck, id }) {
   return deck.snapshot().workers.find((worker) => worker.id === Number(id))?.slot ?? null
 }
@@ -65,7 +86,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
     const row = snapshot.workers.find((worker) => worker.id === number) ?? null
     story ??= followStory(history, number, { slot: row?.slot, at })
     const { isAvailable, ...told } = readPast(story, { isNeeded: row === null })
-    // Without `at` whoever lives is meant.
+    // Without `at` the live worker is meant.
     const isLive = row !== null && (at === undefined || isSame(row, told))
     const worker = isLive ? toWorkerRow(row, 0, []) : endedWorker(number, told)
     return {
@@ -78,10 +99,16 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       isLive,
       worker,
       end: isLive ? null : told.exited,
-      next: isLive ? successorOf(row, snapshot.workers) : told.next?.worker ? { worker: told.next.worker, url: workerUrlOf(told.next.worker, told.next.at) } : null,
+      next: isLive
+        ? successorOf(row, snapshot.workers)
+        : told.next?.worker ? { worker: told.next.worker, url: workerUrlOf(told.next.worker, told.next.at) } : null,
       events: told.events,
-      lives: told.lives.map((life) => ({ ...life, isThis: life.worker === number && life.pid === worker.pid, url: workerUrlOf(life.worker, life.end === null ? undefined : life.startedAt ?? life.end.at) })),
-      ...looksOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can })
+      lives: told.lives.map((life) => ({
+        ...life,
+        isThis: life.worker === number && life.pid === worker.pid,
+        url: workerUrlOf(life.worker, life.end === null ? undefined : life.startedAt ?? life.end.at)
+      })),
+      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can })
     }
   }
 }
@@ -90,11 +117,18 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
 function parseTime (params) {
   const text = params.get('at')
   if (!text) return undefined
-  if (Number.isNaN(Date.parse(text))) throw new DeckError('invalid-query', `at: expected a time such as 2026-01-31T12:00:00Z, received ${JSON.stringify(text.slice(0, 60))}`)
+  if (Number.isNaN(Date.parse(text))) {
+    throw new DeckError('invalid-query', `at: expected a time such as 2026-01-31T12:00:00Z, received ${JSON.stringify(text.slice(0, 60))}`)
+  }
   return text
 }
 
-/** A broken history must not take the page of a worker that lives down with it. @param {() => Story} story @param {{ isNeeded: boolean }} need @returns {Story & { isAvailable: boolean }} */
+/**
+ * The page of a live worker works without the history.
+ * @param {() => Story} story
+ * @param {{ isNeeded: boolean }} need
+ * @returns {Story & { isAvailable: boolean }}
+ */
 function readPast (story, { isNeeded }) {
   try {
     return { isAvailable: true, ...story() }
@@ -126,23 +160,30 @@ function successorOf ({ id, slot }, workers) {
  * @param {Diagnostic[]} all newest first
  * @param {{ worker: number, pid: number | null, now: number, params: URLSearchParams, can?: import('./powers.js').Powers }} whose
  */
-function looksOf (all, { worker, pid, now, params, can }) {
+function diagnosticsOf (all, { worker, pid, now, params, can }) {
   const own = all.filter((item) => item.worker === worker && (pid === null || item.pid === pid))
-  const looks = own.slice(0, MAX_LOOKS).map((item) => toLook(item, now, params))
+  const looks = own.slice(0, MAX_DIAGNOSTICS).map((item) => toDiagnosticRow(item, now, params))
   const profile = own.find(({ id, kind, state }) => String(id) === params.get('profile') && kind === 'cpu-profile' && state === 'done') ?? null
-  return { looks, isBusy: own.some(({ state }) => state === 'running'), profile: can?.administer ? profile : null, closeUrl: workerUrlOf(worker, params.get('at') ?? undefined) }
+  return {
+    looks,
+    isBusy: own.some(({ state }) => state === 'running'),
+    profile: can?.administer ? profile : null,
+    closeUrl: workerUrlOf(worker, params.get('at') ?? undefined)
+  }
 }
 
 /** @param {Diagnostic} item @param {number} now @param {URLSearchParams} params */
-function toLook (item, now, params) {
+function toDiagnosticRow (item, now, params) {
   const { id, kind, worker, state, durationMs, startedAt } = item
   const at = params.get('at')
   return {
     ...item,
     label: KINDS[kind] ?? kind,
-    badge: LOOK_STATES[state],
-    // Whole seconds: a page is sent again only when it has changed.
-    progress: state === 'running' && durationMs !== null ? { value: Math.min(durationMs, Math.max(0, Math.floor((now - Date.parse(startedAt)) / 1000) * 1000)), max: durationMs } : null,
+    badge: DIAGNOSTIC_STATES[state],
+    // Whole seconds keep the page equal for a second, as it is sent again with any change.
+    progress: state === 'running' && durationMs !== null
+      ? { value: Math.min(durationMs, Math.max(0, Math.floor((now - Date.parse(startedAt)) / 1000) * 1000)), max: durationMs }
+      : null,
     fileUrl: state === 'done' ? `/api/v1/diagnostics/${id}/file` : null,
     flameUrl: state === 'done' && kind === 'cpu-profile' ? `/workers/${worker}?${new URLSearchParams({ ...(at && { at }), profile: String(id) })}#flame` : null,
     isShown: String(id) === params.get('profile')

@@ -1,7 +1,7 @@
 import { toShownEvent } from './shown-event.js'
 
 /**
- * What the history knows of one worker, and of its slot around it.
+ * The history of one worker, and of its slot around that time.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {import('./shown-event.js').ShownEvent} ShownEvent
  * @typedef {Pick<import('../../db/history.js').History, 'page' | 'lastEventId'>} History
@@ -9,26 +9,26 @@ import { toShownEvent } from './shown-event.js'
  * @typedef {object} Story
  * @property {DeckEvent | null} forked
  * @property {ShownEvent | null} exited
- * @property {DeckEvent | null} next  how the next worker of its slot began, once this one has gone
+ * @property {DeckEvent | null} next  the fork of the next worker of its slot, once this one has ended
  * @property {ShownEvent[]} events  newest first
- * @property {Life[]} lives  of its slot, newest first
+ * @property {Life[]} lives  workers of its slot, newest first
  *
  * @typedef {{ worker: number, pid: number | null, release: string | null, startedAt: string | null, end: ShownEvent | null }} Life
  */
 
 const MAX_EVENTS = 12
-/** Two for each worker. */
-const MAX_TURNS = 20
+/** Each worker has two. */
+const MAX_SLOT_EVENTS = 20
 const MAX_FORKS = 200
-/** What follows from an end is on record by then. */
+/** Events that follow from the exit are recorded by then. */
 const AFTERMATH_MS = 1000
 /** Longer than any slot waits for its next worker. */
 const MAX_WAIT_MS = 10 * 60_000
 
 /**
- * Looks closely only when something has happened since the last look.
+ * Reads the history again only after it has changed.
  * @param {History} history @param {number} worker
- * @param {{ slot?: number, at?: string }} which `slot`: where it is alive; `at`: a moment at which it lived, as a cluster that starts anew counts from 1 again
+ * @param {{ slot?: number, at?: string }} which `slot`: of a live worker; `at`: a time at which it lived, as a cluster that starts again counts from 1
  * @returns {() => Story} throws what the database throws
  */
 export function followStory (history, worker, { slot, at }) {
@@ -54,30 +54,41 @@ function readStory (history, worker, which) {
   return {
     forked,
     exited: exited && toShownEvent(exited),
-    next: endMs === null || slot === undefined ? null : nextOf(history, { slot, first: forked ?? /** @type {DeckEvent} */ (exited), untilMs: endMs + MAX_WAIT_MS }),
-    events: history.page({ worker, since: forked?.at, until: endMs === null ? undefined : endMs + AFTERMATH_MS, limit: MAX_EVENTS }).items.filter(({ id }) => id >= (forked?.id ?? 0)).map(toShownEvent),
-    lives: slot === undefined ? [] : toLives(history.page({ type: ['worker.forked', 'worker.exited'], slot, until: endMs === null ? undefined : endMs + 1, limit: MAX_TURNS }).items)
+    next: endMs === null || slot === undefined
+      ? null
+      : nextOf(history, { slot, first: forked ?? /** @type {DeckEvent} */ (exited), untilMs: endMs + MAX_WAIT_MS }),
+    events: history.page({ worker, since: forked?.at, until: endMs === null ? undefined : endMs + AFTERMATH_MS, limit: MAX_EVENTS }).items
+      .filter(({ id }) => id >= (forked?.id ?? 0))
+      .map(toShownEvent),
+    lives: slot === undefined
+      ? []
+      : toLives(history.page({ type: ['worker.forked', 'worker.exited'], slot, until: endMs === null ? undefined : endMs + 1, limit: MAX_SLOT_EVENTS }).items)
   }
 }
 
-/** In a rollout it begins before the one that it replaces has gone. @param {History} history @param {{ slot: number, first: DeckEvent, untilMs: number }} search @returns {DeckEvent | null} */
+/**
+ * Finds the next worker of the slot. In a rollout it starts before the old one has ended.
+ * @param {History} history
+ * @param {{ slot: number, first: DeckEvent, untilMs: number }} search
+ * @returns {DeckEvent | null}
+ */
 function nextOf (history, { slot, first, untilMs }) {
   const { items } = history.page({ type: 'worker.forked', slot, since: first.at, until: untilMs, limit: MAX_FORKS })
   return items.findLast(({ id }) => id > first.id) ?? null
 }
 
-/** @param {DeckEvent[]} turns newest first @returns {Life[]} */
-function toLives (turns) {
-  /** @type {Map<number | null, DeckEvent>} by worker: ends whose beginning is older */
+/** @param {DeckEvent[]} events newest first @returns {Life[]} */
+function toLives (events) {
+  /** @type {Map<number | null, DeckEvent>} exits by worker, whose fork is older */
   const ends = new Map()
   /** @type {Life[]} */
   const lives = []
-  for (const turn of turns) {
-    if (turn.type === 'worker.exited') {
-      ends.set(turn.worker, turn)
+  for (const event of events) {
+    if (event.type === 'worker.exited') {
+      ends.set(event.worker, event)
     } else {
-      lives.push(toLife(turn.worker, turn, ends.get(turn.worker)))
-      ends.delete(turn.worker)
+      lives.push(toLife(event.worker, event, ends.get(event.worker)))
+      ends.delete(event.worker)
     }
   }
   return [...lives, ...[...ends].map(([worker, end]) => toLife(worker, null, end))]

@@ -1,5 +1,5 @@
 /**
- * @param {number} worker @param {string} [at] a moment at which it lived; without one, whoever lives under that id
+ * @param {number} worker @param {string} [at] a time at which it lived; without one, the live worker of this id
  * @returns {string} of its page
  */
 export function workerUrlOf (worker, at) {

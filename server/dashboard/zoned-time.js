@@ -1,5 +1,5 @@
 const MAX_ZONES = 50
-/** @type {Map<string, Intl.DateTimeFormat>} a formatter costs far more to make than to use */
+/** @type {Map<string, Intl.DateTimeFormat>} kept, as a formatter is expensive to make */
 const formats = new Map()
 
 /** @param {string} zone @returns {boolean} whether this is the name of a time zone such as Europe/Berlin */
@@ -12,7 +12,7 @@ export function isZone (zone) {
 }
 
 /**
- * What the clocks of a zone show, as the ms since the epoch at which those of UTC show the same.
+ * The wall clock of a zone, as the ms since the epoch at which the clock of UTC shows the same.
  * @param {number} ms @param {string} zone
  */
 export function wallClock (ms, zone) {
@@ -20,9 +20,9 @@ export function wallClock (ms, zone) {
   return Date.UTC(part.year, part.month - 1, part.day, part.hour, part.minute, part.second)
 }
 
-/** When the clocks of a zone show that. @param {number} wallMs as wallClock has it @param {string} zone */
+/** When the wall clock of a zone shows this time. @param {number} wallMs as wallClock has it @param {string} zone */
 export function instantOf (wallMs, zone) {
-  // The second look is for a change of the clocks between the two.
+  // The second step corrects for a change of the clocks between the two times.
   const about = wallMs - offsetAt(wallMs, zone)
   return wallMs - offsetAt(about, zone)
 }
@@ -32,11 +32,20 @@ function offsetAt (ms, zone) {
   return wallClock(ms, zone) - Math.floor(ms / 1000) * 1000
 }
 
-/** @param {string} zone @throws {RangeError} it is none */
+/** @param {string} zone @throws {RangeError} unknown zone */
 function formatIn (zone) {
   const known = formats.get(zone)
   if (known) return known
-  const made = new Intl.DateTimeFormat('en-US', { timeZone: zone, year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' })
+  const made = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+    hourCycle: 'h23'
+  })
   if (formats.size >= MAX_ZONES) formats.clear()
   formats.set(zone, made)
   return made

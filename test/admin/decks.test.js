@@ -51,7 +51,7 @@ test('who has signed in by the token of this deck sees the other one and its hea
   assert.equal((await rawRequest(there, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status, 200)
   assert.equal((await rawRequest(here, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status, 200)
 
-  assert.match(String(newest(here, 'access.switched').message), new RegExp(`^dashboard \\(admin\\) to the deck mail at ${there.url}$`))
+  assert.match(String(newest(here, 'access.switched').message), new RegExp(`^dashboard \\(admin\\) switched to the deck mail at ${there.url}$`))
   assert.match(String(newest(there, 'access.signed-in').message), /^dashboard \(admin\) from (::ffff:)?127\.0\.0\.1, by the dashboard of app$/)
   assert.ok(!JSON.stringify([here.history.page({ limit: 100 }), there.history.page({ limit: 100 })]).includes(link.slice(-43)), 'no history has the code')
 })
@@ -109,7 +109,7 @@ test('through a proxy or another port it leads to where people reach that deck, 
   for (const page of ['https://ops.example.com/', `http://127.0.0.1:${here.port + 1}/`]) {
     const refused = await switchTo(here, cookie, id, { 'HX-Current-URL': page })
     assert.equal(refused.status, 409)
-    assert.match(refused.json().detail, new RegExp(`^mail has its admin page at ${there.url}\\. Not reached from here: ssh -L ${there.port}:127\\.0\\.0\\.1:${there.port} `))
+    assert.match(refused.json().detail, new RegExp(`^mail has its admin page at ${there.url}\\. Not reachable from here\\. Run ssh -L ${there.port}:127\\.0\\.0\\.1:${there.port} `))
     assert.equal(refused.headers['hx-redirect'], undefined)
     const { text } = await rawRequest(here, { path: '/decks', headers: { cookie, 'HX-Current-URL': page } })
     assert.ok(!text.includes('/actions/switch') && text.includes('ssh -L'), page)

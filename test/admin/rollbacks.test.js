@@ -29,11 +29,11 @@ test('who is about to roll back sees from what to what, what changes, and what c
   assert.equal((await visit('/releases/r9/rollback')).status, 404)
 })
 
-test('a rollback is refused where another release runs by now than the one that was compared', async (t) => {
+test('a rollback is refused where another release is running than the one that was compared', async (t) => {
   const { admin, rollBack } = await setUp(t)
   const late = await rollBack({ release: 'r3', from: 'r2' })
   assert.deepEqual([late.status, late.json().code, admin.deck.dispatched], [412, 'precondition-failed', []])
-  assert.match(late.json().detail, /^r1 runs by now, not r2: /)
+  assert.match(late.json().detail, /^r1 is now running, not r2\. /)
   assert.equal((await rollBack({ from: 'r1' })).status, 422, 'before the comparison is there')
   assert.equal((await rollBack({ release: 'r3', from: 'r1', note: 'why' })).status, 204)
   assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why', actor: 'dashboard', client: 'dashboard' }])

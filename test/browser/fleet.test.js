@@ -29,7 +29,7 @@ test('one look says who is silent and how far the rollout is, and one click paus
   const page = await dashboard.visit('/fleet', { reducedMotion: 'reduce' })
   await page.getByRole('heading', { name: 'All 3 members are well' }).waitFor()
   assert.match(await page.locator('#fleet-rollout .rollout-count').innerText(), /^1 of 3 done/)
-  assert.deepEqual(await page.locator('.fleet-step.is-current').allInnerTexts().then((texts) => texts.map((text) => text.split(/\s/)[0])), ['done', 'runs', 'waits'])
+  assert.deepEqual(await page.locator('.fleet-step.is-current').allInnerTexts().then((texts) => texts.map((text) => text.split(/\s/)[0])), ['done', 'running', 'waiting'])
   assert.match(await page.locator('#open-fleet-deploy').getAttribute('aria-disabled') ?? '', /true/)
 
   fleet.set({ members: [...MEMBERS.slice(0, 2), { ...MEMBERS[2], isSilent: true, ageMs: 65_000 }] })
@@ -73,7 +73,7 @@ test('a deploy goes out as the dialog says, and the second operator reads who wa
   await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
   await page.locator('.fleet-matrix').waitFor()
   assert.deepEqual(fleet.asked, [{ order: 'begin', actor: 'dashboard', wanted: { kind: 'deploy', note: 'faster', batch: '50%', pauseMs: 30_000, order: 'zone', canary: 'c-3', onFailure: 'rollback' } }])
-  assert.match(await page.locator('#fleet-rollout').innerText(), /30 s between · a failure rolls all back/)
+  assert.match(await page.locator('#fleet-rollout').innerText(), /30 s between · a failure rolls all hosts back/)
 
   await page.evaluate(() => document.querySelector('#open-fleet-restart')?.removeAttribute('aria-disabled'))
   await page.locator('#open-fleet-restart').click()

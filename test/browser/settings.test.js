@@ -50,6 +50,6 @@ test('a change that is based on what somebody else has changed meanwhile is refu
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Value').fill('9000')
   await dialog.getByRole('button', { name: 'Change' }).click()
-  await page.getByText('somebody has changed the settings meanwhile').waitFor()
+  await page.getByText('The settings have changed in the meantime').waitFor()
   assert.equal(dashboard.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')?.value, 7000)
 })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { bundle, classicScript } from '../../../server/dashboard/bundle.js'
+import { bundleModules, classicScript } from '../../../server/dashboard/bundle.js'
 
 /** @param {Record<string, string>} files @param {Record<string, string>} [libraries] */
 function run (files, libraries) {
-  const source = bundle('entry.js', (name) => files[name], libraries)
+  const source = bundleModules('entry.js', (name) => files[name], libraries)
   const said = /** @type {unknown[]} */ ([])
   // As text: an array of another context is not one of ours.
   runInNewContext(source, { say: (/** @type {unknown} */ word) => said.push(JSON.parse(JSON.stringify(word))) })
@@ -23,7 +23,7 @@ test('a module runs with all that it imports, each once and in its own scope', (
 })
 
 test('whoever loads it later gets what the module exports', () => {
-  assert.match(bundle('entry.js', () => 'export function open () {}\nexport const LIMIT = 1\n'), /\nexport const \{ open, LIMIT \} = module0$/)
+  assert.match(bundleModules('entry.js', () => 'export function open () {}\nexport const LIMIT = 1\n'), /\nexport const \{ open, LIMIT \} = module0$/)
 })
 
 test('a form of import or export that it does not know is refused, and not left out', () => {

@@ -7,7 +7,7 @@ import { crashModel, followCrash } from '../../../server/dashboard/crash-page.js
 import { crashesModel } from '../../../server/dashboard/crashes-page.js'
 import { countOpen } from '../../../server/health.js'
 import { firstLine, readable } from '../../../server/dashboard/readable-text.js'
-import { sparkline } from '../../../server/dashboard/sparkline.js'
+import { sparklineOf } from '../../../server/dashboard/sparkline.js'
 import { foldFrames } from '../../../server/dashboard/stack-view.js'
 import { createViews } from '../../../server/dashboard/views.js'
 import { createCrashService } from '../../../server/crashes/crashes.js'
@@ -65,10 +65,10 @@ test('frames that are not of the app are folded, unless there are no others', ()
 })
 
 test('a sparkline ends at the right edge, is as high as its highest value and has gaps where nothing is known', () => {
-  const { path, end, max, last } = sparkline([{ ageMs: 60_000, value: 5 }, { ageMs: 30_000, value: 10 }, { ageMs: 20_000, value: null }, { ageMs: 0, value: 0 }], 60_000)
+  const { path, end, max, last } = sparklineOf([{ ageMs: 60_000, value: 5 }, { ageMs: 30_000, value: 10 }, { ageMs: 20_000, value: null }, { ageMs: 0, value: 0 }], 60_000)
   assert.equal(path, 'M0 16L60 2M120 30')
   assert.deepEqual([end, max, last], [{ x: 120, y: 30 }, 10, 0])
-  assert.deepEqual(sparkline([{ ageMs: -5, value: null }], 60_000), { path: '', end: null, max: null, last: null })
+  assert.deepEqual(sparklineOf([{ ageMs: -5, value: null }], 60_000), { path: '', end: null, max: null, last: null })
 })
 
 test('a group says what crashed, where, how often and when; and a link leads to it', (t) => {

@@ -57,12 +57,12 @@ test('who may switch sees this deck, then the others, and nobody else sees any',
 test('where a browser does not reach a deck there is its address, and a way to it', async () => {
   const rows = async (/** @type {any} */ other, /** @type {boolean} */ isAtLoopback) => (await decksModel({ deck: deckOf(other), can: OWNER, isAtLoopback, host: 'web-1' })).decks.slice(1)
   const [away] = await rows(MAIL, false)
-  assert.deepEqual([away.isReachable, away.hint], [false, 'Not reached from here: ssh -L 9778:127.0.0.1:9778 web-1, or run clusterdeck open -n mail there.'])
+  assert.deepEqual([away.isReachable, away.hint], [false, 'Not reachable from here. Run ssh -L 9778:127.0.0.1:9778 web-1, or run clusterdeck open -n mail there.'])
   const [odd] = await rows({ ...MAIL, name: '$(reboot)' }, false)
-  assert.equal(odd.hint, 'Not reached from here: ssh -L 9778:127.0.0.1:9778 web-1.')
+  assert.equal(odd.hint, 'Not reachable from here. Run ssh -L 9778:127.0.0.1:9778 web-1.')
   assert.equal((await rows({ ...MAIL, publicUrl: 'https://ops.example.com/mail' }, false))[0].isReachable, true)
   const [lan] = await rows({ ...MAIL, adminUrl: 'http://10.0.0.7:9777', presence: 'elsewhere', status: null }, true)
-  assert.deepEqual([lan.isReachable, lan.word], [false, 'not asked'])
+  assert.deepEqual([lan.isReachable, lan.word], [false, 'not checked'])
 })
 
 test('names, folders and texts of others are text', async () => {

@@ -22,17 +22,17 @@ test('offers what the rollout takes in each state, and nothing else', () => {
 
 test('a host goes through the matrix from the left to the right, forward and back', () => {
   const started = aRollout(['a', 'b', 'c', 'd'], { batches: [['a'], ['b', 'c'], ['d']] })
-  assert.deepEqual(rows(started), { a: 'waiting: next', b: 'waiting: waits', c: 'waiting: waits', d: 'waiting: waits' })
+  assert.deepEqual(rows(started), { a: 'waiting: next', b: 'waiting: waiting', c: 'waiting: waiting', d: 'waiting: waiting' })
   const half = inTurnOf(afterTurnsOf(started, 'a'), 'b')
-  assert.deepEqual(rows(half), { a: 'waiting, running, done: done', b: 'waiting, running: runs', c: 'waiting: next', d: 'waiting: waits' })
+  assert.deepEqual(rows(half), { a: 'waiting, running, done: done', b: 'waiting, running: running', c: 'waiting: next', d: 'waiting: waiting' })
   const failed = failedTurnOf(half, 'c', 'it does not start')
-  assert.deepEqual(rows(failed), { a: 'waiting, running, done: done', b: 'waiting, running: runs', c: 'waiting, running, done: failed', d: 'waiting: waits' })
+  assert.deepEqual(rows(failed), { a: 'waiting, running, done: done', b: 'waiting, running: running', c: 'waiting, running, done: failed', d: 'waiting: waiting' })
   const back = steer(finish(failed, 'b', { at: AT, state: 'reverted' }), 'abort', BY)
-  assert.equal(rows(back).b, 'waiting, running, back: is back')
+  assert.equal(rows(back).b, 'waiting, running, back: rolled back')
   const backed = finish(take(back, 'a', { at: AT, boot: 'boot' }), 'a', { at: AT, state: 'reverted' })
-  assert.deepEqual(rows(backed), { a: 'waiting, running, done, rolling-back, back: is back', b: 'waiting, running, back: is back', c: 'waiting, running, done: failed', d: 'waiting: not reached' })
+  assert.deepEqual(rows(backed), { a: 'waiting, running, done, rolling-back, back: rolled back', b: 'waiting, running, back: rolled back', c: 'waiting, running, done: failed', d: 'waiting: not reached' })
   assert.deepEqual(toFleetRollout(half).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done'])
-  assert.deepEqual(toFleetRollout(backed).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done', 'Going back', 'Back'])
+  assert.deepEqual(toFleetRollout(backed).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done', 'Rolling back', 'Rolled back'])
 })
 
 test('says how far it is, and how long each host took by its own clock', () => {

@@ -21,18 +21,18 @@ const show = (releases, status, blocked = null) => views.render('partials/releas
 
 const THROWN_OUT = { setback: { outcome: 'taken-back', at: at(12), rollout: 5, actor: 'guard', reason: 'it crashes' } }
 
-test('the first release that a list offers to go back to is the last good one, never one that was taken back', () => {
+test('the first release that a list offers to go back to is the last good one, never one that was rolled back', () => {
   const releases = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1', 10, { isLastGood: true }), aRelease('r4', null, { outcome: 'failed', deployedAt: at(9) })]
   const rows = releaseRows(releases, aStatus())
   assert.deepEqual(rows.map(({ id }) => id), ['r2', 'r3', 'r1', 'r4'], 'deployed last first')
-  assert.deepEqual(rows.map(({ marks }) => marks.map(({ label }) => label)), [['current'], ['taken back by the guard'], ['last good'], ['failed']])
+  assert.deepEqual(rows.map(({ marks }) => marks.map(({ label }) => label)), [['current'], ['rolled back by the guard'], ['last good'], ['failed']])
   assert.deepEqual(show(releases, aStatus()).match(/roll-back-to-r\d/g), ['roll-back-to-r1'])
   assert.equal(rows[1].canReturn, true, 'on its own page somebody may still mean it')
 })
 
 test('a release that has served keeps its way back when a later rollout to it came to nothing, and says so', () => {
   const html = show([aRelease('r2', 12), aRelease('r1', 10, { setback: { outcome: 'rolled-back', at: at(13), rollout: 7, actor: 'ada', reason: 'aborted by ada' } })], aStatus())
-  assert.match(html, /A later rollout to it was rolled back: aborted by ada/)
+  assert.match(html, /A later rollout to this release was rolled back: aborted by ada/)
   assert.match(html, /id="roll-back-to-r1"/)
 })
 
@@ -40,7 +40,7 @@ test('while a rollout runs both releases show that they run, and in how many wor
   const text = (/** @type {any} */ rollout) => show([aRelease('r13', null, { outcome: null, inUse: true }), aRelease('r2', 12)], aStatus({ rollout, workers: ['r2', 'r2', 'r13'] }), 'a rollout runs').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.match(text({ to: 'r13', state: 'rolling' }), /r13 rolling out 1 of 3 workers.* r2 current 2 of 3 workers/)
   assert.match(text({ to: 'r13', state: 'held' }), /r13 held 1 of 3/)
-  assert.match(text({ to: 'r13', state: 'rolling-back' }), /r13 being taken back 1 of 3/)
+  assert.match(text({ to: 'r13', state: 'rolling-back' }), /r13 rolling back 1 of 3/)
 })
 
 test('what a commit says of itself is no markup, and hides nothing', () => {

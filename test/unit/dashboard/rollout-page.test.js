@@ -26,20 +26,20 @@ const textOf = (name, model, can = OPERATOR) => views.render(name, { ...model, c
 test('each slot tells when its worker began, how long each part took, and how it ended', () => {
   const model = look(rolledBackDeploy())
   assert.deepEqual(model.slots.map((/** @type {any} */ { facts }) => facts), [
-    ['ready after 900 ms', 'on trial for 30 s', 'old one left after 1.5 s', 'taken back within 2.0 s'],
-    ['ready after 900 ms', 'old one left after 3.7 s', 'taken back within 5.0 s'],
+    ['ready after 900 ms', 'canary for 30 s', 'old worker drained in 1.5 s', 'rolled back in 2.0 s'],
+    ['ready after 900 ms', 'old worker drained in 3.7 s', 'rolled back in 5.0 s'],
     ['failed after 14 s'],
     []
   ])
   const [first, , third] = model.slots
   assert.deepEqual(first.bars.map((/** @type {any} */ { kind, x, width }) => [kind, x, x + width]), [['starting', 8, 25], ['ready', 25, 602], ['draining', 602, 631], ['reverting', 904, 942]])
   assert.deepEqual(third.bars.map((/** @type {any} */ { kind, title }) => [kind, title]), [['starting', 'started: 14 s']])
-  assert.deepEqual(first.bands.map((/** @type {any} */ { title }) => title), ['stood still: 9.0 s'])
+  assert.deepEqual(first.bands.map((/** @type {any} */ { title }) => title), ['paused: 9.0 s'])
 })
 
-test('the story tells who did what, how long it stood still, and why it went back', () => {
+test('the story tells who did what, how long it was paused, and why it was rolled back', () => {
   const model = look(rolledBackDeploy())
-  assert.deepEqual([model.who, model.stoodStillMs, model.compareUrl], ['by ada, on the command line', 9000, '/releases/r2/compare?from=r1'])
+  assert.deepEqual([model.who, model.pausedMs, model.compareUrl], ['by ada, on the command line', 9000, '/releases/r2/compare?from=r1'])
   const text = textOf('partials/rollout-moments', model)
   assert.match(text, /start Rollout started by ada faster &lt;b&gt;totals&lt;\/b&gt;/)
   assert.match(text, /\+1\.3 s Canary of 1 of 4 slots for 30 s/)
@@ -49,12 +49,12 @@ test('the story tells who did what, how long it stood still, and why it went bac
 })
 
 test('what the judge saw is drawn over the time of the rollout, with gaps where there was nothing and where it counts anew', () => {
-  const { graphs: { lines: [errors, p99], looks, marks, bands } } = look(rolledBackDeploy())
+  const { graphs: { lines: [errors, p99], measurements, marks, bands } } = look(rolledBackDeploy())
   assert.equal(errors.canary.path.match(/[ML]/g).join(''), 'MLLLL', 'the first look had no request')
   assert.equal(errors.baseline.path.match(/[ML]/g).join(''), 'MLLLLL')
   assert.deepEqual([errors.last, p99.last], [{ canary: '0.5%', baseline: '0.2%' }, { canary: '15 ms', baseline: '12.5 ms' }])
   assert.equal(p99.summary, 'p99: new workers 15 ms at the end, at most 15 ms; old workers 12.5 ms at the end, at most 12.5 ms')
-  assert.deepEqual([looks.length, marks.length, bands.length], [6, 1, 1])
+  assert.deepEqual([measurements.length, marks.length, bands.length], [6, 1, 1])
   const [first, second] = rolledBackDeploy().comparisons.slice(2)
   const anew = look(rolledBackDeploy({ comparisons: [first, second, { ...second, at: after(26), canary: { ...second.canary, requests: 5 } }] }))
   assert.equal(anew.graphs.lines[0].canary.path.match(/[ML]/g).join(''), 'MLM')
@@ -63,16 +63,16 @@ test('what the judge saw is drawn over the time of the rollout, with gaps where 
 test('a rollout of before this was kept says so, and shows what there is', () => {
   const { timeline, comparisons, client, steps, ...rest } = rolledBackDeploy()
   const model = look({ ...rest, steps: steps.map((/** @type {any} */ { readyAt, promotedAt, drainedAt, revertingAt, ...step }) => step) })
-  assert.match(textOf('partials/rollout-graphs', model), /Nothing was kept of what the judge saw/)
+  assert.match(textOf('partials/rollout-graphs', model), /No measurements were kept/)
   assert.match(textOf('partials/rollout-moments', model), /was not kept .* start Rollout started by ada .* \+52 s Rolled back/)
   assert.match(textOf('partials/rollout-slots', model), /Only begin and end of each slot were kept.* Slot 1 .* took 48 s/)
 })
 
 test('why there is no graph is said: nothing is judged, or it was over too soon', () => {
   const none = (/** @type {any} */ changes, /** @type {any} */ parts = {}) => look(rolledBackDeploy({ comparisons: [], ...changes }), parts).graphs.none
-  assert.match(none({ kind: 'restart' }), /^Only deploys are judged/)
-  assert.match(none({}), /over before the judge looked/)
-  assert.match(none({ state: 'rolling', done: false, finishedAt: null }, { isRunning: true }), /has not looked yet/)
+  assert.match(none({ kind: 'restart' }), /^Only deploys are compared/)
+  assert.match(none({}), /^Too short to compare/)
+  assert.match(none({ state: 'rolling', done: false, finishedAt: null }, { isRunning: true }), /^No measurement yet/)
 })
 
 test('the usual is said where three of its kind have succeeded, as their median', () => {
@@ -85,7 +85,7 @@ test('one that runs is shown until now, with controls for operators alone', () =
   const { steps, timeline } = rolledBackDeploy()
   const running = rolledBackDeploy({ state: 'canary', done: false, finishedAt: null, reason: null, timeline: timeline.slice(0, 3), pausedAt: null, steps: [{ ...steps[0], state: 'ready', promotedAt: null, drainedAt: null, revertingAt: null, finishedAt: null }] })
   const model = look(running, { isRunning: true, second: 20.4 })
-  assert.deepEqual([model.axis.lengthMs, model.stoodStillMs], [21_000, 9000], 'a pause that goes on counts until now')
+  assert.deepEqual([model.axis.lengthMs, model.pausedMs], [21_000, 9000], 'a pause that goes on counts until now')
   assert.deepEqual(model.slots[0].bars.map((/** @type {any} */ { kind, x, width }) => [kind, x + width]), [['starting', 62], ['ready', 1000]])
   assert.match(textOf('partials/rollout-head', model), /Pause .*Abort/)
   assert.doesNotMatch(textOf('partials/rollout-head', model, { ...OPERATOR, operate: false }), /Abort/)

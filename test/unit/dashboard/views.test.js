@@ -133,7 +133,7 @@ test('what stands by is said below the slots, where any is wanted', () => {
     return /Standby:[^]*?<\/p>/.exec(html)?.[0].replace(/<[^>]+>/g, '').trim()
   }
   const workers = [{ id: 9, pid: 99, state: 'standby', release: 'r1', startedAt: '2026-01-02T03:04:00.000Z', rssBytes: 50 * 1024 * 1024 }, { id: 10, pid: 100, state: 'starting', release: 'r1', startedAt: '2026-01-02T03:04:00.000Z', rssBytes: null }]
-  assert.equal(say({ wanted: 2, ready: 1, problem: null, workers }), 'Standby: 1 of 2 ready, #9 stands by (pid 99, r1, 50.0 MB), #10 starting (pid 100, r1, –)')
+  assert.equal(say({ wanted: 2, ready: 1, problem: null, workers }), 'Standby: 1 of 2 ready, #9 standby (pid 99, r1, 50.0 MB), #10 starting (pid 100, r1, –)')
   assert.equal(say({ wanted: 1, ready: 0, problem: 'it does not listen', workers: [] }), 'Standby: 0 of 1 ready: it does not listen')
   assert.equal(say({ wanted: 0, ready: 0, problem: null, workers: [] }), undefined)
 })
