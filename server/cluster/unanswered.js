@@ -6,6 +6,10 @@ const MAX_NAME_CHARS = 60
 const MAX_INNER = 10
 /** Where libraries and apps say what a message is about. */
 const NAMES = ['topic', 'channel', 'source', 'from', 'cmd', 'command', 'action', 'event', 'eventName']
+/** Those of them that say whose message it is. What an app says to an operator has `type` and `data`, and none of these. */
+const SENDERS = ['topic', 'channel', 'source', 'from']
+/** What the libraries of PM2 report by themselves. What the app has them say (`human:event`, `process:exception`) is its own word. */
+const PM2_REPORT = /^(axm:|http:transaction$|application:dependencies$|profilings$)/
 
 /**
  * Libraries of node:cluster of which one half runs in the app's own primary, which does not run here.
@@ -17,7 +21,7 @@ const LIBRARIES = Object.freeze([
   { library: '@express-rate-limit/cluster-memory-store', isFrom: ({ from }) => from === 'cluster-memory-store', advice: 'each request waits for it and fails; take rate-limit-redis for one limit over all workers, or the store that express-rate-limit has by itself for one of each' },
   { library: '@socket.io/cluster-adapter', isFrom: ({ source }) => source === '_sio_adapter', advice: 'a broadcast reaches the clients of one worker alone; take an adapter over Redis or Postgres, such as @socket.io/redis-adapter' },
   { library: '@socket.io/sticky', isFrom: ({ type }) => isText(type) && type.startsWith('sticky:'), advice: 'set dispatch: sticky in clusterdeck instead' },
-  { library: '@pm2/io', isFrom: ({ type }) => isText(type) && type.startsWith('axm:'), advice: 'it reports to PM2 alone, and clusterdeck keeps nothing of it; its own metrics are on the admin page and under /metrics' }
+  { library: '@pm2/io, pmx or tx2', isFrom: ({ type }) => isText(type) && PM2_REPORT.test(type), advice: 'it reports to PM2 alone, and clusterdeck keeps nothing of it; its own metrics are on the admin page and under /metrics' }
 ])
 
 /**
@@ -33,15 +37,16 @@ export function createUnanswered ({ tell }) {
   return function hear (worker, message) {
     if (typeof message !== 'object' || message === null) return false
     const known = LIBRARIES.find(({ isFrom }) => isFrom(message))
+    const isForOperator = isText(message.type) && ('data' in message || !SENDERS.some((key) => isText(message[key])))
     const name = nameOf(message)
     if (known) tellOnce(known.library, () => tell(worker, `the library ${known.library} sends "${name}" to a primary of the app's own, which does not run under clusterdeck: ${known.advice}`, { library: known.library, name }))
-    else if (!isText(message.type) && name !== '' && others < MAX_TOLD) {
+    else if (!isForOperator && name !== '' && others < MAX_TOLD) {
       tellOnce(`"${name}"`, () => {
         others++
         tell(worker, `the app sends "${name}" to a primary of its own, which does not run under clusterdeck: nobody answers it or passes it on`, { library: null, name })
       })
     }
-    return known !== undefined || !isText(message.type)
+    return known !== undefined || !isForOperator
   }
 
   /** @param {string} key @param {() => void} work */
@@ -58,7 +63,8 @@ export function createUnanswered ({ tell }) {
  */
 function nameOf (message) {
   const inner = Array.isArray(message) ? [] : Object.values(message).slice(0, MAX_INNER).filter((value) => typeof value === 'object' && value !== null)
-  const name = [message.type, ...[message, ...inner].flatMap((each) => NAMES.map((key) => each[key]))].find(isText) ?? ''
+  const namesOf = (/** @type {any} */ each) => NAMES.map((key) => each[key])
+  const name = [...namesOf(message), message.type, ...inner.flatMap(namesOf)].find(isText) ?? ''
   return oneLine(name.slice(0, MAX_NAME_CHARS))
 }
 

@@ -47,15 +47,31 @@ test('what a library says to a primary of the app\'s own is told once for all wo
     [{ command: 'increment', args: ['k'], requestId: 1, prefix: 'x', from: 'cluster-memory-store' }, '@express-rate-limit/cluster-memory-store', /rate-limit-redis/],
     [{ source: '_sio_adapter', type: 3, nsp: '/' }, '@socket.io/cluster-adapter', /@socket.io\/redis-adapter/],
     [{ type: 'sticky:connection', data: 'a' }, '@socket.io/sticky', /dispatch: sticky/],
-    [{ type: 'axm:monitor', data: {} }, '@pm2/io', /"axm:monitor".*PM2/]
+    [{ type: 'axm:monitor', data: {} }, '@pm2/io, pmx or tx2', /"axm:monitor".*PM2/]
   ])) {
     for (const worker of [2, 1, 2]) hear(worker, message)
     const [told, ...more] = taken()
     assert.deepEqual([told.type, told.worker, told.slot, told.detail.library, more], ['worker.unanswered', 2, 12, library, []])
     assert.match(told.message, advice)
   }
-  hear(1, { type: 'axm:option:configuration', data: {} })
+  for (const type of ['axm:option:configuration', 'http:transaction', 'application:dependencies', 'profilings']) hear(1, { type, data: {} })
   assert.deepEqual(taken(), [])
+})
+
+test('what an app has a library of PM2 say for it is its message', (t) => {
+  const { hear, taken } = setUp(t)
+  hear(1, { type: 'human:event', data: { __name: 'order' } })
+  hear(1, { type: 'process:exception', data: { message: 'no stock' } })
+  assert.deepEqual(taken().map(({ type, message }) => [type, message]), [['worker.message', 'human:event'], ['worker.message', 'process:exception']])
+})
+
+test('a message that has a type and also names who sends it, but no data, is for a primary', (t) => {
+  const { hear, taken } = setUp(t)
+  for (const type of ['store', 'read', 'size']) hear(1, { type, requestParams: { key: 'k' }, channel: 'memored', workerPid: 101, id: '101::1' })
+  assert.deepEqual(taken().map(({ type, detail }) => [type, detail]), [['worker.unanswered', { library: null, name: 'memored' }]])
+  hear(1, { type: 'process:msg', topic: 'orders', data: { success: true } })
+  hear(1, { type: 'stored', key: 'k' })
+  assert.deepEqual(taken().map(({ type, message }) => [type, message]), [['worker.message', 'process:msg'], ['worker.message', 'stored']])
 })
 
 test('of messages that look like others to a primary each name is told once, and five names at the most', (t) => {
