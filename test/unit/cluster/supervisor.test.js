@@ -14,10 +14,10 @@ function supervised (/** @type {import('node:test').TestContext} */ t, /** @type
   const processes = []
   const time = Date.now()
   const supervisor = createSupervisor(createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/app.js', path: '/srv', ...release } }), {
-    fork: /** @type {any} */ (/** @type {any} */ order, /** @type {any} */ hooks) => {
+    fork: (/** @type {any} */ order, /** @type {any} */ hooks) => {
       processes.push({ order, hooks })
       const exit = () => hooks.onExit({ code: 0, signal: null, error: null })
-      return { identity: { pid: 1000 + order.worker }, tell: (/** @type {any} */ { type }) => type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: exit }
+      return /** @type {any} */ ({ identity: { pid: 1000 + order.worker }, tell: (/** @type {any} */ { type }) => type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: exit })
     },
     events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } },
     time: () => time,
