@@ -21,7 +21,7 @@ export async function run (argv, terminal) {
 
 /** Masters and other commands start faster without its code. @param {string[]} args @param {import('./system/working-folder.js').WorkingFolder} folder */
 async function beKeeper (args, folder) {
-  const { keep } = await import('./keeper/keeper.js')
+  const { runKeeper: keep } = await import('./keeper/keeper.js')
   return await keep({ script: process.argv[1], args, folder })
 }
 

@@ -6,7 +6,7 @@ import { crashReasons } from './crash-reasons.js'
  * @typedef {import('./crash-reasons.js').Reason} Reason
  * @typedef {{ tone: Tone, text: string, hint: string, reasons: Reason[] }} Health  `reasons`: what workers have died of, where it matters now
  * @typedef {{ tone: Tone, text: string, hint: string, slots?: number[] }} Verdict  `slots`: those of which somebody wants to know why
- * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshot> & { history?: { problem: string | null } }} Snapshot
+ * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshotOf> & { history?: { problem: string | null } }} Snapshot
  */
 
 /** Asked in this order; the first answer stands. */

@@ -22,7 +22,7 @@ import { DeckError } from './errors.js'
 import { createNotices } from './events/notices.js'
 import { createRecorder } from './events/recorder.js'
 import { createEventStream } from './events/stream.js'
-import { createCheckpointStore, describeChange, reconcile, rememberFor, restoreCheckpoint, signMemory } from './handover/checkpoint.js'
+import { createCheckpointStore, describeChange, reconcileWorkers, rememberFor, restoreCheckpoint, signMemory } from './handover/checkpoint.js'
 import { isOnRecord, standBy } from './handover/next-master.js'
 import { followNext } from './handover/old-master.js'
 import { endUnfinished } from './handover/unfinished.js'
@@ -42,7 +42,7 @@ import { createLog } from './system/log.js'
 import { createDeferred } from './system/deferred.js'
 import { createOtherDecks } from './system/other-decks.js'
 import { loadPosix } from './system/posix.js'
-import { identify, pidNamespace } from './system/process-identity.js'
+import { identifyProcess, pidNamespace } from './system/process-identity.js'
 import { registerDeck, withdrawDeck } from './system/running-decks.js'
 import { listenForSignals } from './system/signals.js'
 import { waitAtMost } from './system/wait-at-most.js'
@@ -297,7 +297,7 @@ async function serve (tools, { supervisor, deck, startedAt }) {
   logs.start()
   const fingerprint = certificate?.fingerprint ?? null
   register(tools, { deck, startedAt }, { url, publicUrl, fingerprint })
-  closers.add(register, (_, { handsOver }) => { if (!handsOver) withdrawDeck({ dataDir: config.dataDir, master: identify(process.pid) }) })
+  closers.add(register, (_, { handsOver }) => { if (!handsOver) withdrawDeck({ dataDir: config.dataDir, master: identifyProcess(process.pid) }) })
   return { url, publicUrl, fingerprint, token, signInLink: admin.signInLink, ask: admin.ask }
 }
 
@@ -306,12 +306,12 @@ async function serve (tools, { supervisor, deck, startedAt }) {
  * @param {Tools} tools @param {{ adminUrl: string, fingerprint: string | null, startedAt: string }} master
  */
 function announce ({ dataDir, keeper }, { adminUrl, fingerprint, startedAt }) {
-  dataDir.announce({ ...identify(process.pid), keeper: identityOf(keeper), pidNamespace: pidNamespace(), adminUrl, ...(fingerprint && { fingerprint }), startedAt })
+  dataDir.announce({ ...identifyProcess(process.pid), keeper: identityOf(keeper), pidNamespace: pidNamespace(), adminUrl, ...(fingerprint && { fingerprint }), startedAt })
 }
 
 /** @param {Tools['keeper']} keeper */
 function identityOf ({ isKept }) {
-  return isKept ? identify(process.ppid) : null
+  return isKept ? identifyProcess(process.ppid) : null
 }
 
 /**
@@ -332,7 +332,7 @@ function register ({ config, keeper, log }, { deck, startedAt }, { url, publicUr
       fingerprint,
       version,
       startedAt,
-      master: identify(process.pid),
+      master: identifyProcess(process.pid),
       keeper: identityOf(keeper)
     })
   } catch (error) {
@@ -496,7 +496,7 @@ function takeStock (tools, { memory, history, events }, { supervisor, startedAt 
   attempt(() => announce(tools, { adminUrl, fingerprint, startedAt }))
   keepOutcomes({ releases, events })
   attempt(() => endUnfinished({ history, events }))
-  attempt(() => { left = reconcile(left, history.workerLives(since), supervisor.memory().workers) })
+  attempt(() => { left = reconcileWorkers(left, history.workerLives(since), supervisor.memory().workers) })
   if (history.movedAside) terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
   vitals.keepIn({
     store: history.vitals,

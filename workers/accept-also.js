@@ -15,9 +15,9 @@ export function acceptAlso ({ channel }) {
     if (!own || others?.has(name)) return handle?.close()
     others?.set(name, handle)
     handle.onconnection = (/** @type {any[]} */ ...args) => own.onconnection(...args)
-    if (handle.listen(BACKLOG)) end(key, name)
+    if (handle.listen(BACKLOG)) closeOther(key, name)
   })
-  channel.on('accept-no-more', ({ key, name }) => end(key, name))
+  channel.on('accept-no-more', ({ key, name }) => closeOther(key, name))
 
   return {
     /** @param {string} key @param {any} own a server's socket, before Node listens on it */
@@ -35,7 +35,7 @@ export function acceptAlso ({ channel }) {
   }
 
   /** @param {string} key @param {number | 'port'} name */
-  function end (key, name) {
+  function closeOther (key, name) {
     const others = servers.get(key)?.others
     others?.get(name)?.close()
     others?.delete(name)

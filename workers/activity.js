@@ -22,11 +22,11 @@ export function tellActivity (channel, threads) {
   let told = ''
   let before = performance.eventLoopUtilization()
   let idleSince = performance.now()
-  let timer = setTimeout(look, FIRST_LOOK_MS).unref()
+  let timer = setTimeout(lookAtResources, FIRST_LOOK_MS).unref()
 
   return { stop () { clearTimeout(timer) } }
 
-  function look () {
+  function lookAtResources () {
     const now = performance.eventLoopUtilization()
     // Those that Node would wait for; each kind once.
     const resources = [...new Set([...process.getActiveResourcesInfo(), ...(threads.areHolding() ? ['Thread'] : [])])].sort()
@@ -37,7 +37,7 @@ export function tellActivity (channel, threads) {
     if (text !== told) channel.send({ type: 'active', resources, isIdle })
     told = text
     before = now
-    timer = setTimeout(look, LOOK_EVERY_MS).unref()
+    timer = setTimeout(lookAtResources, LOOK_EVERY_MS).unref()
   }
 }
 

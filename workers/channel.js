@@ -1,4 +1,4 @@
-import { envelope, unwrap } from './protocol.js'
+import { wrapMessage, unwrapMessage } from './protocol.js'
 
 /** @typedef {ReturnType<typeof openChannel>} Channel */
 
@@ -8,7 +8,7 @@ export function openChannel () {
   const handlers = new Map()
 
   process.on('internalMessage', (message, handle) => {
-    const body = unwrap(message)
+    const body = unwrapMessage(message)
     if (body) handlers.get(body.type)?.(body, handle)
   })
 
@@ -17,7 +17,7 @@ export function openChannel () {
     send (message) {
       if (!process.connected) return
       // A master that is gone ends this worker by 'disconnect'; a failed send has nothing to add to that.
-      process.send?.(envelope(message), undefined, undefined, () => {})
+      process.send?.(wrapMessage(message), undefined, undefined, () => {})
     },
 
     /** @param {import('./protocol.js').ToWorker['type']} type @param {(message: any, handle: any) => void} handler */

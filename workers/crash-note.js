@@ -34,7 +34,7 @@ export function describeCrash (error, origin, requests) {
   return {
     at: Date.now(),
     kind: origin === 'unhandledRejection' ? 'unhandled-rejection' : 'exception',
-    ...describe(error, MAX_TEXT_CHARS),
+    ...describeError(error, MAX_TEXT_CHARS),
     causes: causesOf(error),
     requests: listRequests(requests),
     uptimeMs: Math.round(process.uptime() * 1000),
@@ -44,17 +44,17 @@ export function describeCrash (error, origin, requests) {
 }
 
 /** @param {unknown} error @param {number} maxStackChars */
-function describe (error, maxStackChars) {
+function describeError (error, maxStackChars) {
   try {
     if (error instanceof Error) {
       const stack = textOf(error, 'stack')
       return {
-        errorName: clip(textOf(error, 'name') ?? 'Error', MAX_NAME_CHARS),
-        errorMessage: clip(textOf(error, 'message') ?? '(it cannot be read)', MAX_TEXT_CHARS),
-        stack: stack && clip(stack, maxStackChars)
+        errorName: clipText(textOf(error, 'name') ?? 'Error', MAX_NAME_CHARS),
+        errorMessage: clipText(textOf(error, 'message') ?? '(it cannot be read)', MAX_TEXT_CHARS),
+        stack: stack && clipText(stack, maxStackChars)
       }
     }
-    return { errorName: error === null ? 'null' : typeof error, errorMessage: clip(typeof error === 'string' ? error : inspect(error, { depth: 2 }), MAX_TEXT_CHARS), stack: null }
+    return { errorName: error === null ? 'null' : typeof error, errorMessage: clipText(typeof error === 'string' ? error : inspect(error, { depth: 2 }), MAX_TEXT_CHARS), stack: null }
   } catch {
     return { errorName: 'unknown', errorMessage: 'the thrown value could not be read', stack: null }
   }
@@ -69,7 +69,7 @@ function causesOf (error) {
   const waiting = [{ error, depth: 0 }]
   while (waiting.length > 0 && links.length < MAX_CAUSES) {
     const { error: one, depth } = /** @type {{ error: unknown, depth: number }} */ (waiting.shift())
-    if (depth > 0) links.push({ depth, ...describe(one, MAX_CAUSE_STACK_CHARS) })
+    if (depth > 0) links.push({ depth, ...describeError(one, MAX_CAUSE_STACK_CHARS) })
     for (const next of belowOf(one)) {
       if (seen.has(next) || waiting.length >= MAX_CAUSES) continue
       seen.add(next)
@@ -100,6 +100,6 @@ function textOf (error, property) {
 }
 
 /** @param {unknown} text @param {number} maxChars */
-function clip (text, maxChars) {
+function clipText (text, maxChars) {
   return String(text).slice(0, maxChars)
 }

@@ -16,7 +16,7 @@ export function recordCrashes (file, { channel, requests, fatalGrace }) {
     // What follows from the first error while the process is on its way out is not what ended it.
     if (fatalGrace.isDying()) return fatalGrace.endNow()
     const note = takeNote(error, origin)
-    if (note) leave(note)
+    if (note) leaveNote(note)
     fatalGrace.begin(error, origin, note)
   })
 
@@ -31,7 +31,7 @@ export function recordCrashes (file, { channel, requests, fatalGrace }) {
   }
 
   /** @param {import('./crash-note.js').CrashNote} note */
-  function leave (note) {
+  function leaveNote (note) {
     try {
       writeFileSync(file, JSON.stringify(note), { mode: 0o600 })
     } catch {

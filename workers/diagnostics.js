@@ -31,7 +31,7 @@ const WRITERS = {
       // A profile is no reason for a process to go on that would end.
       await new Promise((resolve) => { setTimeout(resolve, durationMs).unref() })
       const { profile } = await session.post('Profiler.stop')
-      write(file, profile)
+      writeJson(file, profile)
     } finally {
       session.disconnect()
     }
@@ -45,7 +45,7 @@ const WRITERS = {
 
   async 'heap-statistics' (/** @type {Order} */ { file }) {
     const v8 = await import('node:v8')
-    write(file, {
+    writeJson(file, {
       at: new Date().toISOString(),
       pid: process.pid,
       memoryUsage: process.memoryUsage(),
@@ -65,7 +65,7 @@ const WRITERS = {
       const content = /** @type {any} */ (report.getReport())
       delete content.environmentVariables
       delete content.header?.networkInterfaces
-      write(file, content)
+      writeJson(file, content)
     } finally {
       if (before !== undefined) report.excludeNetwork = before
     }
@@ -73,6 +73,6 @@ const WRITERS = {
 }
 
 /** @param {string} file @param {unknown} content */
-function write (file, content) {
+function writeJson (file, content) {
   writeFileSync(file, JSON.stringify(content), { mode: 0o600 })
 }

@@ -33,16 +33,16 @@ export function createDrain ({ requests, onStart, onDrained }) {
   /** @type {NodeJS.Timeout | undefined} */
   let cutting
 
-  return { watch, watchDatagrams, start, letGo, servers: () => servers, countConnections, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
+  return { watch: watchServer, watchDatagrams, start: beginDrain, letGo, servers: () => servers, countConnections, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
 
   /** @param {any} server */
-  function watch (server) {
+  function watchServer (server) {
     servers.add(server)
     if (watched.has(server)) return
     watched.add(server)
-    server.on('connection', (/** @type {any} */ socket) => keep(server, socket))
+    server.on('connection', (/** @type {any} */ socket) => keepConnection(server, socket))
     // The request of a TLS connection hangs on the outer socket.
-    if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keep(server, socket))
+    if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keepConnection(server, socket))
     if (typeof server.updateSettings === 'function') http2Sessions.watch(server)
     server.on('close', () => servers.delete(server))
   }
@@ -52,7 +52,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
     datagrams.add(handle)
   }
 
-  function keep (/** @type {any} */ server, /** @type {any} */ socket) {
+  function keepConnection (/** @type {any} */ server, /** @type {any} */ socket) {
     connections.set(socket, server)
     if (connections.size % SWEEP_EVERY === 0) forgetPassedOn()
     socket.once('close', () => {
@@ -75,7 +75,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
   }
 
   /** @param {{ idleGraceMs: number }} message */
-  function start ({ idleGraceMs }) {
+  function beginDrain ({ idleGraceMs }) {
     if (state !== 'serving') return
     state = 'draining'
     onStart()

@@ -63,8 +63,8 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
       handle.listen = function () {
         handle.listen = listen
         const errno = listen.apply(handle, arguments)
-        if (!errno && calls === undefined) loading = setTimeout(look, LOAD_AFTER_MS, MAX_TURNS).unref()
-        else if (!errno) look(MAX_TURNS)
+        if (!errno && calls === undefined) loading = setTimeout(lookAfter, LOAD_AFTER_MS, MAX_TURNS).unref()
+        else if (!errno) lookAfter(MAX_TURNS)
         return errno
       }
       handle.close = function () {
@@ -75,14 +75,14 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
         return close.apply(handle, arguments)
       }
 
-      function look (/** @type {number} */ turns) {
+      function lookAfter (/** @type {number} */ turns) {
         looking = setImmediate(() => {
           if (!(handle.fd >= 0)) return
           if (calls === undefined) calls = load()
           const epoll = calls && findEpoll(handle.fd)
-          if (calls && epoll !== null) begin(server, handle, epoll, calls)
-          else if (calls && turns > 0) look(turns - 1)
-          else know(false)
+          if (calls && epoll !== null) takeTurns(server, handle, epoll, calls)
+          else if (calls && turns > 0) lookAfter(turns - 1)
+          else tellEven(false)
         })
       }
     },
@@ -90,27 +90,27 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     /** Loads what it takes, which would keep the first connections waiting. */
     prepare () { if (calls === undefined) calls = load() },
 
-    again
+    again: reconsider
   }
 
   /**
    * Another worker may have been woken for a connection that it does not take.
    * @param {{ others?: number }} [now] how many other workers wait in turn
    */
-  function again (now = {}) {
+  function reconsider (now = {}) {
     others = now.others ?? others
     for (const wait of waits.values()) wait()
   }
 
-  function know (/** @type {boolean} */ isEven) {
+  function tellEven (/** @type {boolean} */ isEven) {
     if (isKnown) return
     isKnown = true
     onKnown(isEven)
-    if (isEven) setInterval(() => again(), AGAIN_EVERY_MS).unref()
+    if (isEven) setInterval(() => reconsider(), AGAIN_EVERY_MS).unref()
   }
 
   /** @param {any} server @param {any} handle @param {number} epoll @param {Calls} calls */
-  function begin (server, handle, epoll, { control, option }) {
+  function takeTurns (server, handle, epoll, { control, option }) {
     const { fd, onconnection } = handle
     const shared = eventOf(fd, EPOLLIN)
     const alone = eventOf(fd, EPOLLIN | EPOLLEXCLUSIVE)
@@ -118,10 +118,10 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     /** Of connections that were open at once in this burst. */
     let most = 0
     let taken = 0
-    if (!wait()) return know(false)
+    if (!waitForTurn()) return tellEven(false)
 
     /** @returns {boolean} */
-    function wait () {
+    function waitForTurn () {
       control(epoll, EPOLL_CTL_DEL, fd, alone)
       if (control(epoll, EPOLL_CTL_ADD, fd, alone) === 0) return true
       // EINVAL: Linux before 4.5; ENOMEM. A worker that does not wait at all would be deaf.
@@ -137,11 +137,11 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
       else setImmediate(setImmediate, waitAtTheEnd)
       return onconnection.call(this, error, client)
     }
-    waits.set(handle, wait)
-    know(true)
+    waits.set(handle, waitForTurn)
+    tellEven(true)
 
     function waitAtTheEnd () {
-      if (waits.has(handle)) wait()
+      if (waits.has(handle)) waitForTurn()
     }
 
     /**

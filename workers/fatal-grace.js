@@ -41,12 +41,12 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
       if (graceMs() === 0 || isHandled() || requests.inFlight().length === 0) return
       const text = laterText(error, origin)
       if (text === null) return answerRest()
-      process.once('uncaughtException', () => linger(text, note))
+      process.once('uncaughtException', () => lingerThenEnd(text, note))
     }
   }
 
   /** @param {string} text @param {import('./crash-note.js').CrashNote | null} note */
-  function linger (text, note) {
+  function lingerThenEnd (text, note) {
     end = () => {
       if (isEnding) return
       isEnding = true

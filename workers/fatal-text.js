@@ -12,7 +12,7 @@ const MAX_FILE_BYTES = 8 * 1024 * 1024
 export function fatalText (error, origin) {
   const shown = shownError(error)
   const version = `\n\nNode.js ${process.version}\n`
-  return `${excerpt(error, origin)}${shown}${version}`
+  return `${sourceExcerpt(error, origin)}${shown}${version}`
 }
 
 /** As lib/internal/process/execution.js and node_errors.cc have it. @param {Error} error */
@@ -26,7 +26,7 @@ function shownError (error) {
 }
 
 /** @param {Error} error @param {string} origin */
-function excerpt (error, origin) {
+function sourceExcerpt (error, origin) {
   try {
     const [, file, line, column] = /\n {4}at (?:.*? \()?((?:file:\/\/)?\/[^()\n]*):(\d+):(\d+)\)?(?:\n|$)/.exec(firstFrame(error)) ?? []
     if (file === undefined) return ''

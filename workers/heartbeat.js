@@ -10,14 +10,14 @@ const LOOK_EVERY_MS = 1000
 export function tellState (channel) {
   let wasInspected = false
   letInspectorTakeAnyPort()
-  look()
-  setInterval(look, LOOK_EVERY_MS).unref()
+  tellInspection()
+  setInterval(tellInspection, LOOK_EVERY_MS).unref()
   channel.on('close-inspector', () => {
     closeInspector()
-    look()
+    tellInspection()
   })
 
-  function look () {
+  function tellInspection () {
     if (isInspected() === wasInspected) return
     wasInspected = !wasInspected
     channel.send({ type: 'inspected', isInspected: wasInspected })

@@ -15,8 +15,8 @@ const DECADES = 7
 
 /** Ascending, in ms, from 0.01 to 100,000. Bucket i holds what is at most BOUNDS_MS[i] and more than the bound before; one more holds the rest. */
 export const BOUNDS_MS = Float64Array.from([
-  ...Array.from({ length: DECADES }, (_, decade) => R40.map((number) => scaled(number, decade + LOWEST_DECADE))).flat(),
-  scaled(100, DECADES + LOWEST_DECADE)
+  ...Array.from({ length: DECADES }, (_, decade) => R40.map((number) => scaleNumber(number, decade + LOWEST_DECADE))).flat(),
+  scaleNumber(100, DECADES + LOWEST_DECADE)
 ])
 
 /** How many buckets there are. */
@@ -74,6 +74,6 @@ export function addSparse (counts, sparse) {
 }
 
 // A division by a power of ten is rounded right, a multiplication by 0.01 is not.
-function scaled (/** @type {number} */ number, /** @type {number} */ decade) {
+function scaleNumber (/** @type {number} */ number, /** @type {number} */ decade) {
   return decade >= 2 ? number * 10 ** (decade - 2) : number / 10 ** (2 - decade)
 }

@@ -21,7 +21,7 @@ export function createHttp2Sessions () {
 
   return {
     /** @param {any} server of HTTP/2 */
-    watch (server) { server.on('session', add) },
+    watch (server) { server.on('session', addSession) },
 
     /** Every session ends with its next stream, also those to come. */
     leave () {
@@ -37,7 +37,7 @@ export function createHttp2Sessions () {
     }
   }
 
-  function add (/** @type {any} */ session) {
+  function addSession (/** @type {any} */ session) {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
     if (isLeaving) endWithNextStream(session)
@@ -49,19 +49,19 @@ function endWithNextStream (session) {
   const listeners = session.rawListeners('stream')
   /** @type {any[][]} */
   const held = []
-  session.removeAllListeners('stream').on('stream', hold)
+  session.removeAllListeners('stream').on('stream', holdStream)
 
-  function hold (/** @type {any[]} */ ...stream) {
-    stream[0].on('error', ignore)
-    if (held.push(stream) === 1) untilQuiet(session, () => held.length, end)
+  function holdStream (/** @type {any[]} */ ...stream) {
+    stream[0].on('error', ignoreError)
+    if (held.push(stream) === 1) untilQuiet(session, () => held.length, closeSession)
   }
 
-  function end () {
+  function closeSession () {
     session.close()
-    session.off('stream', hold)
+    session.off('stream', holdStream)
     for (const listener of listeners) session.on('stream', listener)
     for (const [stream, ...rest] of held) {
-      stream.off('error', ignore)
+      stream.off('error', ignoreError)
       if (!stream.destroyed) session.emit('stream', stream, ...rest)
     }
   }
@@ -73,17 +73,17 @@ function endWithNextStream (session) {
  */
 function untilQuiet (session, countArrived, onQuiet) {
   const until = performance.now() + HOLD_MS
-  const timer = setTimeout(finish, HOLD_MS)
+  const timer = setTimeout(finishWait, HOLD_MS)
   let isOver = false
-  round(0, '')
+  waitRound(0, '')
 
-  function round (/** @type {number} */ quiet, /** @type {string} */ before) {
-    const now = `${countArrived()} ${unanswered(session).join()}`
+  function waitRound (/** @type {number} */ quiet, /** @type {string} */ before) {
+    const now = `${countArrived()} ${unansweredIds(session).join()}`
     const rounds = now === before ? quiet + 1 : 0
-    if (rounds === QUIET_ROUNDS || performance.now() > until || !ping(session, () => round(rounds, now))) finish()
+    if (rounds === QUIET_ROUNDS || performance.now() > until || !pingSession(session, () => waitRound(rounds, now))) finishWait()
   }
 
-  function finish () {
+  function finishWait () {
     clearTimeout(timer)
     if (isOver) return
     isOver = true
@@ -92,12 +92,12 @@ function untilQuiet (session, countArrived, onQuiet) {
 }
 
 /** @param {any} session @param {() => void} onAcknowledged @returns {boolean} whether one could be sent */
-function ping (session, onAcknowledged) {
+function pingSession (session, onAcknowledged) {
   return !session.destroyed && !session.closed && session.ping((/** @type {unknown} */ error) => { if (!error) onAcknowledged() })
 }
 
 /** @param {any} session @returns {number[]} the ids of its streams that are not answered to their end */
-function unanswered (session) {
+function unansweredIds (session) {
   return streamsOf(session).filter(({ writableEnded }) => !writableEnded).map(({ id }) => id)
 }
 
@@ -108,4 +108,4 @@ function streamsOf (session) {
 }
 
 /** A stream that its client has reset before its handler could listen. */
-function ignore () {}
+function ignoreError () {}

@@ -43,7 +43,7 @@ export function createLastAnswers ({ requests }) {
       if (!requests.isNewest(response)) return writeHead.apply(response, args)
       response.shouldKeepAlive = false
       ending.add(response.req.socket)
-      linger(response.req.socket)
+      lingerOnEnd(response.req.socket)
       // An app that says keep-alive itself, as a proxy does that passes on what it has got, would have the last word.
       if (isKeepAlive(response.getHeader('connection'))) response.setHeader('connection', 'close')
       return writeHead.apply(response, args.map(withoutKeepAlive))
@@ -52,7 +52,7 @@ export function createLastAnswers ({ requests }) {
 }
 
 /** Node closes the connection once its last answer is written. @param {any} socket */
-function linger (socket) {
+function lingerOnEnd (socket) {
   socket.destroySoon = function () {
     this.end()
     if (this.readableEnded) return this.destroy()

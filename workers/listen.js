@@ -31,20 +31,20 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
     const isOfApp = onListen(this)
     args[0] = withoutReusePort(args[0])
     orders.set(this, args[0])
-    if (isOfApp && !opening.has(this)) watch(this, isFixed(args[0]))
+    if (isOfApp && !opening.has(this)) watchListening(this, isFixed(args[0]))
     return /** @type {any} */ (nodeListen).apply(this, args)
   }
   return { isOpening: () => opening.size > 0 }
 
-  function watch (/** @type {net.Server} */ server, /** @type {boolean} */ isFixed) {
+  function watchListening (/** @type {net.Server} */ server, /** @type {boolean} */ isFixed) {
     // Somebody who listens for 'error' itself would take it from the app.
-    const turns = /** @type {[any, () => void][]} */ ([['listening', begin], ['close', leave], [errorMonitor, leave]])
+    const turns = /** @type {[any, () => void][]} */ ([['listening', tellListening], ['close', stopWatching], [errorMonitor, stopWatching]])
     opening.add(server)
     for (const [name, listener] of turns) server.once(name, listener)
 
-    function begin () {
+    function tellListening () {
       setImmediate(() => {
-        leave()
+        stopWatching()
         if (!server.listening) return
         const address = addressOf(server)
         onListening(server, address, isFixed)
@@ -52,7 +52,7 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
       })
     }
 
-    function leave () {
+    function stopWatching () {
       for (const [name, listener] of turns) server.off(name, listener)
       opening.delete(server)
       setImmediate(onSettled)
@@ -123,7 +123,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
     const listening = server._listeningId
     if (query.port === -1) query.mode = socketMode(orders.get(server))
     waiting.set(++seq, (reply, handle) => {
-      if (reply.errno) return refuse(server, query, reply, callback)
+      if (reply.errno) return refuseListen(server, query, reply, callback)
       if (reply.isPlaceholder) return takePlaceholder(server, query, callback)
       if (reply.isWorkersOwn) {
         indexes.free(query)
@@ -145,7 +145,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
     channel.send({ type: 'socket', seq, query, data: server._getServerData?.() })
   }
 
-  function refuse (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ reply, /** @type {any} */ callback) {
+  function refuseListen (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ reply, /** @type {any} */ callback) {
     indexes.free(query)
     // A server that was closed meanwhile has Node close what it gets, error or not.
     if (!reply.awaitMaster || server.listenerCount('error') > 0) return callback(reply.errno, { close () {} })

@@ -59,7 +59,7 @@ class MemorySocket extends Socket {
   /** @param {any} chunk @param {BufferEncoding} encoding @param {(error?: Error | null) => void} callback */
   _write (chunk, encoding, callback) {
     const { other } = this
-    if (!other || other.destroyed) return callback(gone())
+    if (!other || other.destroyed) return callback(otherEndGone())
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk
     this.#bytesWritten += bytes.length
     // Not in the writer's own turn, as no network would.
@@ -90,7 +90,7 @@ class MemorySocket extends Socket {
 
   /** @param {Buffer} bytes @param {(error?: Error | null) => void} taken */
   receive (bytes, taken) {
-    if (this.destroyed) return taken(gone())
+    if (this.destroyed) return taken(otherEndGone())
     this.#bytesRead += bytes.length
     if (this.push(bytes)) taken()
     else this.#takeMore = taken
@@ -129,6 +129,6 @@ class MemoryTlsSocket extends MemorySocket {
   isSessionReused () { return false }
 }
 
-function gone () {
+function otherEndGone () {
   return Object.assign(new Error('the other end is gone'), { code: 'EPIPE' })
 }

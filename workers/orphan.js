@@ -42,7 +42,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
     /** @returns {boolean} whether there is no master that would end this process now */
     endAlone () {
-      if (isOrphan) end()
+      if (isOrphan) endWorker()
       return isOrphan
     },
 
@@ -51,7 +51,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
     /** Drains this worker, and ends it. @returns {boolean} false: that is the business of its master */
     leave () {
-      if (isOrphan) leave(settings)
+      if (isOrphan) leaveDraining(settings)
       return isOrphan
     }
   }
@@ -73,16 +73,16 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     isOrphan = true
     // EPIPE: who read the output may have gone with the master.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-    if (drain.isDrained()) return end()
+    if (drain.isDrained()) return endWorker()
     // Its master would have ended it then, and the next one may never come.
     if (drain.isDraining()) return endWithin(settings.deadlineMs)
-    if (!outlives || !hasSockets) return leave(settings)
+    if (!outlives || !hasSockets) return leaveDraining(settings)
     let aloneSince = performance.now()
     waiting = setInterval(() => {
       const order = readOrder(settings.orderFile)
-      if (order?.drain) return leave(order.drain)
+      if (order?.drain) return leaveDraining(order.drain)
       if ((order && isAlive(order.claimedBy)) || hasKeeper()) aloneSince = performance.now()
-      if (performance.now() - aloneSince >= settings.afterMs) leave(settings)
+      if (performance.now() - aloneSince >= settings.afterMs) leaveDraining(settings)
     }, POLL_MS)
   }
 
@@ -93,17 +93,17 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   }
 
   /** @param {{ idleGraceMs: number, deadlineMs: number }} limits */
-  function leave ({ idleGraceMs, deadlineMs }) {
+  function leaveDraining ({ idleGraceMs, deadlineMs }) {
     clearInterval(waiting)
     endWithin(deadlineMs)
     drain.start({ idleGraceMs })
   }
 
   /** @param {number} ms */
-  function endWithin (ms) { deadline = setTimeout(end, ms) }
+  function endWithin (ms) { deadline = setTimeout(endWorker, ms) }
 
   /** What a master does with a worker that has drained. */
-  function end () {
+  function endWorker () {
     isEnding = true
     clearTimeout(deadline)
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), settings.termGraceMs).unref()

@@ -5,10 +5,10 @@ const { isMainThread } = require('node:worker_threads')
 
 const at = process.execArgv.findIndex((word, index) => word === '--require' && process.execArgv[index + 1] === __filename)
 if (at >= 0) process.execArgv.splice(at, 2)
-if (process.env.CLUSTERDECK_BOOT && isMainThread) begin()
+if (process.env.CLUSTERDECK_BOOT && isMainThread) beginPreload()
 delete require.cache[__filename]
 
-function begin () {
+function beginPreload () {
   const { emitWarning } = process
   // That an ES module is loaded by require() is an experiment to some versions of Node; the app has nothing to do with it.
   process.emitWarning = () => {}

@@ -21,18 +21,18 @@ export function createProbeClient (server, { address, timeoutMs }) {
   const isTls = typeof server.setSecureContext === 'function'
   const { host, port } = address.startsWith('unix:') ? { host: 'localhost', port: '' } : new URL(address)
   const create = typeof server.updateSettings === 'function' ? overHttp2 : overHttp1
-  return create({ connect, origin: `${isTls ? 'https' : 'http'}://${host}`, host, timeoutMs })
+  return create({ connect: connectAs, origin: `${isTls ? 'https' : 'http'}://${host}`, host, timeoutMs })
 
   /** @param {string} alpnProtocol */
-  function connect (alpnProtocol) {
+  function connectAs (alpnProtocol) {
     // A server that takes only clients with a certificate takes this one too: there is no handshake to fail.
     const certificate = server.requestCert && server.rejectUnauthorized ? PROBE_CERTIFICATE : null
     const ends = connectInMemory({ port: Number(port), tls: isTls ? { alpnProtocol, certificate } : null })
     Object.assign(ends.server, { [UNCOUNTED]: true })
-    const prepare = (/** @type {any} */ session) => prepareSession(session, ends.server)
-    server.prependListener('session', prepare)
+    const onSession = (/** @type {any} */ session) => prepareSession(session, ends.server)
+    server.prependListener('session', onSession)
     server.emit(isTls ? 'secureConnection' : 'connection', ends.server)
-    server.off('session', prepare)
+    server.off('session', onSession)
     return ends.client
   }
 }
@@ -48,9 +48,9 @@ function overHttp1 ({ connect, host, timeoutMs }) {
   Object.assign(agent, { createConnection: () => connect('http/1.1') })
 
   return {
-    ask: (path) => settle(timeoutMs, (done) => {
+    ask: (path) => settleWithin(timeoutMs, (done) => {
       const request = http.request({ agent, path, headers: { host, 'user-agent': USER_AGENT, accept: '*/*' } })
-      request.on('response', (response) => read(response, Number(response.statusCode), done))
+      request.on('response', (response) => readAnswer(response, Number(response.statusCode), done))
       request.on('error', done.fail)
       request.end()
       return (error) => request.destroy(error)
@@ -67,14 +67,14 @@ function overHttp2 ({ connect, origin, timeoutMs }) {
   return {
     async ask (path) {
       const http2 = await import('node:http2')
-      return await settle(timeoutMs, (done) => {
+      return await settleWithin(timeoutMs, (done) => {
         if (!session || session.closed || session.destroyed) {
           session = http2.connect(origin, { createConnection: () => connect('h2') })
           // What goes wrong is told to the request that waits.
           session.on('error', () => {})
         }
         const stream = session.request({ ':path': path, 'user-agent': USER_AGENT, accept: '*/*' })
-        stream.on('response', (headers) => read(stream, Number(headers[':status']), done))
+        stream.on('response', (headers) => readAnswer(stream, Number(headers[':status']), done))
         stream.on('error', done.fail)
         stream.on('close', () => done.fail(new Error('the stream was closed without an answer')))
         stream.end()
@@ -91,7 +91,7 @@ function overHttp2 ({ connect, origin, timeoutMs }) {
  * @param {number} timeoutMs @param {(done: Done) => (error: Error) => void} begin returns how to give up
  * @returns {Promise<Answer>}
  */
-function settle (timeoutMs, begin) {
+function settleWithin (timeoutMs, begin) {
   return new Promise((resolve, reject) => {
     /** @type {Done} */
     const done = {
@@ -116,7 +116,7 @@ function settle (timeoutMs, begin) {
 }
 
 /** @param {import('node:stream').Readable} body @param {number} status @param {Done} done */
-function read (body, status, done) {
+function readAnswer (body, status, done) {
   done.status = status
   let excerpt = ''
   body.setEncoding('utf8')

@@ -162,12 +162,12 @@ export function shutdownMessage (kind) {
 }
 
 /** @template {ToMaster | ToWorker} T @param {T} message */
-export function envelope (message) {
+export function wrapMessage (message) {
   return { cmd: COMMAND, body: message }
 }
 
 /** @param {any} message @returns {any} the body of an envelope, or null for anything else */
-export function unwrap (message) {
+export function unwrapMessage (message) {
   return message?.cmd === COMMAND ? message.body : null
 }
 

@@ -34,36 +34,36 @@ export function createReadiness (settings, { onSeen, onReady }) {
     /** @param {any} server @param {string} address it listens, or believes so */
     listening (server, address) {
       if (isHttp(server)) servers.set(server, address)
-      run()
+      runProbes()
     },
 
     /** There may be something to ask from now on. */
     begin () {
       hasBegun = true
-      run()
+      runProbes()
     },
 
     /** This worker will not serve. */
     stop () {
       isStopped = true
-      end()
+      endProbes()
     }
   }
 
-  function run () {
+  function runProbes () {
     if (isRunning || isStopped || !hasBegun || servers.size === 0) return
     isRunning = true
     if (path === null) warmUp([])
-    else probe(path, 1, intervalMs)
+    else probePath(path, 1, intervalMs)
   }
 
   /** @param {string} what a path @param {number} number of this try @param {number} delayMs before the next one */
-  async function probe (what, number, delayMs) {
+  async function probePath (what, number, delayMs) {
     const { isWanted, text } = await tryOnce(what, status)
     if (isStopped) return
     if (isWanted) return warmUp([number > 1 ? `${text.head} at try ${number}` : text.head])
-    tell(text.whole)
-    timer = setTimeout(probe, delayMs, what, number + 1, Math.min(delayMs * 2, Math.max(intervalMs, MAX_INTERVAL_MS)))
+    tellSeen(text.whole)
+    timer = setTimeout(probePath, delayMs, what, number + 1, Math.min(delayMs * 2, Math.max(intervalMs, MAX_INTERVAL_MS)))
   }
 
   /** @param {string[]} done */
@@ -76,18 +76,18 @@ export function createReadiness (settings, { onSeen, onReady }) {
     for (let count = 0; count < total; count++) {
       const each = warmup[count % warmup.length]
       if (performance.now() >= tellAt) {
-        tell(`warm-up request ${count + 1} of ${total}: GET ${each}`)
+        tellSeen(`warm-up request ${count + 1} of ${total}: GET ${each}`)
         tellAt = performance.now() + TELL_EVERY_MS
       }
       const { isWanted, text } = await tryOnce(each, ['100-499'])
       if (isStopped) return
       if (!isWanted) failures.push(text.whole)
     }
-    end()
+    endProbes()
     if (total > 0) done.push(`${total} warm-up request${total === 1 ? '' : 's'} took ${Math.round(performance.now() - startedAt)} ms`)
     onReady({
       probe: done.join('; '),
-      warmupFailed: failures.length === 0 ? null : `${failures.length} of ${total} warm-up requests failed: ${shortened(failures).join('; ')}`
+      warmupFailed: failures.length === 0 ? null : `${failures.length} of ${total} warm-up requests failed: ${shortenFailures(failures).join('; ')}`
     })
   }
 
@@ -115,13 +115,13 @@ export function createReadiness (settings, { onSeen, onReady }) {
     return /** @type {import('./probe-client.js').ProbeClient} */ (client)
   }
 
-  function tell (/** @type {string} */ text) {
+  function tellSeen (/** @type {string} */ text) {
     if (text === lastSeen) return
     lastSeen = text
     onSeen(text)
   }
 
-  function end () {
+  function endProbes () {
     clearTimeout(timer)
     client?.close()
     client = null
@@ -139,6 +139,6 @@ function isWithin (status, ranges) {
 }
 
 /** @param {string[]} failures each one once */
-function shortened (failures) {
+function shortenFailures (failures) {
   return [...new Set(failures)].slice(0, MAX_FAILURES_TOLD)
 }

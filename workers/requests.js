@@ -29,8 +29,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   let onLimit = () => {}
 
   const channels = Object.entries({
-    'http.server.request.start': start,
-    'http.server.response.finish': finish,
+    'http.server.request.start': onRequestStart,
+    'http.server.response.finish': onResponseFinish,
     'http2.server.stream.start': startStream,
     'http2.server.stream.close': closeStream
   })
@@ -43,8 +43,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
       const open = []
       for (const { response, startedAt, later, target } of connections) {
         if (target !== null) open.push({ ...target, ageMs: at - startedAt, response: null })
-        if (response !== null) open.push(describe(response, at - startedAt))
-        for (const each of later ?? []) open.push(describe(each.response, at - each.startedAt))
+        if (response !== null) open.push(describeRequest(response, at - startedAt))
+        for (const each of later ?? []) open.push(describeRequest(each.response, at - each.startedAt))
       }
       return open.sort((a, b) => b.ageMs - a.ageMs)
     },
@@ -87,10 +87,10 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     }
   }
 
-  function start (/** @type {any} */ { response, socket }) {
-    const connection = socket[CONNECTION] ?? open(socket)
+  function onRequestStart (/** @type {any} */ { response, socket }) {
+    const connection = socket[CONNECTION] ?? openConnection(socket)
     if (connection === null) return
-    begin()
+    countBegun()
     if (connection.response === null) {
       connection.response = response
       connection.startedAt = now()
@@ -99,12 +99,12 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     }
   }
 
-  function finish (/** @type {any} */ { response, socket }) {
+  function onResponseFinish (/** @type {any} */ { response, socket }) {
     const connection = socket[CONNECTION]
     // It began before this was loaded, or its connection has gone and it was counted with that.
     if (connection === undefined || connection.response !== response) return
-    answered(response.statusCode, now() - connection.startedAt)
-    advance(connection)
+    countAnswered(response.statusCode, now() - connection.startedAt)
+    advanceConnection(connection)
   }
 
   /** A stream of HTTP/2 is a request on its own, and always closes. */
@@ -115,36 +115,36 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     connection.startedAt = now()
     stream[CONNECTION] = connection
     connections.add(connection)
-    begin()
+    countBegun()
   }
 
   function closeStream (/** @type {any} */ { stream }) {
     const connection = stream[CONNECTION]
     if (!connections.delete(connection)) return
     const status = stream.sentHeaders?.[':status']
-    if (status !== undefined && stream.rstCode === 0) answered(status, now() - connection.startedAt)
-    else aborted()
+    if (status !== undefined && stream.rstCode === 0) countAnswered(status, now() - connection.startedAt)
+    else countAborted()
   }
 
-  function begin () {
+  function countBegun () {
     inFlight++
     if (++begun === limit) onLimit()
   }
 
-  function answered (/** @type {number} */ status, /** @type {number} */ ms) {
+  function countAnswered (/** @type {number} */ status, /** @type {number} */ ms) {
     statuses[statusClass(status)]++
     latency[bucketOf(ms)]++
     latencySumMs[0] += ms
     inFlight--
   }
 
-  function aborted () {
+  function countAborted () {
     statuses[ABORTED]++
     inFlight--
   }
 
   /** One listener for each connection, none for each request: an answer that never finishes ends with its connection. */
-  function open (/** @type {any} */ socket) {
+  function openConnection (/** @type {any} */ socket) {
     if (socket[UNCOUNTED]) return null
     const connection = new Connection()
     socket[CONNECTION] = connection
@@ -152,8 +152,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     socket.once('close', () => {
       connections.delete(connection)
       while (connection.response !== null) {
-        aborted()
-        advance(connection)
+        countAborted()
+        advanceConnection(connection)
       }
     })
     return connection
@@ -172,7 +172,7 @@ class Connection {
 }
 
 /** @param {Connection} connection */
-function advance (connection) {
+function advanceConnection (connection) {
   const next = connection.later === null ? undefined : connection.later.shift()
   if (next === undefined) {
     connection.response = null
@@ -183,7 +183,7 @@ function advance (connection) {
 }
 
 /** @param {any} response @param {number} ageMs @returns {InFlight} */
-function describe (response, ageMs) {
+function describeRequest (response, ageMs) {
   return { ...targetOf(response.req?.method, response.req?.url), ageMs, response }
 }
 

@@ -18,7 +18,7 @@ export function standBy (channel, instanceIsOurs = true) {
   const waiting = []
   let isWaiting = true
   let isWatching = true
-  process.env = watched(env, names, (name) => {
+  process.env = watchedEnv(env, names, (name) => {
     if (!isWatching) return
     isWatching = false
     channel.send({ type: 'slot-read', name, place: placeOf(new Error()) })
@@ -48,17 +48,17 @@ export function standBy (channel, instanceIsOurs = true) {
 }
 
 /** @param {NodeJS.ProcessEnv} env @param {readonly string[]} names @param {(name: string) => void} onRead @returns {NodeJS.ProcessEnv} */
-function watched (env, names, onRead) {
-  const look = (/** @type {string | symbol} */ name) => {
+function watchedEnv (env, names, onRead) {
+  const noteRead = (/** @type {string | symbol} */ name) => {
     if (names.includes(String(name))) onRead(String(name))
   }
   return new Proxy(env, {
     get (_, name) {
-      look(name)
+      noteRead(name)
       return Reflect.get(env, name)
     },
     has (_, name) {
-      look(name)
+      noteRead(name)
       return Reflect.has(env, name)
     },
     // With a receiver of its own Node would refuse it.

@@ -23,41 +23,41 @@ export function createTermination ({ channel, drain, orphan }) {
   let isTold = false
   let hasHeard = false
   process.on('SIGINT', onInterrupt)
-  listen()
+  listenForTerm()
   channel.on('terminate', () => {
     isTold = true
-    if (hasHeard) exit()
+    if (hasHeard) exitApp()
   })
 
   return {
     /** The drain begins: whose listeners are there may have changed when it is over. */
     prepare () {
       hearsMessages = messageListeners() > ownMessageListeners
-      listen()
+      listenForTerm()
     }
   }
 
   function onInterrupt () {
-    if (process.listenerCount('SIGINT') === 1) defer('SIGINT', onInterrupt)
+    if (process.listenerCount('SIGINT') === 1) deferListener('SIGINT', onInterrupt)
   }
 
   // First, and gone when the app's own are called: some of them count who else listens.
-  function listen () {
+  function listenForTerm () {
     process.removeListener('SIGTERM', onTerm)
     process.prependOnceListener('SIGTERM', onTerm)
   }
 
   function onTerm () {
-    setImmediate(listen)
+    setImmediate(listenForTerm)
     if (process.listenerCount('SIGTERM') > 0) return drain.isDraining() && drain.letGo()
-    if (drain.isDrained() || isTold || orphan.isEnding()) return exit()
-    if (!drain.isDraining()) return orphan.leave() || defer('SIGTERM', onTerm)
+    if (drain.isDrained() || isTold || orphan.isEnding()) return exitApp()
+    if (!drain.isDraining()) return orphan.leave() || deferListener('SIGTERM', onTerm)
     // The master's word may be on its way. Without it the signal is somebody else's, who has to wait for the answers.
     hasHeard = true
   }
 
   /** @param {NodeJS.Signals} signal @param {() => void} listener */
-  function defer (signal, listener) {
+  function deferListener (signal, listener) {
     setTimeout(() => {
       if (drain.isDraining()) return
       process.removeListener(signal, listener)
@@ -66,7 +66,7 @@ export function createTermination ({ channel, drain, orphan }) {
   }
 
   /** Ends an app without a handler of its own as `process.exit(0)` would: its 'exit' listeners run. */
-  function exit () {
+  function exitApp () {
     // One that listens for messages may be waiting for `shutdown`.
     if (hearsMessages) setTimeout(() => process.exit(), SHUTDOWN_MESSAGE_GRACE_MS)
     else process.exit()

@@ -21,13 +21,13 @@ export function sendVitals ({ channel, requests, servers }) {
   let lastLoop = performance.eventLoopUtilization()
   let lastAt = performance.now()
   let openConnections = 0
-  schedule()
+  scheduleReport()
 
-  return { send }
+  return { send: sendReport }
 
-  function schedule () {
+  function scheduleReport () {
     setTimeout(() => {
-      schedule()
+      scheduleReport()
       countConnections()
     }, INTERVAL_MS - Date.now() % INTERVAL_MS).unref()
   }
@@ -36,20 +36,20 @@ export function sendVitals ({ channel, requests, servers }) {
   function countConnections () {
     let sum = 0
     let waiting = 1
-    const answer = (/** @type {Error | null} */ _error, /** @type {number} */ count) => {
+    const onCounted = (/** @type {Error | null} */ _error, /** @type {number} */ count) => {
       sum += count || 0
       if (--waiting > 0) return
       openConnections = sum
-      send()
+      sendReport()
     }
     for (const server of servers()) {
       waiting++
-      server.getConnections(answer)
+      server.getConnections(onCounted)
     }
-    answer(null, 0)
+    onCounted(null, 0)
   }
 
-  function send () {
+  function sendReport () {
     const at = performance.now()
     const cpu = process.cpuUsage()
     const loop = performance.eventLoopUtilization()
@@ -58,16 +58,16 @@ export function sendVitals ({ channel, requests, servers }) {
     const memory = process.memoryUsage()
     channel.send({
       type: 'vitals',
-      intervalMs: rounded(intervalMs, 10),
+      intervalMs: roundTo(intervalMs, 10),
       rssBytes: memory.rss,
       heapUsedBytes: memory.heapUsed,
       heapTotalBytes: memory.heapTotal,
       externalBytes: memory.external,
-      cpuPercent: rounded((cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 10 / intervalMs, 10),
-      eventLoopUtilization: rounded(performance.eventLoopUtilization(loop, lastLoop).utilization, 1000),
-      loopDelayP50Ms: lateness(loopDelay.percentile(50)),
-      loopDelayP99Ms: lateness(loopDelay.percentile(99)),
-      loopDelayMaxMs: lateness(loopDelay.max),
+      cpuPercent: roundTo((cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 10 / intervalMs, 10),
+      eventLoopUtilization: roundTo(performance.eventLoopUtilization(loop, lastLoop).utilization, 1000),
+      loopDelayP50Ms: latenessMs(loopDelay.percentile(50)),
+      loopDelayP99Ms: latenessMs(loopDelay.percentile(99)),
+      loopDelayMaxMs: latenessMs(loopDelay.max),
       ...requests.take(),
       inFlight: requests.count(),
       openConnections
@@ -80,11 +80,11 @@ export function sendVitals ({ channel, requests, servers }) {
 }
 
 /** Node measures from one look to the next, which takes the resolution where nothing is late. @param {number} ns */
-function lateness (ns) {
-  return rounded(Math.max(0, ns / NS_PER_MS - LOOP_RESOLUTION_MS), 1000)
+function latenessMs (ns) {
+  return roundTo(Math.max(0, ns / NS_PER_MS - LOOP_RESOLUTION_MS), 1000)
 }
 
 /** @param {number} value @param {number} parts of a whole */
-function rounded (value, parts) {
+function roundTo (value, parts) {
   return Math.round(value * parts) / parts
 }

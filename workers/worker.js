@@ -48,7 +48,7 @@ export function startWorker ({ worker, standsBy, instanceIsOurs, dispatch, ready
   let isServing = false
   let countsAsReady = false
   const deferral = probe && createAcceptDeferral()
-  const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: accept })
+  const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: acceptReady })
   const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => !standby?.isWaiting() && (isReady || countsAsReady || (hasListened && !readiness)) })
 
   outliveFullDisk()
@@ -58,7 +58,7 @@ export function startWorker ({ worker, standsBy, instanceIsOurs, dispatch, ready
   const termination = createTermination({ channel, drain, orphan })
   const servers = watchServers({
     onListen,
-    onListening: announce,
+    onListening: announceServer,
     onClosed: (address) => channel.send({ type: 'closed', address }),
     onSettled: beReadyIfServing
   })
@@ -117,7 +117,7 @@ export function startWorker ({ worker, standsBy, instanceIsOurs, dispatch, ready
     return true
   }
 
-  function announce (/** @type {import('node:net').Server} */ server, /** @type {string} */ address, /** @type {boolean} */ isFixed) {
+  function announceServer (/** @type {import('node:net').Server} */ server, /** @type {string} */ address, /** @type {boolean} */ isFixed) {
     hasListened = true
     activity.stop()
     channel.send({ type: 'listening', address, isFixed })
@@ -140,7 +140,7 @@ export function startWorker ({ worker, standsBy, instanceIsOurs, dispatch, ready
   }
 
   /** The probe has succeeded. @param {{ probe: string, warmupFailed: string | null }} report */
-  function accept (report) {
+  function acceptReady (report) {
     // The master listens first where each slot has a socket of its own, so that it knows their order.
     if (dispatch !== 'sticky') deferral?.end()
     beReady(report)

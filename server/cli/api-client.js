@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { DeckError } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
-import { request } from '../system/http.js'
+import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 
 /** @typedef {ReturnType<typeof createApiClient>} ApiClient */
@@ -108,12 +108,12 @@ export function createApiClient (master, { timeoutMs, signal = AbortSignal.timeo
 
   /**
    * To the master that there is now: at the address of one that has ended, somebody else may listen by now.
-   * @param {string} path @param {Pick<Parameters<typeof request>[1], 'method' | 'headers' | 'body' | 'signal'>} what
+   * @param {string} path @param {Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>} what
    */
   async function send (path, { headers, ...what }) {
     if (master.recipient && !isAlive(master.recipient.processes[0])) master = await findAgain()
     const { url, token, fingerprint, recipient, member } = master
-    return await request(`${url}/api/v1${member === undefined ? '' : `/fleet/members/${member}/api`}${path}`, {
+    return await sendRequest(`${url}/api/v1${member === undefined ? '' : `/fleet/members/${member}/api`}${path}`, {
       ...what,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli', ...headers },
       fingerprint,

@@ -5,7 +5,7 @@ import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { timedOut } from './api-client.js'
-import { request } from '../system/http.js'
+import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 import { isInOtherNamespace } from '../system/recipient.js'
 import { checkedId } from './id.js'
@@ -118,7 +118,7 @@ export async function stop ({ api, master, options, print, tell, timeoutMs }) {
  */
 async function isGone ({ recipient, url, fingerprint }, signal) {
   if (recipient && !isInOtherNamespace(recipient)) return !isAlive(recipient.processes[0])
-  return request(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} }).then((response) => !response.resume(), () => !signal.aborted)
+  return sendRequest(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} }).then((response) => !response.resume(), () => !signal.aborted)
 }
 
 /** @param {() => boolean | Promise<boolean>} isDone @param {AbortSignal} signal @param {number} timeoutMs */

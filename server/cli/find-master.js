@@ -8,7 +8,7 @@ import { fallbackFolders } from '../system/fallback-folder.js'
 import { isAlive } from '../system/process-identity.js'
 import { runningDecks } from '../system/running-decks.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
-import { asNamed, pinned } from '../system/working-folder.js'
+import { asNamed, pinPath } from '../system/working-folder.js'
 import { givenToken } from './token.js'
 import { userId } from './user.js'
 
@@ -116,7 +116,7 @@ function placeOf ({ shared, own, dataDir }, cwd) {
     ? path.resolve(dataDir.folder, dataDir.value)
     : file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : null
   // As its master has it, whose data folder stays where it was.
-  return { folder: pinned(said ?? path.resolve(cwd, '.clusterdeck'), asNamed(cwd)), isNamed: said !== null }
+  return { folder: pinPath(said ?? path.resolve(cwd, '.clusterdeck'), asNamed(cwd)), isNamed: said !== null }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { request } from '../system/http.js'
+import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 import { runningDecks } from '../system/running-decks.js'
 
@@ -17,7 +17,7 @@ export async function checkAnswers ({ url, fingerprint, recipient, dataDir }, { 
   const signal = AbortSignal.timeout(withinMs)
   try {
     // No secret goes along.
-    const response = await request(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} })
+    const response = await sendRequest(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} })
     response.resume()
   } catch {
     // What else is wrong is said by the request that counts.

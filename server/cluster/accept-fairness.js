@@ -21,16 +21,16 @@ export function createAcceptFairness ({ handles, later = (work, ms) => setTimeou
       evenness.set(worker, isEven)
       if (isToTell) return
       isToTell = true
-      later(() => tell(), TELL_AFTER_MS)
+      later(() => tellEvenness(), TELL_AFTER_MS)
     },
 
     /** @param {number} worker takes no connections from now on: one that it was woken for is for the others */
-    passOn: tell,
+    passOn: tellEvenness,
 
     /** @param {number} worker */
     left (worker) {
       evenness.delete(worker)
-      tell()
+      tellEvenness()
     },
 
     /** @returns {boolean | null} null: no worker has said so yet */
@@ -38,7 +38,7 @@ export function createAcceptFairness ({ handles, later = (work, ms) => setTimeou
   }
 
   /** @param {number} [leaving] */
-  function tell (leaving) {
+  function tellEvenness (leaving) {
     isToTell = false
     const inTurn = [...evenness].filter(([worker, isEven]) => isEven && worker !== leaving).map(([worker]) => worker)
     for (const worker of inTurn) handles.get(worker)?.tell({ type: 'accept-again', others: inTurn.length - 1 })

@@ -25,31 +25,31 @@ const MAX_TYPE_CHARS = 100
 export function createAppMessages ({ state, events }) {
   /** @type {Map<number, Flow>} by worker */
   const flows = new Map()
-  const isForPrimary = createUnanswered({ tell: (worker, message, detail) => tell('worker.unanswered', worker, message, detail) })
+  const isForPrimary = createUnanswered({ tell: (worker, message, detail) => publishForWorker('worker.unanswered', worker, message, detail) })
 
   return {
     /** @param {number} worker @param {any} message whatever it is */
     hear (worker, message) {
       if (isForPrimary(worker, message) || typeof message?.type !== 'string') return
-      const flow = flows.get(worker) ?? begin(worker)
+      const flow = flows.get(worker) ?? beginFlow(worker)
       if (flow.told === MAX_TOLD) {
         flow.leftOut++
         return
       }
       flow.told++
       const type = message.type.slice(0, MAX_TYPE_CHARS)
-      tell('worker.message', worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
+      publishForWorker('worker.message', worker, oneLine(type), { type, data: excerpt(message.data ?? null) })
     },
 
     /** @param {number} worker has ended */
     left (worker) {
       const flow = flows.get(worker)
-      if (flow) end(worker, flow)
+      if (flow) endFlow(worker, flow)
     }
   }
 
   /** @param {number} worker */
-  function begin (worker) {
+  function beginFlow (worker) {
     /** @type {Flow} */
     const flow = { told: 0, leftOut: 0, leftOutBefore: 0, windows: 0, timer: undefined }
     flows.set(worker, flow)
@@ -69,18 +69,18 @@ export function createAppMessages ({ state, events }) {
   /** @param {number} worker @param {Flow} flow */
   function closeWindow (worker, flow) {
     if (flow.leftOut > flow.leftOutBefore && flow.windows < MAX_WINDOWS) openWindow(worker, flow)
-    else end(worker, flow)
+    else endFlow(worker, flow)
   }
 
   /** @param {number} worker @param {Flow} flow */
-  function end (worker, { leftOut, timer }) {
+  function endFlow (worker, { leftOut, timer }) {
     clearTimeout(timer)
     flows.delete(worker)
-    if (leftOut > 0) tell('worker.message', worker, `${leftOut.toLocaleString('en-US')} more ${leftOut === 1 ? 'message was' : 'messages were'} left out`, { leftOut })
+    if (leftOut > 0) publishForWorker('worker.message', worker, `${leftOut.toLocaleString('en-US')} more ${leftOut === 1 ? 'message was' : 'messages were'} left out`, { leftOut })
   }
 
   /** @param {'worker.message' | 'worker.unanswered'} type @param {number} worker @param {string} message @param {Record<string, unknown>} detail */
-  function tell (type, worker, message, detail) {
+  function publishForWorker (type, worker, message, detail) {
     const { slot = null, pid = null, release = null } = state().workers[worker] ?? {}
     events.publish({ type, worker, slot, pid, release, message, detail })
   }

@@ -48,8 +48,8 @@ export function createBoots ({ pidOf, now, measure = cpuTimeOf }) {
 export function cpuTimeOf (pid) {
   const folder = `/proc/${pid}/task`
   const sum = { cpuMs: 0, queuedMs: 0 }
-  for (const thread of attempt(() => readdirSync(folder), [])) {
-    const [cpuNs, queuedNs] = attempt(() => readFileSync(`${folder}/${thread}/schedstat`, 'utf8'), '').split(' ')
+  for (const thread of readOr(() => readdirSync(folder), [])) {
+    const [cpuNs, queuedNs] = readOr(() => readFileSync(`${folder}/${thread}/schedstat`, 'utf8'), '').split(' ')
     sum.cpuMs += Number(cpuNs) / 1e6 || 0
     sum.queuedMs += Number(queuedNs) / 1e6 || 0
   }
@@ -57,7 +57,7 @@ export function cpuTimeOf (pid) {
 }
 
 /** @template T @param {() => T} read @param {T} otherwise @returns {T} */
-function attempt (read, otherwise) {
+function readOr (read, otherwise) {
   try {
     return read()
   } catch {

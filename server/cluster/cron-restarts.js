@@ -16,37 +16,37 @@ export function createCronRestarts ({ expression, nextRun, restart, events, now 
   let next = null
   /** @type {NodeJS.Timeout | undefined} */
   let timer
-  plan()
+  planNext()
 
   return {
     /** @returns {string | null} ISO 8601; null: there is none */
     nextAt: () => next?.toISOString() ?? null,
 
     /** The expression may be another one now. */
-    plan,
+    plan: planNext,
 
     close () { timers.clearTimeout(timer) }
   }
 
-  function plan () {
+  function planNext () {
     next = expression() === '' ? null : nextRun(expression(), new Date(now()))
-    wait()
+    waitForNext()
   }
 
-  function wait () {
+  function waitForNext () {
     timers.clearTimeout(timer)
-    if (next) timer = timers.setTimeout(look, Math.min(MAX_WAIT_MS, Math.max(0, next.getTime() - now())))
+    if (next) timer = timers.setTimeout(restartIfDue, Math.min(MAX_WAIT_MS, Math.max(0, next.getTime() - now())))
     timer?.unref?.()
   }
 
-  function look () {
+  function restartIfDue () {
     // A timer may fire a moment early, and the time would be planned once more.
-    if (!next || now() < next.getTime()) return wait()
-    attempt()
-    plan()
+    if (!next || now() < next.getTime()) return waitForNext()
+    tryRestart()
+    planNext()
   }
 
-  function attempt () {
+  function tryRestart () {
     try {
       restart()
     } catch (/** @type {any} */ error) {

@@ -11,10 +11,10 @@ const CHARS_OF_OTHERS = 8
  */
 export function excerpt (value) {
   let room = MAX_CHARS
-  return take(value, 0)
+  return takeValue(value, 0)
 
   /** @param {unknown} value @param {number} depth @returns {any} */
-  function take (value, depth) {
+  function takeValue (value, depth) {
     if (typeof value === 'string') return takeText(value)
     room -= CHARS_OF_OTHERS
     if (typeof value !== 'object' || value === null) return value
@@ -34,7 +34,7 @@ export function excerpt (value) {
     const kept = []
     for (const item of list) {
       if (room <= 0) return [...kept, '…']
-      kept.push(take(item, depth))
+      kept.push(takeValue(item, depth))
     }
     return kept
   }
@@ -45,7 +45,7 @@ export function excerpt (value) {
     const kept = []
     for (const name in object) {
       if (room <= 0) return Object.fromEntries([...kept, ['…', '…']])
-      kept.push([takeText(name), take(/** @type {any} */ (object)[name], depth)])
+      kept.push([takeText(name), takeValue(/** @type {any} */ (object)[name], depth)])
     }
     return Object.fromEntries(kept)
   }

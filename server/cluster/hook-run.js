@@ -1,7 +1,7 @@
 import { ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
 import { oneLine } from '../system/one-line.js'
-import { identify } from '../system/process-identity.js'
+import { identifyProcess } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 
 /** @typedef {ReturnType<typeof runHook>} HookRun */
@@ -30,35 +30,35 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
  */
 export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, env, onExited = () => {} }) {
   const startedAt = performance.now()
-  const child = begin()
+  const child = spawnHook()
   const { pid } = child
-  const output = collect(child)
+  const output = collectOutput(child)
   /** Why it was told to end. @type {string | null} */
   let endedFor = null
   /** @type {NodeJS.Timeout | undefined} */
   let killTimer
-  const timeout = setTimeout(() => end(`did not end within ${timeoutMs} ms (option hooks.${name})`), timeoutMs)
+  const timeout = setTimeout(() => endRun(`did not end within ${timeoutMs} ms (option hooks.${name})`), timeoutMs)
 
   return {
     name,
     /** null: it could not be started */
-    identity: pid === undefined ? null : identify(pid),
+    identity: pid === undefined ? null : identifyProcess(pid),
     /** Never rejects. @type {Promise<HookEnd>} */
     ended: new Promise((resolve) => {
       child.once('error', (/** @type {NodeJS.ErrnoException} */ error) => {
         // Afterwards it would be a signal that could not be sent.
-        if (pid === undefined) finish({ code: null, signal: null, failure: `could not be started: ${program} in ${cwd} (${error.code})` })
+        if (pid === undefined) finishRun({ code: null, signal: null, failure: `could not be started: ${program} in ${cwd} (${error.code})` })
       })
       child.once('exit', async (code, signal) => {
         signalGroup('SIGKILL')
         onExited(Number(pid))
         output.flush()
         await waitAtMost(output.closed, LAST_OUTPUT_MS)
-        finish({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : `exited with code ${code}` })
+        finishRun({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : `exited with code ${code}` })
       })
 
       /** @param {{ code: number | null, signal: string | null, failure: string | null }} exit */
-      function finish ({ code, signal, failure }) {
+      function finishRun ({ code, signal, failure }) {
         clearTimeout(timeout)
         clearTimeout(killTimer)
         const text = output.close()
@@ -68,10 +68,10 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
       }
     }),
 
-    end
+    end: endRun
   }
 
-  function begin () {
+  function spawnHook () {
     try {
       return spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     } catch (error) {
@@ -83,7 +83,7 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
   }
 
   /** @param {string} why @param {{ graceMs?: number }} [how] until whatever is left is killed */
-  function end (why, { graceMs = TERM_GRACE_MS } = {}) {
+  function endRun (why, { graceMs = TERM_GRACE_MS } = {}) {
     endedFor ??= why
     clearTimeout(timeout)
     clearTimeout(killTimer)
@@ -117,14 +117,14 @@ function withLastLine (why, output) {
  * Keeps the last of what a process writes.
  * @param {import('node:child_process').ChildProcess} child
  */
-function collect (child) {
+function collectOutput (child) {
   let text = ''
   let isCut = false
   let isExited = false
   for (const stream of [child.stdout, child.stderr]) {
     let room = MAX_CHARS_AT_ONCE
     stream?.setEncoding('utf8').on('data', (/** @type {string} */ part) => {
-      add(part)
+      addOutput(part)
       room -= part.length
       if (room > 0 || isExited) return
       room = MAX_CHARS_AT_ONCE
@@ -154,7 +154,7 @@ function collect (child) {
   }
 
   /** @param {string} part */
-  function add (part) {
+  function addOutput (part) {
     isCut ||= text.length + part.length > MAX_OUTPUT_CHARS
     text = (text + part).slice(-MAX_OUTPUT_CHARS)
   }

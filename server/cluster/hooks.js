@@ -51,7 +51,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       events = parts.events
       fingerprintOf = parts.fingerprint
       // What follows from an event is told after it.
-      unsubscribe = parts.events.subscribe((event) => queueMicrotask(() => hear(event)))
+      unsubscribe = parts.events.subscribe((event) => queueMicrotask(() => onEvent(event)))
     },
 
     /**
@@ -61,14 +61,14 @@ export function createHooks ({ configured, release: findRelease, environment, cw
     async beforeStart (release) {
       while (ending.some(isAlive)) await setTimeout(LOOK_EVERY_MS)
       if (isClosed) return { passed: false, reason: 'the master is stopping', output: '' }
-      return await run('beforeStart', { rollout: null, from: null, release })
+      return await runConfigured('beforeStart', { rollout: null, from: null, release })
     },
 
     /**
      * @param {{ rollout: number, from: string, release: Release }} deploy
      * @returns {Promise<{ passed: boolean, reason: string | null, output: string }>} never rejects
      */
-    beforeDeploy: (deploy) => run('beforeDeploy', deploy),
+    beforeDeploy: (deploy) => runConfigured('beforeDeploy', deploy),
 
     /** @param {number} rollout it is called off */
     endOf (rollout) {
@@ -108,7 +108,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
   }
 
   /** @param {import('../events/stream.js').DeckEvent} event */
-  function hear ({ type, cause, rollout, release, slot, detail }) {
+  function onEvent ({ type, cause, rollout, release, slot, detail }) {
     if (isClosed) return
     if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(detail)
     if (type !== 'worker.exited' || !CRASH_CAUSES.includes(String(cause)) || !configured().onCrash) return
@@ -118,7 +118,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
   /** @param {Record<string, any>} rollout */
   function runAfterDeploy ({ id, from, to }) {
     const release = findRelease(to)
-    if (release && configured().afterDeploy) run('afterDeploy', { rollout: id, from, release })
+    if (release && configured().afterDeploy) runConfigured('afterDeploy', { rollout: id, from, release })
   }
 
   /**
@@ -128,15 +128,15 @@ export function createHooks ({ configured, release: findRelease, environment, cw
   async function runOnCrash ({ release: id, rollout, slot, cause, crash, group }, missed) {
     const release = findRelease(id)
     if (!release || !configured().onCrash) return
-    await run('onCrash', {
+    await runConfigured('onCrash', {
       rollout,
       from: null,
       release,
       more: {
-        CLUSTERDECK_CRASH: text(crash),
-        CLUSTERDECK_CRASH_GROUP: text(group),
+        CLUSTERDECK_CRASH: textOrUndefined(crash),
+        CLUSTERDECK_CRASH_GROUP: textOrUndefined(group),
         CLUSTERDECK_CRASH_FINGERPRINT: group === null ? undefined : fingerprintOf(group) ?? undefined,
-        CLUSTERDECK_CRASH_SLOT: text(slot),
+        CLUSTERDECK_CRASH_SLOT: textOrUndefined(slot),
         CLUSTERDECK_CRASH_CAUSE: cause,
         CLUSTERDECK_CRASH_MISSED: String(missed)
       }
@@ -147,7 +147,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
    * @param {HookName} name
    * @param {{ rollout: number | null, from: string | null, release: Release, more?: Record<string, string | undefined> }} occasion
    */
-  async function run (name, { rollout, from, release, more = {} }) {
+  async function runConfigured (name, { rollout, from, release, more = {} }) {
     const { command, timeoutMs } = /** @type {HookConfig} */ (configured()[name])
     const own = environment(release.id)
     const hook = runHook({
@@ -161,7 +161,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
         CLUSTERDECK_HOOK: name,
         CLUSTERDECK_RELEASE: release.id,
         CLUSTERDECK_FROM_RELEASE: from ?? undefined,
-        CLUSTERDECK_ROLLOUT: text(rollout),
+        CLUSTERDECK_ROLLOUT: textOrUndefined(rollout),
         ...more
       },
       onExited: (pid) => children.delete(pid)
@@ -192,6 +192,6 @@ function withNode (path) {
 }
 
 /** @param {number | null} number */
-function text (number) {
+function textOrUndefined (number) {
   return number === null ? undefined : String(number)
 }

@@ -22,7 +22,7 @@ export function createInbox ({ work, onFault }) {
      * @returns {R}
      */
     ask (input) {
-      const answer = take(input)
+      const answer = handleInput(input)
       takeAll()
       return answer
     }
@@ -31,7 +31,7 @@ export function createInbox ({ work, onFault }) {
   function takeAll () {
     for (let input; (input = waiting.shift());) {
       try {
-        take(input)
+        handleInput(input)
       } catch (/** @type {any} */ error) {
         onFault({ worker: input.worker ?? null, message: `${input.type}: ${error.message}`, detail: { stack: error.stack } })
       }
@@ -39,7 +39,7 @@ export function createInbox ({ work, onFault }) {
   }
 
   /** @param {I} input */
-  function take (input) {
+  function handleInput (input) {
     isWorking = true
     try {
       return work(input)

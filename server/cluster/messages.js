@@ -39,9 +39,9 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
       const { seq, query, data } = request
       if (!handles.has(worker)) return
       if (standbys.has(worker)) return standbys.hold(worker, () => messages.socket(worker, request))
-      if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
+      if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return setTimeout(handleMessage, BLOCKED_RETRY_MS, worker, request)
       const { handle, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
-      if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(take, BLOCKED_RETRY_MS, worker, request)
+      if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return setTimeout(handleMessage, BLOCKED_RETRY_MS, worker, request)
       handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
     },
     'release-socket' (/** @type {number} */ worker, /** @type {any} */ { key }) {
@@ -53,27 +53,27 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
     'bind-failed' (/** @type {number} */ worker, /** @type {any} */ { seq, query, errno }) {
       if (!onBindFailed(query, errno)) handles.get(worker)?.tell({ type: 'socket', seq, key: '', errno })
     },
-    listening: (/** @type {number} */ worker, /** @type {any} */ { address, isFixed }) => receive({ type: 'worker-listening', worker, url: clip(address), isFixed: isFixed === true }),
-    closed: (/** @type {number} */ worker, /** @type {any} */ { address }) => receive({ type: 'worker-closed', worker, url: clip(address) }),
-    active: (/** @type {number} */ worker, /** @type {any} */ { resources, isIdle }) => receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clip), isIdle: isIdle === true }),
-    'thread-port-taken': (/** @type {number} */ worker, /** @type {any} */ { message }) => receive({ type: 'thread-port-taken', worker, message: clip(message) }),
-    probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clip(text) }),
+    listening: (/** @type {number} */ worker, /** @type {any} */ { address, isFixed }) => receive({ type: 'worker-listening', worker, url: clipText(address), isFixed: isFixed === true }),
+    closed: (/** @type {number} */ worker, /** @type {any} */ { address }) => receive({ type: 'worker-closed', worker, url: clipText(address) }),
+    active: (/** @type {number} */ worker, /** @type {any} */ { resources, isIdle }) => receive({ type: 'worker-active', worker, resources: resources.slice(0, MAX_RESOURCES).map(clipText), isIdle: isIdle === true }),
+    'thread-port-taken': (/** @type {number} */ worker, /** @type {any} */ { message }) => receive({ type: 'thread-port-taken', worker, message: clipText(message) }),
+    probed: (/** @type {number} */ worker, /** @type {any} */ { text }) => receive({ type: 'worker-probed', worker, text: clipText(text) }),
     ready (/** @type {number} */ worker, /** @type {any} */ { probe, warmupFailed }) {
       if (standbys.has(worker)) return
       const handle = handles.get(worker)
       sockets.establish(worker)
       if (handle && 'accept' in handle) handle.accept()
       slotPorts.open(worker, slotOf(worker))
-      receive({ type: 'worker-ready', worker, boot: boots.costOf(worker), ...(probe ? { probe: clip(probe) } : {}), ...(warmupFailed ? { warmupFailed: clip(warmupFailed) } : {}) })
+      receive({ type: 'worker-ready', worker, boot: boots.costOf(worker), ...(probe ? { probe: clipText(probe) } : {}), ...(warmupFailed ? { warmupFailed: clipText(warmupFailed) } : {}) })
     },
     'slot-read' (/** @type {number} */ worker, /** @type {any} */ { name, place }) {
-      receive({ type: 'worker-read-slot', worker, name: clip(name), place: typeof place === 'string' ? clip(place) : null })
+      receive({ type: 'worker-read-slot', worker, name: clipText(name), place: typeof place === 'string' ? clipText(place) : null })
     },
     diagnosed: onDiagnosed,
     requests: openRequests.answered,
     crashing (/** @type {number} */ worker, /** @type {any} */ { errorName, errorMessage }) {
       acceptFairness.passOn(worker)
-      receive({ type: 'worker-crashing', worker, errorName: clip(errorName), errorMessage: clip(errorMessage) })
+      receive({ type: 'worker-crashing', worker, errorName: clipText(errorName), errorMessage: clipText(errorMessage) })
     },
     files (/** @type {number} */ worker, /** @type {any} */ { files }) {
       const known = state().workers[worker]
@@ -90,7 +90,7 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
       if (state().rollout) judge.accept(worker, body)
     }
   }
-  return hear
+  return receiveMessage
 
   /** @param {number} worker @returns {number | undefined} */
   function slotOf (worker) {
@@ -98,16 +98,16 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
   }
 
   /** @param {number} worker @param {any} body */
-  function hear (worker, body) {
+  function receiveMessage (worker, body) {
     const { type } = Object(body)
     // One that is closed is to be free again, whatever else goes on.
-    if (type === 'release-socket' || ipcValidation.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) take(worker, body)
+    if (type === 'release-socket' || ipcValidation.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) handleMessage(worker, body)
     // Whoever asks for one waits for an answer.
     else if (type === 'socket') handles.get(worker)?.tell({ type: 'socket', seq: body.seq, key: '', errno: EMFILE })
   }
 
   /** @param {number} worker @param {any} body */
-  function take (worker, body) {
+  function handleMessage (worker, body) {
     try {
       watchdog.heard(worker, body)
       if (Object.hasOwn(messages, body.type)) messages[/** @type {keyof typeof messages} */ (body.type)](worker, body)
@@ -118,6 +118,6 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
 }
 
 /** @param {unknown} text of the app's own */
-function clip (text) {
+function clipText (text) {
   return String(text).slice(0, 1000)
 }

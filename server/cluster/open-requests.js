@@ -35,7 +35,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
       if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
       if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
       if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
-      const answer = await (asked.get(id) ?? question(id)).answered
+      const answer = await (asked.get(id) ?? askWorker(id)).answered
       if (answer instanceof DeckError) throw answer
       return answer
     },
@@ -44,7 +44,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
     answered (worker, { id, requests, total }) {
       const question = asked.get(worker)
       if (!question || question.id !== id) return
-      const items = checked(requests)
+      const items = checkRequests(requests)
       question.end({ items, total: Number.isSafeInteger(total) && total > items.length ? total : items.length })
     },
 
@@ -55,16 +55,16 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
   }
 
   /** @param {number} worker */
-  function question (worker) {
+  function askWorker (worker) {
     const id = ++lastId
     const { reached, reach } = /** @type {ReturnType<typeof createDeferred<OpenRequests | DeckError>>} */ (createDeferred())
-    const timer = setTimeout(() => end(new DeckError('not-possible', `worker ${worker} did not answer within ${patienceMs} ms`)), patienceMs).unref()
-    asked.set(worker, { id, answered: reached, end })
+    const timer = setTimeout(() => endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${patienceMs} ms`)), patienceMs).unref()
+    asked.set(worker, { id, answered: reached, end: endQuestion })
     handles.get(worker)?.tell({ type: 'list-requests', id })
     return { answered: reached }
 
     /** @param {OpenRequests | DeckError} answer */
-    function end (answer) {
+    function endQuestion (answer) {
       clearTimeout(timer)
       asked.delete(worker)
       reach(answer)
@@ -73,7 +73,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
 }
 
 /** @param {unknown} requests @returns {OpenRequest[]} */
-function checked (requests) {
+function checkRequests (requests) {
   if (!Array.isArray(requests)) throw new TypeError(`requests: expected a list, received ${typeof requests}`)
   return requests.slice(0, MAX_REQUESTS).map((request) => {
     const { method, path, ageMs } = Object(request)

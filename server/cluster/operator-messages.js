@@ -25,14 +25,14 @@ export function createOperatorMessages ({ state, handles, events }) {
     if (['stopping', 'stopped'].includes(state().phase)) throw new DeckError('stopping', 'the master is stopping')
     const message = { type, from: /** @type {const} */ ('admin'), data }
     const workers = worker === undefined ? sendToAll(message) : sendToOne(worker, message)
-    tell({ type, workers, actor })
+    publishSent({ type, workers, actor })
     return { workers }
   }
 
   /** @param {OperatorMessage} message */
   function sendToAll (message) {
     const ready = Object.values(state().workers).filter((worker) => worker.state === 'ready')
-    return ready.map(({ id }) => id).filter((id) => pass(id, message))
+    return ready.map(({ id }) => id).filter((id) => passToWorker(id, message))
   }
 
   /** @param {number} id @param {OperatorMessage} message */
@@ -41,18 +41,18 @@ export function createOperatorMessages ({ state, handles, events }) {
     if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
     if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
     if (DEAF[worker.state]) throw new DeckError('not-possible', `worker ${id} ${DEAF[worker.state]}`)
-    if (!pass(id, message)) throw new DeckError('not-possible', `worker ${id} does not read its messages`)
+    if (!passToWorker(id, message)) throw new DeckError('not-possible', `worker ${id} does not read its messages`)
     return [id]
   }
 
   /** @param {number} id @param {OperatorMessage} message */
-  function pass (id, message) {
+  function passToWorker (id, message) {
     const handle = handles.get(id)
     return handle !== undefined && 'pass' in handle && handle.pass(message)
   }
 
   /** Its data may be secret. @param {{ type: string, workers: number[], actor: string }} sent */
-  function tell ({ type, workers, actor }) {
+  function publishSent ({ type, workers, actor }) {
     const one = workers.length === 1 ? state().workers[workers[0]] : null
     const to = one ? `worker ${one.id} (slot ${one.slot})` : `${workers.length} workers`
     events.publish({

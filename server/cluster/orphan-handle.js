@@ -23,15 +23,15 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
   const { pid, crashFile, orderFile } = identity
   /** @type {number | undefined} */
   let goneSince
-  const timer = setInterval(look, POLL_MS)
-  order(null)
+  const timer = setInterval(checkAlive, POLL_MS)
+  writeOrder(null)
 
   const handle = {
     identity,
 
     /** @param {import('../../workers/protocol.js').ToWorker} message what cannot be said by a file is not for orphans */
     tell (message) {
-      if (message.type === 'drain' && !order({ idleGraceMs: message.idleGraceMs, deadlineMs })) handle.terminate()
+      if (message.type === 'drain' && !writeOrder({ idleGraceMs: message.idleGraceMs, deadlineMs })) handle.terminate()
     },
 
     terminate () { signalProcess(identity, 'SIGTERM') },
@@ -46,7 +46,7 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
   }
   return handle
 
-  function look () {
+  function checkAlive () {
     if (isAlive(identity)) return
     goneSince ??= performance.now()
     if (!isTold || performance.now() - goneSince >= TOLD_WITHIN_MS) handle.leave({ code: null, signal: null })
@@ -61,7 +61,7 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
   }
 
   /** @param {import('../../workers/protocol.js').OrphanOrder['drain']} drain @returns {boolean} false: it could not be written */
-  function order (drain) {
+  function writeOrder (drain) {
     /** @type {import('../../workers/protocol.js').OrphanOrder} */
     const content = { pid, claimedBy: process.pid, drain }
     try {

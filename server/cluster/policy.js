@@ -18,8 +18,8 @@ export function takePolicy (dispatch) {
     if (!isTaken && !isSettled()) cluster.schedulingPolicy = cluster.SCHED_NONE
     return { release () {} }
   }
-  if (isTaken) throw refusal('another master of this process has it, and node:cluster would mix their connections')
-  if (isSettled() && cluster.schedulingPolicy !== cluster.SCHED_RR) throw refusal('node:cluster keeps the policy that the first workers of this process had')
+  if (isTaken) throw roundRobinRefusal('another master of this process has it, and node:cluster would mix their connections')
+  if (isSettled() && cluster.schedulingPolicy !== cluster.SCHED_RR) throw roundRobinRefusal('node:cluster keeps the policy that the first workers of this process had')
   cluster.schedulingPolicy = cluster.SCHED_RR
   isTaken = true
   return { release () { isTaken = false } }
@@ -31,6 +31,6 @@ function isSettled () {
 }
 
 /** @param {string} reason */
-function refusal (reason) {
+function roundRobinRefusal (reason) {
   return new DeckError('not-possible', `dispatch: expected "shared", received "round-robin" (${reason})`)
 }

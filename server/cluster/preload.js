@@ -30,10 +30,10 @@ export function withPreload ({ execArgv, nodeOptions }, requiresModules = /** @t
 /** @param {string} nodeOptions @param {string[]} others  what else has to be loaded before ours @returns {string} */
 function inNodeOptions (nodeOptions, others) {
   const { first, rest } = plugAndPlayFirstOf(nodeOptions)
-  return [...others.map(quoted), first, '--require', quoted(BY_REQUIRE), rest].filter((words) => words !== '').join(' ')
+  return [...others.map(quotePath), first, '--require', quotePath(BY_REQUIRE), rest].filter((words) => words !== '').join(' ')
 }
 
 /** As Node reads NODE_OPTIONS. @param {string} path */
-function quoted (path) {
+function quotePath (path) {
   return `"${path.replace(/[\\"]/g, '\\$&')}"`
 }

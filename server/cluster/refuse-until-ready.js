@@ -20,31 +20,31 @@ export function refuseUntilReady (child) {
 
   child.send = function (/** @type {any} */ message, /** @type {any} */ handle) {
     if (!isConnection(message)) return send.apply(child, arguments)
-    later(message.seq, handle)
+    answerLater(message.seq, handle)
     return true
   }
-  child.once('disconnect', leave)
-  return open
+  child.once('disconnect', onDisconnect)
+  return acceptConnections
 
-  function open () {
+  function acceptConnections () {
     child.send = send
-    child.off('disconnect', leave)
+    child.off('disconnect', onDisconnect)
   }
 
   /** The primary has heard of it just before, and offers this worker nothing any more. */
-  function leave () {
+  function onDisconnect () {
     isGone = true
-    for (const seq of waiting) refuse(seq)
+    for (const seq of waiting) refuseConnection(seq)
   }
 
-  function later (/** @type {number} */ seq, /** @type {any} */ handle) {
+  function answerLater (/** @type {number} */ seq, /** @type {any} */ handle) {
     waiting.add(seq)
-    if (refused.has(handle)) setTimeout(refuse, AGAIN_MS, seq)
-    else setImmediate(refuse, seq)
+    if (refused.has(handle)) setTimeout(refuseConnection, AGAIN_MS, seq)
+    else setImmediate(refuseConnection, seq)
     refused.add(handle)
   }
 
-  function refuse (/** @type {number} */ seq) {
+  function refuseConnection (/** @type {number} */ seq) {
     // Between the end of the channel and the word of it the primary would offer it once more, and lose it.
     if (!waiting.has(seq) || (!child.connected && !isGone)) return
     waiting.delete(seq)

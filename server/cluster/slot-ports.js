@@ -1,4 +1,4 @@
-import { bindSocket, describe } from './sockets.js'
+import { bindSocket, describeBindError } from './sockets.js'
 
 /** @typedef {ReturnType<typeof createSlotPorts>} SlotPorts */
 
@@ -26,20 +26,20 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
     open (worker, slot) {
       const place = above > 0 && slot !== undefined ? listensOn(worker) : null
       if (place === null || slot === undefined) return
-      const handle = open.get(slot) ?? bound(worker, slot, place)
+      const handle = open.get(slot) ?? bindPort(worker, slot, place)
       if (handle) tell(worker, { type: 'accept-also', key: place.key, name: 'port' }, handle)
     },
 
     /** @param {number} size  how many slots there are */
     shrink (size) {
-      for (const [slot, handle] of open) if (slot > size) drop(slot, handle)
+      for (const [slot, handle] of open) if (slot > size) dropPort(slot, handle)
     },
 
     /** @param {number} slot @returns {number | null} */
     of: (slot) => open.has(slot) ? above + slot : null,
 
     close () {
-      for (const [slot, handle] of open) drop(slot, handle)
+      for (const [slot, handle] of open) dropPort(slot, handle)
     },
 
     /** Another master has them now. */
@@ -50,11 +50,11 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
   }
 
   /** @param {number} worker @param {number} slot @param {{ address: string | null, addressType: number | string }} place */
-  function bound (worker, slot, { address, addressType }) {
+  function bindPort (worker, slot, { address, addressType }) {
     const own = { address, addressType, port: above + slot, index: 0, fd: undefined, flags: undefined }
     const { handle, errno } = bind(own)
     if (errno !== undefined) {
-      onProblem({ worker, message: `slot ${slot} has no port of its own: ${describe(own, errno).message}` })
+      onProblem({ worker, message: `slot ${slot} has no port of its own: ${describeBindError(own, errno).message}` })
       return null
     }
     open.set(slot, handle)
@@ -63,7 +63,7 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
   }
 
   /** @param {number} slot @param {any} handle */
-  function drop (slot, handle) {
+  function dropPort (slot, handle) {
     open.delete(slot)
     keeper?.drop(KEEPER_PREFIX + slot)
     handle.close()

@@ -51,7 +51,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     const handles = members.map(({ handle }) => handle)
     const socket = { ...members[0].data, query: placeOfKey(key), users: new Set() }
     if (sticky) held.set(key, { ...socket, handle: handles[0], group: sticky.adopt(key, handles), kept: handles.length, isEstablished: true })
-    else held.set(key, { ...socket, handle: ungroup(key, handles), isEstablished: false })
+    else held.set(key, { ...socket, handle: ungroupSockets(key, handles), isEstablished: false })
   }
   const inherited = createInherited(keeper.held)
   let isClosed = false
@@ -70,31 +70,31 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
       const pathErrno = held.get(key)?.path?.restore()
-      if (pathErrno === EADDRINUSE) return { key, errno: pathErrno, awaitMaster: onBindError(describe(query, pathErrno)) }
+      if (pathErrno === EADDRINUSE) return { key, errno: pathErrno, awaitMaster: onBindError(describeBindError(query, pathErrno)) }
       // Nothing leads to it any more, and nothing can: who asks from now on gets another one.
-      if (pathErrno) drop(key)
+      if (pathErrno) dropSocket(key)
       let socket = held.get(key)
       if (!socket) {
         if (findRival(worker, query)?.isEstablished) return { key, isPlaceholder: true }
         const found = isClosed ? { errno: ECANCELED } : inherited.match(query)
         if (!found && isDescriptor(query)) return { key, isWorkersOwn: true }
         const bound = found ?? bindGroup(key, query) ?? bind(query)
-        if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describe(query, bound.errno)) }
+        if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describeBindError(query, bound.errno)) }
         const { errno, ...whose } = bound
         socket = { ...whose, query, data, isEstablished: false, users: new Set() }
         held.set(key, socket)
       }
       clearTimeout(socket.unusedTimer)
       socket.users.add(worker)
-      if (ready.has(worker) || socket.inherited !== undefined) keep(key, socket)
+      if (ready.has(worker) || socket.inherited !== undefined) keepSocket(key, socket)
       if (!socket.group) return { key, handle: socket.handle, data: socket.data }
       const { errno, handle } = socket.group.member(slot)
-      look()
+      lookAtSticky()
       return errno === undefined ? { key, handle, data: socket.data, isOwn: true } : { key, errno }
     },
 
     /** Somebody has come or gone. */
-    look,
+    look: lookAtSticky,
 
     /** @param {number} worker @returns {{ key: string, address: string | null, addressType: number | string } | null} the TCP port that it asked for first */
     listensOn (worker) {
@@ -110,7 +110,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       for (const [key, socket] of held) {
         if (!socket.users.has(worker)) continue
         socket.group?.listen()
-        keep(key, socket)
+        keepSocket(key, socket)
       }
     },
 
@@ -121,27 +121,27 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     release (worker, /** @type {string} */ key) {
       const socket = held.get(key)
       if (!socket?.users.delete(worker)) return
-      look()
+      lookAtSticky()
       // It has only looked whether the address is free, and wants to find it so.
-      if (isUnused(key) && !socket.isEstablished) drop(key)
-      else expire(key)
+      if (isUnused(key) && !socket.isEstablished) dropSocket(key)
+      else expireSocket(key)
     },
 
     /** The workers have asked for what they need: what nobody wants any more may go, as connections to it would wait for ever. */
     expireUnused () {
-      for (const key of held.keys()) expire(key, unaskedGraceMs)
+      for (const key of held.keys()) expireSocket(key, unaskedGraceMs)
       const unused = inherited.unused(new Set([...held.values()].map((socket) => socket.inherited)))
       if (unused.length > 0) onUnused(unused)
     },
 
     /** Those that no worker has are free again, at once. */
     closeUnused () {
-      for (const key of [...held.keys()]) if (isUnused(key)) drop(key)
+      for (const key of [...held.keys()]) if (isUnused(key)) dropSocket(key)
     },
 
     /** @param {SocketQuery} query @param {number} errno @returns {BindError} in words, with what is known of the cause */
     explain (query, errno) {
-      const error = describe(query, errno)
+      const error = describeBindError(query, errno)
       return errno === EADDRINUSE ? { ...error, message: error.message + inherited.hint(query) } : error
     },
 
@@ -154,7 +154,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     /** The cluster ends: connections that come later are refused, not left waiting. */
     close () {
       isClosed = true
-      for (const key of [...held.keys()]) drop(key)
+      for (const key of [...held.keys()]) dropSocket(key)
       inherited.close()
     },
 
@@ -173,7 +173,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
   }
 
   /** Whoever looks for a free port has to find it free again at once, so the keeper has no copy before. @param {string} key @param {Socket} socket */
-  function keep (key, socket) {
+  function keepSocket (key, socket) {
     if (socket.isEstablished) return
     socket.isEstablished = true
     if (socket.group) return keepMembers(key, socket)
@@ -198,24 +198,24 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
   }
 
   /** The one socket that is left is shared by all. @param {string} key @param {any[]} handles @returns {any} */
-  function ungroup (key, [first, ...others]) {
+  function ungroupSockets (key, [first, ...others]) {
     for (const handle of others) handle.close()
     for (let slot = 1; slot <= others.length + 1; slot++) keeper.drop(memberName(key, slot))
     return first
   }
 
-  function look () {
+  function lookAtSticky () {
     if (!sticky || isClosed) return
     sticky.look((key) => held.get(key)?.users ?? new Set())
     for (const [key, socket] of held) if (socket.group && socket.isEstablished) keepMembers(key, socket)
   }
 
   /** @param {string} key @param {number} [graceMs] */
-  function expire (key, graceMs = unusedGraceMs) {
+  function expireSocket (key, graceMs = unusedGraceMs) {
     const socket = held.get(key)
     if (!socket || !isUnused(key)) return
     clearTimeout(socket.unusedTimer)
-    socket.unusedTimer = setTimeout(() => drop(key), graceMs).unref()
+    socket.unusedTimer = setTimeout(() => dropSocket(key), graceMs).unref()
   }
 
   /** @param {string} key @returns {boolean} one of the service manager's never is: nobody could bind it anew */
@@ -231,12 +231,12 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
    */
   function findRival (worker, query) {
     if (ready.has(worker)) return undefined
-    for (const [key, socket] of [...held]) if (!socket.isEstablished && isUnused(key) && overlaps(socket.query, query)) drop(key)
-    return [...held.values()].find((socket) => !socket.users.has(worker) && overlaps(socket.query, query))
+    for (const [key, socket] of [...held]) if (!socket.isEstablished && isUnused(key) && placesOverlap(socket.query, query)) dropSocket(key)
+    return [...held.values()].find((socket) => !socket.users.has(worker) && placesOverlap(socket.query, query))
   }
 
   /** @param {string} key */
-  function drop (key) {
+  function dropSocket (key) {
     const socket = held.get(key)
     held.delete(key)
     if (!socket) return
@@ -366,7 +366,7 @@ function isBoundTo (/** @type {any} */ handle, /** @type {number | null} */ port
 /** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType'>} Place */
 
 /** @param {Place} one @param {Place} other @returns {boolean} whether only one of them can be listened on */
-function overlaps (one, other) {
+function placesOverlap (one, other) {
   if (isUdp(one) !== isUdp(other)) return false
   if (!one.port || one.port < 0 || one.port !== other.port) return false
   const [a, b] = [one.address ?? '::', other.address ?? '::']
@@ -374,7 +374,7 @@ function overlaps (one, other) {
 }
 
 /** @param {SocketQuery} query @param {number} errno @returns {BindError} */
-export function describe ({ address, port }, errno) {
+export function describeBindError ({ address, port }, errno) {
   const code = getSystemErrorName(errno)
   const where = port !== null && port >= 0 ? (address ? `${address}:${port}` : `port ${port}`) : String(address)
   const what = code === 'EADDRINUSE' ? 'is in use' : code === 'EACCES' ? 'is not permitted' : 'cannot be bound'

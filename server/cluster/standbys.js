@@ -17,16 +17,16 @@ export function createStandbys ({ state, tell, receive }) {
 
     /** @param {number} worker @param {() => void} answer  what it asks for where it listens */
     hold (worker, answer) {
-      of(worker).waiting.push(answer)
+      standbyOf(worker).waiting.push(answer)
       receive({ type: 'worker-held', worker })
     },
 
     /** @param {number} worker @param {() => void} hear  what it says too early */
-    defer (worker, hear) { of(worker).waiting.push(hear) },
+    defer (worker, hear) { standbyOf(worker).waiting.push(hear) },
 
     /** @param {number} worker @param {number} slot that it serves from now on */
     promote (worker, slot) {
-      const { waiting } = of(worker)
+      const { waiting } = standbyOf(worker)
       known.delete(worker)
       tell(worker, { type: 'promote', slot })
       for (const each of waiting) each()
@@ -34,7 +34,7 @@ export function createStandbys ({ state, tell, receive }) {
 
     /** @param {number} worker @param {{ rssBytes?: unknown }} report */
     note (worker, { rssBytes }) {
-      if (typeof rssBytes === 'number' && Number.isSafeInteger(rssBytes) && rssBytes >= 0) of(worker).rssBytes = rssBytes
+      if (typeof rssBytes === 'number' && Number.isSafeInteger(rssBytes) && rssBytes >= 0) standbyOf(worker).rssBytes = rssBytes
     },
 
     /** @param {number} worker @returns {number | null} null: it has not said so yet */
@@ -45,7 +45,7 @@ export function createStandbys ({ state, tell, receive }) {
   }
 
   /** @param {number} worker */
-  function of (worker) {
+  function standbyOf (worker) {
     const one = known.get(worker) ?? { waiting: [], rssBytes: null }
     known.set(worker, one)
     return one

@@ -36,7 +36,7 @@ function createStickyGroup (calls, { place, handles, isListening }) {
      */
     member (slot) {
       while (handles.length < slot) {
-        const { handle, errno } = join(calls, place)
+        const { handle, errno } = joinGroup(calls, place)
         if (errno !== undefined) return { errno }
         if (isListening) calls.listen(handle.fd, BACKLOG)
         handles.push(handle)
@@ -117,7 +117,7 @@ function bindFirst (calls, addresses, place) {
 }
 
 /** @param {Calls} calls @param {{ address: string, port: number, isV6Only: boolean }} place */
-function join (calls, place) {
+function joinGroup (calls, place) {
   const { fd, errno } = calls.bindTcp({ ...place, isShared: true })
   return fd === undefined ? { errno } : { handle: toHandle(fd) }
 }

@@ -41,8 +41,8 @@ const FOLD = 0x9e3779b1
  * @returns {Instruction[]}
  */
 export function stickyProgram (indexes) {
-  const v4 = fold(SOURCE_V4)
-  const v6 = SOURCE_V6.flatMap(fold)
+  const v4 = foldBytes(SOURCE_V4)
+  const v6 = SOURCE_V6.flatMap(foldBytes)
   return [
     [LOAD_NUMBER, 0, 0, 0],
     [STORE, 0, 0, HASH],
@@ -56,15 +56,15 @@ export function stickyProgram (indexes) {
     ...v4,
     [JUMP, 0, 0, v6.length],
     ...v6,
-    ...mix(),
-    ...indexes.flatMap(weigh),
+    ...mixHash(),
+    ...indexes.flatMap(weighMember),
     [LOAD_CELL, 0, 0, CHOSEN],
     [RETURN_A, 0, 0, 0]
   ]
 }
 
 /** @param {number} offset of 4 bytes @returns {Instruction[]} */
-function fold (offset) {
+function foldBytes (offset) {
   return [
     [LOAD_CELL, 0, 0, HASH],
     [MULTIPLY, 0, 0, FOLD],
@@ -76,7 +76,7 @@ function fold (offset) {
 }
 
 /** @returns {Instruction[]} addresses that differ in one bit have nothing in common afterwards */
-function mix () {
+function mixHash () {
   return [
     [LOAD_CELL, 0, 0, HASH],
     ...SHIFTS.flatMap((bits, round) => /** @type {Instruction[]} */ ([
@@ -90,7 +90,7 @@ function mix () {
 }
 
 /** @param {number} index @returns {Instruction[]} */
-function weigh (index) {
+function weighMember (index) {
   return [
     [LOAD_CELL, 0, 0, HASH],
     [MULTIPLY, 0, 0, factorOf(index)],

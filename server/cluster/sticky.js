@@ -35,14 +35,14 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
         group.close()
         return { errno }
       }
-      begin(key, group)
+      beginRoute(key, group)
       return group
     },
 
     /** @param {string} key @param {any[]} handles of a master before */
     adopt (key, handles) {
       const group = adoptStickyGroup(calls, handles)
-      begin(key, group)
+      beginRoute(key, group)
       return group
     },
 
@@ -50,20 +50,20 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     forget (key) { routes.delete(key) },
 
     /** Somebody has come or gone. @param {(key: string) => Set<number>} usersOf  the workers that have a socket */
-    look
+    look: lookAtRoutes
   }
 
   /** @param {string} key @param {StickyGroup} group */
-  function begin (key, group) {
+  function beginRoute (key, group) {
     routes.set(key, { group, awaySince: new Map(), known: Math.max(1, size()), standIns: new Map(), removedAt: null })
   }
 
   /** @param {(key: string) => Set<number>} usersOf */
-  function look (usersOf) {
+  function lookAtRoutes (usersOf) {
     clearTimeout(timer)
     const waits = [...routes].map(([key, route]) => lookAt(key, route, usersOf(key)))
     const soonest = Math.min(...waits)
-    if (soonest < Infinity) timer = setTimeout(look, Math.ceil(soonest), usersOf).unref()
+    if (soonest < Infinity) timer = setTimeout(lookAtRoutes, Math.ceil(soonest), usersOf).unref()
   }
 
   /** @param {string} key @param {Routes} route @param {Set<number>} users @returns {number} ms until it has to be looked at again */

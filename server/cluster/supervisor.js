@@ -3,7 +3,7 @@ import { listAddresses } from '../lifecycle/addresses.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { phaseOf } from '../lifecycle/rollout/stages.js'
-import { releasesInUse, snapshot } from '../lifecycle/snapshot.js'
+import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { createAdoption } from './adoption.js'
@@ -58,9 +58,9 @@ export function createSupervisor (initialState, {
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
   const handles = new Map()
   /** @type {(worker: number, reply: { id: number, error: string | null }) => void} */
-  let diagnosed = () => {}
+  let onDiagnosed = () => {}
   /** @type {(files: unknown[]) => void} */
-  let loaded = () => {}
+  let onLoaded = () => {}
   /** The rollout of it. @type {number | null} */
   let lastDeploy = null
   const { ready } = initialState.options
@@ -71,7 +71,7 @@ export function createSupervisor (initialState, {
   /** Names of the sockets of the master before, which its workers may still have. */
   let socketsBefore = /** @type {Set<string>} */ (new Set())
 
-  const { receive, ask } = createInbox({ work: turn, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
+  const { receive, ask } = createInbox({ work: applyInput, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
   const boots = createBoots({ pidOf: (worker) => handles.get(worker)?.identity?.pid, now })
   const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id, ...(deadline === 'ready' && { starvedMs: boots.starvedMs(id) }) }) })
   const tellWorker = (/** @type {number} */ worker, /** @type {import('../../workers/protocol.js').ToWorker} */ message, /** @type {any} */ handle = undefined) => handles.get(worker)?.tell(message, handle)
@@ -83,7 +83,7 @@ export function createSupervisor (initialState, {
   })
   const slotPorts = createSlotPorts({ above: portPerSlot, keeper, listensOn: sockets.listensOn, tell: tellWorker, onProblem: (problem) => events.publish({ type: 'unexpected', ...problem }) })
   const exitEvidence = createExitEvidence(crashes)
-  const adopt = createAdoption({ keeper, deadlineMs: () => state.options.drain.deadlineMs, exitEvidence, onExit: exited, onAdopted: (worker, handle) => handles.set(worker, handle) })
+  const adopt = createAdoption({ keeper, deadlineMs: () => state.options.drain.deadlineMs, exitEvidence, onExit: onExited, onAdopted: (worker, handle) => handles.set(worker, handle) })
   const watchdog = createWatchdog({
     ...watch,
     receive,
@@ -110,8 +110,8 @@ export function createSupervisor (initialState, {
     now,
     mayMakeWay: (key) => socketsBefore.has(key) && makeWay(),
     onBindFailed,
-    onLoaded: (files) => loaded(files),
-    onDiagnosed: (worker, reply) => diagnosed(worker, reply),
+    onLoaded: (files) => onLoaded(files),
+    onDiagnosed: (worker, reply) => onDiagnosed(worker, reply),
     openRequests,
     acceptFairness,
     ipcValidation
@@ -128,7 +128,7 @@ export function createSupervisor (initialState, {
     startBlocked: startBlocked.reached,
 
     snapshot () {
-      const view = snapshot(state)
+      const view = snapshotOf(state)
       return {
         ...view,
         isEven: acceptFairness.isEven(),
@@ -149,11 +149,11 @@ export function createSupervisor (initialState, {
     /** @param {number} worker @param {boolean} isExcused it is known why it does not answer: the watchdog lets it be */
     excuse (worker, isExcused) { watchdog.excuse(worker, isExcused) },
 
-    /** @param {typeof diagnosed} listener hears what a worker answers to `diagnose` */
-    onDiagnosed (listener) { diagnosed = listener },
+    /** @param {typeof onDiagnosed} listener hears what a worker answers to `diagnose` */
+    onDiagnosed (listener) { onDiagnosed = listener },
 
-    /** @param {typeof loaded} listener hears which files live workers have loaded */
-    onLoaded (listener) { loaded = listener },
+    /** @param {typeof onLoaded} listener hears which files live workers have loaded */
+    onLoaded (listener) { onLoaded = listener },
 
     /** URLs on which the app has been heard to listen. */
     addresses: () => listAddresses(state),
@@ -249,14 +249,14 @@ export function createSupervisor (initialState, {
   }
 
   /** @param {any} input @returns {import('../lifecycle/state.js').Refusal | null} */
-  function turn (input) {
+  function applyInput (input) {
     const stamp = { at: now(), time: time(), random: random() }
     const { nextWorker } = state
     const result = reduceWithDrift(state, { ...input, ...stamp }, drift.look)
     state = result.state
     noteDeploy(nextWorker)
     for (const event of result.events) events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[event.release]?.path ?? null) : event)
-    for (const command of result.commands) attempt(command)
+    for (const command of result.commands) doCommand(command)
     sockets.look()
     slotPorts.shrink(state.slots.length)
     if (state.phase === 'running') running.reach()
@@ -272,7 +272,7 @@ export function createSupervisor (initialState, {
   }
 
   /** @param {Command} command one that fails must not take the others with it */
-  function attempt (command) {
+  function doCommand (command) {
     try {
       effects[command.type](/** @type {never} */ (command))
     } catch (/** @type {any} */ error) {
@@ -289,12 +289,12 @@ export function createSupervisor (initialState, {
         onMessage: (body) => hear(worker, body),
         onAppMessage: (message) => heardFromApp(worker, message),
         onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
-        onExit: (exit) => exited(worker, exit)
+        onExit: (exit) => onExited(worker, exit)
       })
       handles.set(worker, handle)
       receive({ type: 'worker-forked', worker, pid: handle.identity?.pid ?? null })
     } catch (/** @type {any} */ error) {
-      exited(worker, { code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
+      onExited(worker, { code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
     }
   }
 
@@ -308,7 +308,7 @@ export function createSupervisor (initialState, {
   }
 
   /** @param {number} worker @param {any} exit */
-  function exited (worker, exit) {
+  function onExited (worker, exit) {
     const known = state.workers[worker]
     const error = exit.error ?? watchdog.takeNote(worker)
     const unfinished = exit.unfinished ? { ...exit.unfinished, isReported: false } : exit.signal === null ? null : lastReported(worker)

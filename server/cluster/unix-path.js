@@ -9,7 +9,7 @@ import { isAt, lookAt, nameAgain } from './socket-names.js'
 /**
  * The path of a Unix socket that many processes serve: there as long as the socket is, whoever of them removes it.
  * Nothing is done by a path that could lead elsewhere a moment later: its folder, and the socket in there, are descriptors.
- * @typedef {ReturnType<typeof adopt>} UnixPath
+ * @typedef {ReturnType<typeof adoptSocket>} UnixPath
  * @typedef {{ file: string, dev: number, ino: number }} Memory  by which the next master knows the socket
  */
 
@@ -38,22 +38,22 @@ export function bindUnixPath (file, mode, createHandle) {
   /** @type {OpenSocket | null} */
   let socket = null
   try {
-    for (const left of [name, hidden]) if (!makeWay(folder, left)) return refuse(EADDRINUSE)
+    for (const left of [name, hidden]) if (!makeWay(folder, left)) return refuseBind(EADDRINUSE)
     handle = createHandle(folder.at(bound))
-    if (typeof handle === 'number') return refuse(handle)
+    if (typeof handle === 'number') return refuseBind(handle)
     socket = openSocket(folder.at(bound), isJustMade)
     // Before anybody listens there: the master's own umask is not the app's.
     if (mode !== undefined) chmodSync(socket.place, mode & 0o777)
     for (const other of [hidden, name]) linkSync(folder.at(bound), folder.at(other))
     unlinkSync(folder.at(bound))
-    return { handle, path: adopt({ file, folder, socket }) }
+    return { handle, path: adoptSocket({ file, folder, socket }) }
   } catch (/** @type {any} */ error) {
     if (socket) removeName(folder.at(hidden), socket)
-    return refuse(error.code === 'EEXIST' ? EADDRINUSE : error.errno)
+    return refuseBind(error.code === 'EEXIST' ? EADDRINUSE : error.errno)
   }
 
   /** @param {number} errno */
-  function refuse (errno) {
+  function refuseBind (errno) {
     // This removes the name that it was bound to, too.
     if (typeof handle === 'object') handle.close()
     socket?.close()
@@ -72,14 +72,14 @@ export function findUnixPath ({ file, dev, ino }) {
   for (const name of [hiddenName(file), path.basename(file)]) {
     // The app may have given it to another user.
     const socket = tryOpen(folder.at(name), (stat) => stat.dev === dev && stat.ino === ino)
-    if (socket) return adopt({ file, folder, socket })
+    if (socket) return adoptSocket({ file, folder, socket })
   }
   folder.close()
   return null
 }
 
 /** @param {{ file: string, folder: Folder, socket: OpenSocket }} parts */
-function adopt ({ file, folder, socket: { dev, ino, place, close } }) {
+function adoptSocket ({ file, folder, socket: { dev, ino, place, close } }) {
   const socket = { dev, ino }
   const [name, hidden] = [path.basename(file), hiddenName(file)].map(folder.at)
   const letGo = keepName({ ...socket, name, hidden, place })
@@ -153,9 +153,9 @@ function openSocket (file, isIt) {
   const fd = DESCRIPTORS ? openSync(file, SOCKET) : null
   const stat = fd === null ? lstatSync(file) : fstatSync(fd)
   const { dev, ino } = stat
-  const close = () => { if (fd !== null) closeSync(fd) }
-  if (stat.isSocket() && isIt(stat)) return { dev, ino, place: fd === null ? file : `${DESCRIPTORS}/${fd}`, close }
-  close()
+  const closePlace = () => { if (fd !== null) closeSync(fd) }
+  if (stat.isSocket() && isIt(stat)) return { dev, ino, place: fd === null ? file : `${DESCRIPTORS}/${fd}`, close: closePlace }
+  closePlace()
   throw Object.assign(new Error('something else is there'), { errno: EACCES })
 }
 

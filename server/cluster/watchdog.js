@@ -92,10 +92,10 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
 
   function startTimer () {
     clearInterval(timer)
-    timer = timeoutMs > 0 ? setInterval(tick, TICK_MS).unref() : undefined
+    timer = timeoutMs > 0 ? setInterval(checkWorkers, TICK_MS).unref() : undefined
   }
 
-  function tick () {
+  function checkWorkers () {
     const ready = listReady()
     for (const { id, pid } of ready) if (pid !== null) pids.set(id, pid)
     for (const { worker, silentMs } of heartbeat.tick(now(), ready.map(({ id }) => id))) {

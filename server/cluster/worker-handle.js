@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
-import { envelope, shutdownMessage, unwrap } from '../../workers/protocol.js'
+import { wrapMessage, shutdownMessage, unwrapMessage } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { listChildren } from '../system/children.js'
-import { identify, isAlive } from '../system/process-identity.js'
+import { identifyProcess, isAlive } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { refuseUntilReady } from './refuse-until-ready.js'
 import { guardWorkerChannel } from './worker-channel.js'
@@ -33,7 +33,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
   const { process: child } = worker
   guardWorkerChannel(child, { dispatch, onInvalidMessage })
   const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child) : () => {}
-  const identity = child.pid === undefined ? null : identify(child.pid)
+  const identity = child.pid === undefined ? null : identifyProcess(child.pid)
   let isGone = false
   let unsent = 0
   /** @type {unknown} */
@@ -49,8 +49,8 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
   worker.once('online', onOnline)
   worker.on('message', onAppMessage)
   child.on('internalMessage', (message) => {
-    const body = unwrap(message)
-    if (body?.type === 'hello') hear()
+    const body = unwrapMessage(message)
+    if (body?.type === 'hello') deliverUnheard()
     else if (body?.type === 'crash-note') crashNote = body.note
     else if (body?.type === 'unfinished') unfinished = { requests: toCount(body.requests), connections: toCount(body.connections) }
     else if (body) onMessage(body)
@@ -61,13 +61,13 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     // What it has sent of its end may still be on its way.
     if (!error && (code || (code === 0 && isToGo)) && child.connected) waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
     if (children.some(isAlive)) waits.push(setTimeout(CHILDREN_END_WITHIN_MS))
-    const end = () => leave({ code, signal, error: error ?? takeCrashNote(crashFile, code, crashNote) })
-    if (waits.length === 0) end()
-    else Promise.all(waits).then(end)
+    const reportExit = () => onGone({ code, signal, error: error ?? takeCrashNote(crashFile, code, crashNote) })
+    if (waits.length === 0) reportExit()
+    else Promise.all(waits).then(reportExit)
   })
   // A process that could not be spawned has no 'exit'; a failed send is answered by the 'exit' to come.
   worker.on('error', (error) => {
-    if (child.pid === undefined) leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
+    if (child.pid === undefined) onGone({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
   })
 
   return {
@@ -77,9 +77,9 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {any} [handle] */
     tell (message, handle = undefined) {
       isToGo ||= message.type === 'drain'
-      const deliver = () => send(envelope(message), handle)
-      if (unheard) unheard.push(deliver)
-      else deliver()
+      const sendEnvelope = () => sendToChild(wrapMessage(message), handle)
+      if (unheard) unheard.push(sendEnvelope)
+      else sendEnvelope()
     },
 
     /**
@@ -96,8 +96,8 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     /** The app hears that its time has come, by message and by signal. */
     terminate () {
       noteChildren()
-      send(shutdownMessage(message))
-      send(envelope({ type: 'terminate' }))
+      sendToChild(shutdownMessage(message))
+      sendToChild(wrapMessage({ type: 'terminate' }))
       child.kill('SIGTERM')
     },
 
@@ -113,13 +113,13 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     }
   }
 
-  function hear () {
+  function deliverUnheard () {
     const waiting = unheard ?? []
     unheard = null
     for (const deliver of waiting) deliver()
   }
 
-  function send (/** @type {any} */ message, /** @type {any} */ handle = undefined) {
+  function sendToChild (/** @type {any} */ message, /** @type {any} */ handle = undefined) {
     // ERR_IPC_CHANNEL_CLOSED, EPIPE: already dead.
     if (child.connected) child.send(message, handle, undefined, () => {})
   }
@@ -129,7 +129,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     if (child.pid !== undefined && !hasEnded) children = listChildren(child.pid)
   }
 
-  function leave (/** @type {Omit<Parameters<typeof onExit>[0], 'unfinished' | 'left'>} */ exit) {
+  function onGone (/** @type {Omit<Parameters<typeof onExit>[0], 'unfinished' | 'left'>} */ exit) {
     if (isGone) return
     isGone = true
     onExit({ ...exit, unfinished, left: children.filter(isAlive) })

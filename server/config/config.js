@@ -8,7 +8,7 @@ import { DeckError } from '../errors.js'
 import { movedTo, resolveLaunch } from '../launch/launch.js'
 import { didYouMean, nearest } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
-import { asNamed, pinned } from '../system/working-folder.js'
+import { asNamed, pinPath } from '../system/working-folder.js'
 
 /** @typedef {import('./options.js').Option} Option */
 /** @typedef {{ source: 'file' | 'environment' | 'flag' | 'program', from: string | null }} Origin where a value comes from; `from`: the file, the variable or the flag */
@@ -79,7 +79,7 @@ function toConfig (sources, { cwd, home, countCpus, launchIn }) {
     ...(said !== null && { launch: { said, notes } }),
     env: { ...env, ...values.env },
     admin: checkedAdmin(values.admin),
-    dataDir: pinned(path.resolve(cwd, values.dataDir), home === undefined ? asNamed(cwd) : { named: cwd, real: home }),
+    dataDir: pinPath(path.resolve(cwd, values.dataDir), home === undefined ? asNamed(cwd) : { named: cwd, real: home }),
     workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers
   })
   ORIGINS.set(config, new Map([...given].map(([name, { origin }]) => [name, origin])))

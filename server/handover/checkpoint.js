@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
-import { identify } from '../system/process-identity.js'
+import { identifyProcess } from '../system/process-identity.js'
 
 const VERSION = 1
 
@@ -127,7 +127,7 @@ export function createCheckpointStore ({ file, keeper, isAway = false }) {
  * @param {{ id: number }[]} own  those of this master itself, in an upgrade
  * @returns {import('../cluster/supervisor.js').SavedWorker[]} those whose end is not on record
  */
-export function reconcile (left, { ended, open }, own) {
+export function reconcileWorkers (left, { ended, open }, own) {
   const forgotten = open.filter(({ worker }) => ![...left, ...own].some(({ id }) => id === worker))
   return [
     ...left.filter(({ id }) => !ended.has(id)),
@@ -149,9 +149,9 @@ export function reconcile (left, { ended, open }, own) {
  * @param {number} parts.since
  */
 export function rememberFor ({ memory, events, supervisor, settings, releases, hooks, software: { version, nodeVersion }, since }) {
-  const master = identify(process.pid)
+  const master = identifyProcess(process.pid)
   let written = ''
-  const unsubscribe = events.subscribe(() => write({ handedOver: false }))
+  const unsubscribe = events.subscribe(() => writeCheckpoint({ handedOver: false }))
 
   return {
     /** Nothing is left for a next master to go on with. */
@@ -163,12 +163,12 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
     /** Nothing is lost with this master: the next one has the cluster from now on. */
     handOver () {
       unsubscribe()
-      write({ handedOver: true })
+      writeCheckpoint({ handedOver: true })
     }
   }
 
   /** @param {{ handedOver: boolean }} how */
-  function write ({ handedOver }) {
+  function writeCheckpoint ({ handedOver }) {
     const content = {
       version: VERSION,
       master,
@@ -196,7 +196,7 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
  */
 export function signMemory (memory) {
   const content = memory.read()
-  if (content) memory.write({ ...content, master: identify(process.pid), handedOver: false })
+  if (content) memory.write({ ...content, master: identifyProcess(process.pid), handedOver: false })
 }
 
 /** @param {Software | null} before @param {Software} now @returns {string} what an upgrade has changed */

@@ -25,13 +25,13 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   checkDatabase(dataDir.historyFile)
   const known = memory.read()
   const { release: before, bootCost, addresses, finished, workers, lastRelease } = restoreCheckpoint(known, config, null)
-  const outbox = createOutbox({ keeper, onEvent: look, workers: () => supervisor.memory().workers })
+  const outbox = createOutbox({ keeper, onEvent: watchEvent, workers: () => supervisor.memory().workers })
   let hasTakenOver = false
   let isServing = false
   /** @type {ReturnType<typeof createDeferred<{ predecessor: import('../keeper/link.js').Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
   const decided = createDeferred()
-  const onLost = () => fail('the keeper is gone')
-  const onTerm = () => fail('it was told to stop')
+  const onLost = () => failUpgrade('the keeper is gone')
+  const onTerm = () => failUpgrade('it was told to stop')
   keeper.on('take-over', ({ predecessor }) => {
     hasTakenOver = true
     decided.reach({ predecessor })
@@ -49,7 +49,7 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
     events: outbox,
     outlives: () => hasTakenOver
   }))
-  supervisor.startBlocked.then(({ message }) => fail(message))
+  supervisor.startBlocked.then(({ message }) => failUpgrade(message))
   releases.follow({ events: outbox, supervisor })
   supervisor.start({ workers, finished })
 
@@ -64,9 +64,9 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   return { supervisor, predecessor, release, open: outbox.open }
 
   /** @param {NewEvent} event */
-  function look ({ type, message, worker }) {
+  function watchEvent ({ type, message, worker }) {
     if (isServing || hasTakenOver) return
-    if (type === 'worker.exited' || type === 'worker.draining') return fail(String(message ?? `worker ${worker} ended`))
+    if (type === 'worker.exited' || type === 'worker.draining') return failUpgrade(String(message ?? `worker ${worker} ended`))
     isServing = supervisor.snapshot().state === 'running'
     if (!isServing) return
     outbox.buffer()
@@ -74,7 +74,7 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   }
 
   /** @param {string} reason */
-  function fail (reason) {
+  function failUpgrade (reason) {
     tellFailure(reason)
     decided.reach({ reason })
   }
@@ -91,20 +91,20 @@ function createOutbox ({ keeper, onEvent, workers }) {
   const relayed = /** @type {any[]} */ ([])
   const buffered = /** @type {any[]} */ ([])
   /** @type {(event: any) => void} */
-  let pass = (event) => {
+  let relayEvent = (event) => {
     relayed.push(event)
     keeper.send({ type: 'relay', event, workers: workers() })
   }
 
   return {
     publish (/** @type {NewEvent} */ event) {
-      pass({ at: new Date().toISOString(), ...event })
+      relayEvent({ at: new Date().toISOString(), ...event })
       onEvent(event)
       return /** @type {any} */ (event)
     },
 
     /** The other master may close its history at any moment. */
-    buffer () { pass = (event) => { buffered.push(event) } },
+    buffer () { relayEvent = (event) => { buffered.push(event) } },
 
     /**
      * @param {import('../events/stream.js').EventStream} events this master's own now
@@ -112,7 +112,7 @@ function createOutbox ({ keeper, onEvent, workers }) {
      */
     open (events, isKnown) {
       for (const event of [...relayed.filter((one) => !isKnown(one)), ...buffered]) events.publish(event)
-      pass = events.publish
+      relayEvent = events.publish
     }
   }
 }

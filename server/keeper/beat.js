@@ -9,9 +9,9 @@ const BEAT_MS = 1000
 export function startBeat (keeper) {
   if (!keeper.isKept) return
   letInspectorTakeAnyPort()
-  const beat = () => keeper.send({ type: 'beat', isInspected: isInspected() })
-  const timer = setInterval(beat, BEAT_MS).unref()
+  const sendBeat = () => keeper.send({ type: 'beat', isInspected: isInspected() })
+  const timer = setInterval(sendBeat, BEAT_MS).unref()
   keeper.onLost(() => clearInterval(timer))
   keeper.on('close-inspector', closeInspector)
-  beat()
+  sendBeat()
 }

@@ -7,7 +7,7 @@ import { existingFolder, workingFolder } from '../system/working-folder.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
 import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
-import { FOLDER_VARIABLE, KEPT_VARIABLE, MAX_UNSAVED, noteExit, tell } from './link.js'
+import { FOLDER_VARIABLE, KEPT_VARIABLE, MAX_UNSAVED, noteExit, sendToMaster } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
 import { createMasterWatch } from './master-watch.js'
 import { whyMisshapen } from './message-shape.js'
@@ -42,7 +42,7 @@ const MAX_REASON_CHARS = 200
  *   master starts, also where that is gone, or its name leads elsewhere by then
  * @returns {Promise<number>} the exit code of its last master
  */
-export function keep ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
+export function runKeeper ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
   const held = /** @type {Map<string, { handle: any, data: unknown, from?: Master }>} */ (takeInheritedSockets({ say }))
   const ownPids = /** @type {Set<number | undefined>} */ (new Set())
   // The masters are in sessions of their own, and have none.
@@ -67,21 +67,21 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
   /** @type {Record<string, (master: Master, message: any, handle: any) => void>} */
   const MESSAGES = {
     hello (master) {
-      for (const [key, { handle, data }] of held) tell(master, { type: 'held', key, data }, handle)
-      tell(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, memory, unsaved })
+      for (const [key, { handle, data }] of held) sendToMaster(master, { type: 'held', key, data }, handle)
+      sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, memory, unsaved })
     },
     hold (from, { key, data }, handle) {
-      drop(key)
+      dropSocket(key)
       held.set(key, { handle, data, from })
     },
-    drop (master, { key }) { if (master === current) drop(key) },
+    drop (master, { key }) { if (master === current) dropSocket(key) },
     started (master, options) {
       master.hasStarted = hasEverStarted = true
       execPath = master.child.spawnfile
       giveUpAfter = options.giveUpAfter ?? 0
       master.hearsSignals = options.hearsSignals
       watch.configure(options.hang)
-      if (stopSignal) pass(master, stopSignal)
+      if (stopSignal) passSignal(master, stopSignal)
     },
     watch (master, { hang }) { if (master === current) watch.configure(hang) },
     beat: (master, beat) => watch.heard(master, beat),
@@ -95,40 +95,40 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
     'start-failed' (master, { code }) { if (!hasEverStarted) Object.assign(master, { isEnding: true, failure: code }) },
     cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
     upgrade (master, order) { if (master === current && !next) startNext(order.execPath ?? execPath) },
-    serving (master) { if (master === next) tell(current, { type: 'hand-over' }) },
-    'handed-over' (master) { if (master === current && next) succeed() },
-    relay (master, message) { tell(master === current ? next : current, message) }
+    serving (master) { if (master === next) sendToMaster(current, { type: 'hand-over' }) },
+    'handed-over' (master) { if (master === current && next) promoteNext() },
+    relay (master, message) { sendToMaster(master === current ? next : current, message) }
   }
   const watch = createMasterWatch({
     // Before, its options are not known, and it may have much to load.
-    list: () => masters().filter(({ hasStarted }) => hasStarted),
-    onAnswered: (master) => tell(master, { type: 'close-inspector' }),
+    list: () => livingMasters().filter(({ hasStarted }) => hasStarted),
+    onAnswered: (master) => sendToMaster(master, { type: 'close-inspector' }),
     onHung
   })
   const ipcValidation = createIpcValidation({ tell: (_, line) => say(line), nameOf: (pid) => `the master (pid ${pid})` })
-  for (const signal of SIGNALS) process.on(signal, () => forward(signal))
+  for (const signal of SIGNALS) process.on(signal, () => forwardSignal(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
-  current = start(own)
+  current = startMaster(own)
   // While that loads: its native calls take a while.
-  const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped: reaped, say })
+  const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
   return ended.reached
 
   /** Of an upgrade: who has asked for something else than there is wants to know why not. @param {string} node */
   function startNext (node) {
     const { programs, distrust } = trustedPrograms({ node, script }, own)
-    if (distrust === null) next = start(programs)
-    else tell(current, { type: 'upgrade-failed', reason: distrust })
+    if (distrust === null) next = startMaster(programs)
+    else sendToMaster(current, { type: 'upgrade-failed', reason: distrust })
   }
 
   /** After the death of one: any master is better than none. */
   function startAgain () {
     const { programs, distrust } = trustedPrograms({ node: execPath, script }, own)
     if (distrust !== null) say(`${distrust}; the next master starts with what the keeper itself runs, ${programs.node} and ${programs.script}`)
-    return start(programs)
+    return startMaster(programs)
   }
 
   /** @param {import('./programs.js').Programs} programs @returns {Master} */
-  function start (programs) {
+  function startMaster (programs) {
     const cwd = existingFolder(folder.named)
     if (cwd !== folder.named) say(`the working folder ${folder.named} is gone; the master starts in ${cwd}`)
     // In a session of its own: Ctrl-C in the terminal reaches the keeper alone, which forwards it once.
@@ -142,24 +142,24 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
       if (reason) onInvalidMessage(reason)
       else MESSAGES[message.type](master, message, handle)
     })
-    child.on('exit', (code, signal) => leave(master, { code, signal }))
-    child.on('error', (error) => { if (child.pid === undefined) leave(master, { code: null, signal: null, reason: error.message }) })
+    child.on('exit', (code, signal) => onMasterExit(master, { code, signal }))
+    child.on('error', (error) => { if (child.pid === undefined) onMasterExit(master, { code: null, signal: null, reason: error.message }) })
     return master
   }
 
   /** @param {string} key */
-  function drop (key) {
+  function dropSocket (key) {
     held.get(key)?.handle.close()
     held.delete(key)
   }
 
   /** @param {import('./link.js').Exit} exit */
-  function reaped (exit) {
+  function onReaped (exit) {
     noteExit(exits, exit)
-    tell(current, { type: 'reaped', ...exit })
+    sendToMaster(current, { type: 'reaped', ...exit })
   }
 
-  function masters () {
+  function livingMasters () {
     return [current, next].filter((master) => master !== null)
   }
 
@@ -172,17 +172,17 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
 
   /** Whatever state the master is in. */
   function endAll () {
-    const pids = masters().map(({ child }) => Number(child.pid))
+    const pids = livingMasters().map(({ child }) => Number(child.pid))
     const workers = pids.flatMap((pid) => childrenOf(pid))
     for (const pid of [...pids, ...workers, ...childrenOf(process.pid)]) endProcess(pid)
     ended.reach(1)
   }
 
   /** @param {NodeJS.Signals} signal */
-  function forward (signal) {
+  function forwardSignal (signal) {
     if (signal === 'SIGHUP' && hasTerminal) {
       // A shell passes on what the kernel has sent already.
-      if (!stopSignal) forward('SIGTERM')
+      if (!stopSignal) forwardSignal('SIGTERM')
       return
     }
     const isStop = STOP_SIGNALS.includes(signal)
@@ -194,10 +194,10 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
       setTimeout(endAll, isSilent ? 0 : END_PATIENCE_MS)
     }
     if (isStop && !isAgain && current && !current.hasStarted) setTimeout(endUnstarted, START_PATIENCE_MS, current)
-    if (current?.hasStarted) pass(current, signal)
+    if (current?.hasStarted) passSignal(current, signal)
     else if (isStop && isAgain) endAll()
     // There may be workers to drain, and only a master can.
-    else if (isStop && !current) retry()
+    else if (isStop && !current) retryStart()
   }
 
   /** @param {Master} master */
@@ -208,29 +208,29 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
   }
 
   /** Not as a signal, which it could not tell from one that somebody else has sent to both. @param {Master} master @param {NodeJS.Signals} signal */
-  function pass (master, signal) {
-    if (master.hearsSignals && master.child.connected) tell(master, { type: 'signal', signal })
+  function passSignal (master, signal) {
+    if (master.hearsSignals && master.child.connected) sendToMaster(master, { type: 'signal', signal })
     else master.child.kill(signal)
   }
 
-  function retry () {
+  function retryStart () {
     clearTimeout(retryTimer ?? undefined)
     try {
       current = startAgain()
     } catch (/** @type {any} */ error) {
-      restart(0, error.message) // ENOMEM
+      scheduleRestart(0, error.message) // ENOMEM
     }
   }
 
   /** @param {Master} master @param {{ code: number | null, signal: string | null, reason?: string }} exit */
-  function leave (master, { code, signal, reason = signal ?? `exit code ${code}` }) {
+  function onMasterExit (master, { code, signal, reason = signal ?? `exit code ${code}` }) {
     ownPids.delete(master.child.pid)
     watch.forget(master.child.pid)
     ipcValidation.left(Number(master.child.pid))
     if (master === next) {
       next = null
-      for (const [key, { from }] of held) if (from === master) drop(key)
-      tell(current, { type: 'upgrade-failed', reason })
+      for (const [key, { from }] of held) if (from === master) dropSocket(key)
+      sendToMaster(current, { type: 'upgrade-failed', reason })
     }
     if (master !== current) return
     // What ends before any has started says by its exit code what is wrong with the command line.
@@ -238,12 +238,12 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
     // Also one that was ended because it hangs: nobody waits for another one any more.
     if (isUrgent) return endAll()
     predecessor = { pid: Number(master.child.pid), code, signal, hang: master.hang ?? null }
-    if (next) succeed()
-    else restart(performance.now() - master.startedAt, reason)
+    if (next) promoteNext()
+    else scheduleRestart(performance.now() - master.startedAt, reason)
   }
 
   /** @param {number} uptimeMs @param {string} reason */
-  function restart (uptimeMs, reason) {
+  function scheduleRestart (uptimeMs, reason) {
     const death = recordExit(record, { at: performance.now(), uptimeMs, random: Math.random() }, POLICY)
     record = death.record
     current = null
@@ -252,14 +252,14 @@ export function keep ({ script, args, folder = workingFolder(), say = (line) => 
       return ended.reach(1)
     }
     say(`the master ended (${reason}); the next one starts${death.delayMs > 0 ? ` in ${death.delayMs} ms` : ''}`)
-    retryTimer = setTimeout(retry, death.delayMs)
+    retryTimer = setTimeout(retryStart, death.delayMs)
   }
 
-  function succeed () {
+  function promoteNext () {
     current = next
     next = null
-    tell(current, { type: 'remember', content: memory })
-    tell(current, { type: 'take-over', predecessor })
+    sendToMaster(current, { type: 'remember', content: memory })
+    sendToMaster(current, { type: 'take-over', predecessor })
   }
 }
 

@@ -49,7 +49,7 @@ export const FOLDER_VARIABLE = 'CLUSTERDECK_KEPT_FOLDER'
  * The keeper's side of the line.
  * @param {{ child: import('node:child_process').ChildProcess } | null} master @param {Record<string, any>} message @param {any} [handle]
  */
-export function tell (master, message, handle) {
+export function sendToMaster (master, message, handle) {
   // ERR_IPC_CHANNEL_CLOSED, EPIPE: it is dead, and its 'exit' says so.
   if (master?.child.connected) master.child.send(message, handle, undefined, () => {})
 }
@@ -81,7 +81,7 @@ export async function connectKeeper (env = process.env) {
   /** @type {Map<string, (message: any) => void>} */
   const handlers = new Map()
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
-  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [] } = isKept ? await greet() : ALONE
+  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [] } = isKept ? await greetKeeper() : ALONE
   let remembered = memory
   handlers.set('remember', ({ content }) => { remembered = content })
   const signals = new EventEmitter()
@@ -101,7 +101,7 @@ export async function connectKeeper (env = process.env) {
     held,
     /** What the keeper forwards, by its name. */
     signals,
-    send,
+    send: sendToKeeper,
 
     /**
      * Before this process ends: what is only queued would end with it.
@@ -113,16 +113,16 @@ export async function connectKeeper (env = process.env) {
     },
 
     /** @param {string} key @param {any} handle @param {unknown} [data] */
-    hold (key, handle, data) { send({ type: 'hold', key, data }, handle) },
+    hold (key, handle, data) { sendToKeeper({ type: 'hold', key, data }, handle) },
 
     /** @param {string} key */
-    drop (key) { send({ type: 'drop', key }) },
+    drop (key) { sendToKeeper({ type: 'drop', key }) },
 
     /** @param {string} prefix of the keys of one kind, of which there is to be one alone @param {string} wanted */
     dropOthers (prefix, wanted) {
       for (const [key, { handle }] of held) {
         if (!key.startsWith(prefix) || key === wanted) continue
-        send({ type: 'drop', key })
+        sendToKeeper({ type: 'drop', key })
         handle.close()
         held.delete(key)
       }
@@ -139,7 +139,7 @@ export async function connectKeeper (env = process.env) {
       write (content) {
         if (content === null && remembered === null) return isKept
         remembered = content
-        send({ type: 'remember', content })
+        sendToKeeper({ type: 'remember', content })
         return isKept && process.connected
       }
     },
@@ -149,8 +149,8 @@ export async function connectKeeper (env = process.env) {
       /** @type {import('../events/stream.js').DeckEvent[]} those of a master before, oldest first */
       events: unsaved,
       /** @param {import('../events/stream.js').DeckEvent} event */
-      keep (event) { send({ type: 'unsaved', event }) },
-      clear () { send({ type: 'saved' }) }
+      keep (event) { sendToKeeper({ type: 'unsaved', event }) },
+      clear () { sendToKeeper({ type: 'saved' }) }
     },
 
     /** @param {() => void} handler the keeper is gone; this master goes on */
@@ -161,7 +161,7 @@ export async function connectKeeper (env = process.env) {
   }
 
   /** @returns {Promise<{ role: 'current' | 'next', predecessor: Predecessor | null, exits: Exit[], reaps?: boolean, memory?: any, unsaved?: any[] }>} */
-  function greet () {
+  function greetKeeper () {
     return new Promise((resolve, reject) => {
       const onLost = () => reject(keeperGone())
       loss.on(onLost)
@@ -172,12 +172,12 @@ export async function connectKeeper (env = process.env) {
         resolve({ exits, ...rest })
       })
       process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
-      send({ type: 'hello' })
+      sendToKeeper({ type: 'hello' })
     })
   }
 
   /** @param {Record<string, any>} message @param {any} [handle] */
-  function send (message, handle) {
+  function sendToKeeper (message, handle) {
     // A keeper that is gone is told by 'disconnect'.
     if (isKept && process.connected) process.send?.(message, handle, undefined, () => {})
   }

@@ -23,14 +23,14 @@ const DEFAULTS = Object.freeze({ afterMs: 10_000, stack: 'on' })
  */
 export function createMasterWatch ({ list, onHung, onAnswered }) {
   let options = DEFAULTS
-  let heartbeat = create()
-  setInterval(tick, TICK_MS).unref()
+  let heartbeat = newHeartbeat()
+  setInterval(checkMasters, TICK_MS).unref()
 
   return {
     /** @param {Partial<typeof DEFAULTS> | undefined} wanted of the configuration; `afterMs`: 0: it does not watch */
     configure (wanted) {
       options = { ...DEFAULTS, ...wanted }
-      heartbeat = create()
+      heartbeat = newHeartbeat()
     },
 
     /** @param {Master} master @param {{ isInspected: boolean }} beat */
@@ -46,15 +46,15 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
     forget (pid) { if (pid !== undefined) heartbeat.forget(pid) }
   }
 
-  function create () {
+  function newHeartbeat () {
     return createHeartbeat({ timeoutMs: options.afterMs, tickMs: TICK_MS, queuedMs })
   }
 
-  function tick () {
+  function checkMasters () {
     if (options.afterMs === 0) return
     const pids = list().filter(({ heardAt }) => heardAt !== undefined).map(({ child }) => Number(child.pid))
     for (const { worker: pid, silentMs } of heartbeat.tick(performance.now(), pids)) {
-      look(pid).then((found) => {
+      captureMasterStack(pid).then((found) => {
         const master = list().find(({ child }) => child.pid === pid)
         if (master && heartbeat.isSilent(pid)) onHung(master, { silentMs, ...found })
       })
@@ -62,7 +62,7 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
   }
 
   /** @param {number} pid @returns {Promise<{ stack: string | null, reason: string | null }>} */
-  async function look (pid) {
+  async function captureMasterStack (pid) {
     if (options.stack === 'off') return { stack: null, reason: 'watchdog.stack is "off"' }
     try {
       // A keeper loads what it may never need only then.

@@ -17,8 +17,8 @@ export function ownPrograms (script) {
  * @returns {{ programs: Programs, distrust: string | null }} `distrust`: why it is the own one instead of one that was wanted
  */
 export function trustedPrograms (wanted, own) {
-  const node = look(wanted.node, own.node, whyProgramDistrusted)
-  const script = look(wanted.script, own.script, whyPlaceDistrusted)
+  const node = findProgram(wanted.node, own.node, whyProgramDistrusted)
+  const script = findProgram(wanted.script, own.script, whyPlaceDistrusted)
   return { programs: { node: node.file, script: script.file }, distrust: node.reason ?? script.reason }
 }
 
@@ -26,7 +26,7 @@ export function trustedPrograms (wanted, own) {
  * @param {string} wanted @param {string} own @param {(file: string) => string | null} whyDistrusted
  * @returns {{ file: string, reason: string | null }}
  */
-function look (wanted, own, whyDistrusted) {
+function findProgram (wanted, own, whyDistrusted) {
   try {
     const file = realpathSync(wanted)
     const reason = file === own ? null : whyDistrusted(file)

@@ -1,11 +1,11 @@
 import path from 'node:path'
 import { parseNodeWords } from './node-options.js'
 import { isPackageManager, parseManagerWords } from './package-manager.js'
-import { fileOf, findCommand, installedPackage, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, upwards } from './packages.js'
-import { refusal } from './refusal.js'
+import { fileOf, findCommand, installedPackage, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
+import { launchRefusal } from './refusal.js'
 import { splitWords } from './shell-words.js'
 import { SUBSTITUTES } from './substitutes.js'
-import { noting, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.js'
+import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.js'
 
 /**
  * A command on its way to the program that it runs.
@@ -37,16 +37,16 @@ export function followCommand (command, inherited) {
   /** @type {Command | Program} */
   let at = command
   for (let steps = 0; steps < MAX_STEPS; steps++) {
-    at = step(at, inherited)
+    at = unwrapStep(at, inherited)
     if ('entry' in at) return at
   }
-  throw refusal('circle', command)
+  throw launchRefusal('circle', command)
 }
 
 /** @param {Command} command @param {Environment} inherited @returns {Command | Program} */
-function step (command, inherited) {
+function unwrapStep (command, inherited) {
   const { words: [word, ...words] } = command
-  if (word === undefined) throw refusal('empty', command)
+  if (word === undefined) throw launchRefusal('empty', command)
   const name = path.basename(word)
   // A file of the app's own may be called like any of these.
   const isKnown = !word.includes('/') || word.includes('node_modules/.bin/')
@@ -61,21 +61,21 @@ function step (command, inherited) {
 
 /** @param {Command} command @param {import('./substitutes.js').Substitute} substitute @returns {Command} */
 function startSubstitute (command, substitute) {
-  if ('reason' in substitute) throw refusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
+  if ('reason' in substitute) throw launchRefusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
   const next = { ...command, words: substitute.words }
-  return substitute.note ? noting(next, substitute.note) : next
+  return substitute.note ? withNote(next, substitute.note) : next
 }
 
 /** @param {Command} command what stands behind `node` @param {Environment} inherited @returns {Command | Program} */
 function runNode (command, inherited) {
   const { execArgv, rest: [file, ...args], watches, runs, refused } = parseNodeWords(command.words)
-  if (refused) throw refusal('no-file', { ...command, why: `starts no file ("${refused}")` })
-  const next = { ...(watches ? noting(command, WATCH_NOTE) : command), execArgv: [...command.execArgv, ...execArgv] }
+  if (refused) throw launchRefusal('no-file', { ...command, why: `starts no file ("${refused}")` })
+  const next = { ...(watches ? withNote(command, WATCH_NOTE) : command), execArgv: [...command.execArgv, ...execArgv] }
   if (runs !== null) return runScript(next, { name: runs, args: file === undefined ? [] : [file, ...args] }, inherited)
-  if (file === undefined) throw refusal('no-file', command)
+  if (file === undefined) throw launchRefusal('no-file', command)
   const wanted = path.resolve(command.cwd, file)
   const entry = fileOf(wanted) ?? mainOf(wanted) ?? fileOf(path.join(wanted, 'index'))
-  if (!entry) throw refusal('not-found', { ...command, why: `runs ${wanted}, which is not there`, instead: 'Build it, or name the file' })
+  if (!entry) throw launchRefusal('not-found', { ...command, why: `runs ${wanted}, which is not there`, instead: 'Build it, or name the file' })
   return toProgram(next, entry, args)
 }
 
@@ -92,18 +92,18 @@ export function isInstalled (name, cwd, inherited) {
 
 /** @param {Command} command @param {string} word @param {Environment} inherited @returns {Program} */
 function runFile (command, word, inherited) {
-  if (OF_THE_SHELL.has(word)) throw refusal('several', { ...command, why: `needs a shell ("${word}")` })
-  if (FOREIGN.has(word)) throw refusal('not-node', { ...command, why: `runs ${word}, which is no Node program` })
+  if (OF_THE_SHELL.has(word)) throw launchRefusal('several', { ...command, why: `needs a shell ("${word}")` })
+  if (FOREIGN.has(word)) throw launchRefusal('not-node', { ...command, why: `runs ${word}, which is no Node program` })
   const file = findCommand(word, command.cwd, command.env.PATH ?? inherited.PATH)
-  if (!file) throw refusal('not-installed', { ...command, why: `runs ${word}, which is not installed in ${command.cwd}${hasPlugAndPlay(command.cwd) ? ' by files (Yarn Plug\'n\'Play)' : ''}`, ...(hasPlugAndPlay(command.cwd) && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
+  if (!file) throw launchRefusal('not-installed', { ...command, why: `runs ${word}, which is not installed in ${command.cwd}${hasPlugAndPlay(command.cwd) ? ' by files (Yarn Plug\'n\'Play)' : ''}`, ...(hasPlugAndPlay(command.cwd) && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
   const found = nodeFileOf(file)
-  if (!found) throw refusal('not-node', { ...command, why: `runs ${file}, which is no Node program` })
+  if (!found) throw launchRefusal('not-node', { ...command, why: `runs ${file}, which is no Node program` })
   return toProgram({ ...command, env: { ...command.env, ...found.env }, execArgv: [...command.execArgv, ...found.execArgv] }, found.entry, command.words)
 }
 
 /** @param {string} folder */
 function hasPlugAndPlay (folder) {
-  return upwards(folder).some((each) => isFile(path.join(each, '.pnp.cjs')))
+  return foldersUpwards(folder).some((each) => isFile(path.join(each, '.pnp.cjs')))
 }
 
 /** @param {Command} command @param {string} manager @param {Environment} inherited @returns {Command} */
@@ -111,7 +111,7 @@ function runManager (command, manager, inherited) {
   const errand = parseManagerWords(manager, command.words)
   if ('refused' in errand) {
     if (errand.refused.startsWith('-')) throw wrongOption(command, errand.refused)
-    throw refusal('no-file', { ...command, why: `starts no program ("${errand.refused}")`, instead: 'Name a script of package.json: npm run <script>' })
+    throw launchRefusal('no-file', { ...command, why: `starts no program ("${errand.refused}")`, instead: 'Name a script of package.json: npm run <script>' })
   }
   const cwd = folderOf(command, errand)
   const next = { ...command, cwd }
@@ -132,9 +132,9 @@ function commandOfPackage (name, cwd) {
 function folderOf (command, { folder, workspace }) {
   const cwd = path.resolve(command.cwd, folder ?? '.')
   if (workspace === null) return cwd
-  const places = [path.resolve(cwd, workspace), ...upwards(cwd).map((each) => path.join(each, 'node_modules', workspace))]
+  const places = [path.resolve(cwd, workspace), ...foldersUpwards(cwd).map((each) => path.join(each, 'node_modules', workspace))]
   const found = places.find((place) => isFile(path.join(place, 'package.json')))
-  if (!found) throw refusal('not-found', { ...command, why: `names the workspace ${workspace}, which is neither a folder nor linked into node_modules`, instead: 'Name its folder by --cwd' })
+  if (!found) throw launchRefusal('not-found', { ...command, why: `names the workspace ${workspace}, which is neither a folder nor linked into node_modules`, instead: 'Name its folder by --cwd' })
   return found
 }
 
@@ -150,18 +150,18 @@ function hasScript (folder, name) {
  */
 export function runScript (command, { name, args }, inherited) {
   const found = nearestPackage(command.cwd)
-  if (!found) throw refusal('not-found', { ...command, why: `needs a package.json in ${command.cwd}`, instead: 'Name the app\'s main file, or its folder by --cwd' })
+  if (!found) throw launchRefusal('not-found', { ...command, why: `needs a package.json in ${command.cwd}`, instead: 'Name the app\'s main file, or its folder by --cwd' })
   const { folder, content: { scripts = {} } } = found
   // As npm has it.
   const text = Object.hasOwn(scripts, name) ? scripts[name] : name === 'start' && isFile(path.join(folder, 'server.js')) ? 'node server.js' : undefined
   const file = path.join(folder, 'package.json')
-  if (typeof text !== 'string') throw refusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`, instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })
+  if (typeof text !== 'string') throw launchRefusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`, instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })
   const received = `${JSON.stringify(text)} (script "${name}" of ${file})`
   const split = splitWords(text)
-  if ('reason' in split) throw refusal(split.reason, { ...command, received, why: `${WHY[split.reason] ?? 'needs a shell'} (${split.sign})` })
+  if ('reason' in split) throw launchRefusal(split.reason, { ...command, received, why: `${WHY[split.reason] ?? 'needs a shell'} (${split.sign})` })
   const around = [`pre${name}`, `post${name}`].filter((each) => typeof scripts[each] === 'string')
   const next = { ...command, received, words: [...split.words, ...args], cwd: folder, env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
-  return withAssignments(around.reduce((noted, each) => noting(noted, `"${each}" is not run; run it before each deploy if the app needs it`), next))
+  return withAssignments(around.reduce((noted, each) => withNote(noted, `"${each}" is not run; run it before each deploy if the app needs it`), next))
 }
 
 /** @type {Partial<Record<import('./refusal.js').Reason, string>>} */
@@ -175,7 +175,7 @@ const WHY = { pipeline: 'is a pipeline', redirection: 'redirects its input or ou
 function scriptVariables ({ folder, content }, name, searchPath = '') {
   const texts = PACKAGE_TEXTS.filter((key) => typeof content[key] === 'string').map((key) => [`npm_package_${key}`, content[key]])
   const settings = Object.entries(content.config ?? {}).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)).map(([key, value]) => [`npm_package_config_${key}`, String(value)])
-  const commands = upwards(folder).map((each) => path.join(each, 'node_modules', '.bin')).filter((each) => !searchPath.split(path.delimiter).includes(each))
+  const commands = foldersUpwards(folder).map((each) => path.join(each, 'node_modules', '.bin')).filter((each) => !searchPath.split(path.delimiter).includes(each))
   return {
     npm_lifecycle_event: name,
     npm_package_json: path.join(folder, 'package.json'),

@@ -3,8 +3,8 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DeckError } from '../errors.js'
 import { followCommand, isInstalled, runScript } from './command.js'
-import { commandOf, fileOf, isFile, isForeign, mainOf, readPackage, upwards } from './packages.js'
-import { refusal } from './refusal.js'
+import { commandOf, fileOf, isFile, isForeign, mainOf, readPackage, foldersUpwards } from './packages.js'
+import { launchRefusal } from './refusal.js'
 import { shownWords, splitWords } from './shell-words.js'
 import { typeScriptOptions } from './typescript.js'
 
@@ -52,14 +52,14 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
   const received = receivedOf(wish)
   /** @type {Command} */
   const command = { words: [], cwd, env: {}, execArgv: [], notes: [], source, received }
-  const program = find(wish, command, env)
+  const program = findProgram(wish, command, env)
   const given = [...program.execArgv, ...execArgv]
   const all = [...plugAndPlay(program.entry, [...given, program.env.NODE_OPTIONS, env.NODE_OPTIONS]), ...given]
   const more = typeScriptOptions({ ...program, execArgv: all }, stripsTypes)
-  if (more === null) throw refusal('typescript', { source, received: received === program.entry ? received : `${received} → ${program.entry}` })
+  if (more === null) throw launchRefusal('typescript', { source, received: received === program.entry ? received : `${received} → ${program.entry}` })
   const launch = { ...program, execArgv: [...more, ...all] }
   const isAsItWas = 'isPlain' in program && more.length === 0 && all.length === given.length
-  return { entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : sentence(wish, launch, received) }
+  return { entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : launchSentence(wish, launch, received) }
 }
 
 /**
@@ -68,7 +68,7 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
  * @returns {string[]}
  */
 function plugAndPlay (entry, given) {
-  const file = upwards(path.dirname(entry)).map((folder) => path.join(folder, '.pnp.cjs')).find(isFile)
+  const file = foldersUpwards(path.dirname(entry)).map((folder) => path.join(folder, '.pnp.cjs')).find(isFile)
   // One that somebody else has put above the app would run in it.
   if (!file || !isOwn(file) || given.some((option) => option?.includes('.pnp.'))) return []
   const loader = path.join(path.dirname(file), '.pnp.loader.mjs')
@@ -98,7 +98,7 @@ function receivedOf ({ entry, script, args = [], cwd }) {
 }
 
 /** @param {Wish} wish @param {Command} command @param {import('./command.js').Environment} env @returns {Program & { isPlain?: true }} */
-function find ({ entry, script, args = [], cwd, folder = cwd }, command, env) {
+function findProgram ({ entry, script, args = [], cwd, folder = cwd }, command, env) {
   if (script !== undefined) return followCommand(runScript(command, { name: script, args }, env), env)
   if (entry === undefined) {
     const found = inFolder(folder, { ...command, words: args }, env) ?? (folder === cwd ? null : inFolder(cwd, { ...command, words: args }, env))
@@ -108,7 +108,7 @@ function find ({ entry, script, args = [], cwd, folder = cwd }, command, env) {
   const file = fileOf(place)
   if (file) return asFile(file, args, command, env)
   const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
-  const inside = isFolder ? inFolder(place, { ...command, words: args }, env) ?? plain(fileOf(path.join(place, 'index')), args, command) : null
+  const inside = isFolder ? inFolder(place, { ...command, words: args }, env) ?? plainProgram(fileOf(path.join(place, 'index')), args, command) : null
   if (inside) return inside
   if (!/[/\\]|\.[cm]?[jt]sx?$/.test(entry) && !isFolder) return byName(entry, args, command, env)
   return notFound(`${command.source}: expected a file, received ${place}, which ${isFolder ? 'is none' : 'does not exist'}`)
@@ -120,16 +120,16 @@ function notFound (message) {
 }
 
 /** @param {string | undefined} entry @param {string[]} args @param {Command} command @returns {(Program & { isPlain: true }) | null} */
-function plain (entry, args, { cwd }) {
+function plainProgram (entry, args, { cwd }) {
   return entry === undefined ? null : { entry, args, execArgv: [], env: {}, cwd, notes: [], isPlain: true }
 }
 
 /** @param {string} file @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
 function asFile (file, args, command, env) {
   if (path.basename(path.dirname(file)) === '.bin') return followCommand({ ...command, words: [file, ...args] }, env)
-  if (FOREIGN_FILE.test(file)) throw refusal('not-node', command)
-  if (!IS_JAVASCRIPT.test(file) && isForeign(file)) throw refusal('not-node', command)
-  return /** @type {Program & { isPlain: true }} */ (plain(file, args, command))
+  if (FOREIGN_FILE.test(file)) throw launchRefusal('not-node', command)
+  if (!IS_JAVASCRIPT.test(file) && isForeign(file)) throw launchRefusal('not-node', command)
+  return /** @type {Program & { isPlain: true }} */ (plainProgram(file, args, command))
 }
 
 /**
@@ -140,24 +140,24 @@ function asFile (file, args, command, env) {
 function inFolder (folder, command, env) {
   const { words: args } = command
   const main = mainOf(folder)
-  if (main) return plain(main, args, command)
+  if (main) return plainProgram(main, args, command)
   const found = readPackage(folder)
   if (typeof found?.content.scripts?.start === 'string') return followCommand(runScript({ ...command, cwd: folder }, { name: 'start', args }, env), env)
   const file = found ? commandOf(found) : undefined
-  return file ? plain(file, args, command) : null
+  return file ? plainProgram(file, args, command) : null
 }
 
 /** @param {string} name @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
 function byName (name, args, command, env) {
   const split = splitWords(name)
-  if ('reason' in split) throw refusal(split.reason, command)
+  if ('reason' in split) throw launchRefusal(split.reason, command)
   const [word] = split.words
   if (word === name && !isInstalled(word, command.cwd, env)) notFound(`${command.source}: expected a file, a folder or the name of a program, received ${name}, which is neither in ${command.cwd} nor installed there`)
   return followCommand({ ...command, words: [...split.words, ...args] }, env)
 }
 
 /** @param {Wish} wish @param {Program} program @param {string} received */
-function sentence ({ entry, script, cwd, args = [] }, { entry: file, args: ownArgs, execArgv, env, cwd: ownCwd }, received) {
+function launchSentence ({ entry, script, cwd, args = [] }, { entry: file, args: ownArgs, execArgv, env, cwd: ownCwd }, received) {
   const wished = script === undefined ? (entry === undefined ? 'start' : received) : shownWords(['script', script, ...args])
   // Any other may be a secret.
   const variables = Object.keys(env).filter((name) => !OF_A_SCRIPT.test(name)).map((name) => name === 'NODE_ENV' ? `NODE_ENV=${shownWords([env.NODE_ENV])} ` : `${name}=… `).join('')

@@ -18,9 +18,9 @@ export function fileOf (name) {
 }
 
 /** @param {string} folder @returns {string[]} it and all above it, the nearest first */
-export function upwards (folder) {
+export function foldersUpwards (folder) {
   const above = path.dirname(folder)
-  return above === folder ? [folder] : [folder, ...upwards(above)]
+  return above === folder ? [folder] : [folder, ...foldersUpwards(above)]
 }
 
 /** @param {string} folder @returns {Package | null} null where there is none that can be read */
@@ -39,7 +39,7 @@ export function readPackage (folder) {
 
 /** @param {string} folder @returns {Package | null} the nearest one from here upwards */
 export function nearestPackage (folder) {
-  for (const each of upwards(folder)) {
+  for (const each of foldersUpwards(folder)) {
     const found = readPackage(each)
     if (found) return found
   }
@@ -48,7 +48,7 @@ export function nearestPackage (folder) {
 
 /** @param {string} name @param {string} folder @returns {string | undefined} the folder of an installed package, as Node would find it from there */
 export function installedPackage (name, folder) {
-  return upwards(folder).map((each) => path.join(each, 'node_modules', name)).find((each) => isFile(path.join(each, 'package.json')))
+  return foldersUpwards(folder).map((each) => path.join(each, 'node_modules', name)).find((each) => isFile(path.join(each, 'package.json')))
 }
 
 /** @param {Package} found @param {string} [name] default: its own @returns {string | undefined} the file of its command */
@@ -73,7 +73,7 @@ export function findCommand (name, cwd, searchPath = '') {
 
 /** @param {string} name @param {string} cwd */
 function inNodeModules (name, cwd) {
-  const linked = upwards(cwd).map((folder) => path.join(folder, 'node_modules', '.bin', name)).find(isFile)
+  const linked = foldersUpwards(cwd).map((folder) => path.join(folder, 'node_modules', '.bin', name)).find(isFile)
   if (linked) return linked
   const installed = installedPackage(name, cwd)
   const found = installed === undefined ? null : readPackage(installed)

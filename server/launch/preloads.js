@@ -13,7 +13,7 @@ const PLUG_AND_PLAY = /(^|\/)\.pnp\.c?js$/
  * @returns {string} without the code that it loads; the rest as it was said
  */
 export function withoutPreloads (nodeOptions) {
-  const options = optionsOf(wordsOf(nodeOptions), unquoted)
+  const options = optionsOf(wordsOf(nodeOptions), unquoteWord)
   const kept = options.filter(({ loads }) => loads === null)
   return kept.length === options.length ? nodeOptions : kept.flatMap(({ said }) => said).join(' ')
 }
@@ -23,7 +23,7 @@ export function withoutPreloads (nodeOptions) {
  * @returns {{ first: string, rest: string }} as of `plugAndPlayFirst`; without it, the rest is as it was said
  */
 export function plugAndPlayFirstOf (nodeOptions) {
-  const { first, rest } = plugAndPlayFirst(wordsOf(nodeOptions), unquoted)
+  const { first, rest } = plugAndPlayFirst(wordsOf(nodeOptions), unquoteWord)
   return { first: first.join(' '), rest: first.length === 0 ? nodeOptions : rest.join(' ') }
 }
 
@@ -66,6 +66,6 @@ function optionsOf (words, read = (word) => word) {
 }
 
 /** @param {string} word */
-function unquoted (word) {
+function unquoteWord (word) {
   return word.replace(/"((?:\\[^]|[^"\\])*)"?/g, (_, text) => text.replace(/\\([^])/g, '$1'))
 }

@@ -28,6 +28,6 @@ const OBSTACLES = Object.freeze({
  * @param {{ source: string, received: string, why?: string, instead?: string }} about `received`: in the user's words
  * @returns {DeckError} invalid-config, with `details: { reason }`
  */
-export function refusal (reason, { source, received, why = OBSTACLES[reason][0], instead = OBSTACLES[reason][1] }) {
+export function launchRefusal (reason, { source, received, why = OBSTACLES[reason][0], instead = OBSTACLES[reason][1] }) {
   return new DeckError('invalid-config', `${source}: expected one Node program, received ${received}, which ${why}. ${instead}`, { details: { reason } })
 }

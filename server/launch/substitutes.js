@@ -16,9 +16,9 @@ export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string
   nest: ([verb, ...args], cwd) => verb === 'start' || verb === 's' ? builtByNest(args, cwd) : null,
   nuxt: ([verb = 'dev', ...args], cwd) => NUXT[verb]?.(args, cwd) ?? null,
   nuxi: ([verb = 'dev', ...args], cwd) => NUXT[verb]?.(args, cwd) ?? null,
-  next: ([verb = 'dev']) => verb === 'dev' || verb.startsWith('-') ? developing('next build', 'next start') : null,
-  'react-scripts': ([verb]) => verb === 'start' ? developing('react-scripts build', 'a server of files, such as "serve -s build"') : null,
-  gatsby: ([verb]) => verb === 'develop' ? developing('gatsby build', 'gatsby serve') : null,
+  next: ([verb = 'dev']) => verb === 'dev' || verb.startsWith('-') ? developmentServer('next build', 'next start') : null,
+  'react-scripts': ([verb]) => verb === 'start' ? developmentServer('react-scripts build', 'a server of files, such as "serve -s build"') : null,
+  gatsby: ([verb]) => verb === 'develop' ? developmentServer('gatsby build', 'gatsby serve') : null,
   'babel-node': () => ({ reason: 'starts-child', instead: 'Start the file itself with --exec-argv "-r @babel/register", or the compiled one' }),
   dotenvx: () => ({ reason: 'starts-child', instead: 'Start that program itself, with "envFile" for its variables' }),
   ...Object.fromEntries([['doppler', 'doppler run --'], ['infisical', 'infisical run --'], ['op', 'op run --']].map(([name, before]) => [name, () => ({ reason: 'starts-child', instead: `Start clusterdeck in it: ${before} clusterdeck start` })])),
@@ -38,10 +38,10 @@ export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string
 }))
 
 /** @type {Readonly<Record<string, (args: string[], cwd: string) => Substitute>>} */
-const NUXT = Object.freeze({ dev: () => developing('nuxt build', 'nuxt start'), start: builtByNuxt, preview: builtByNuxt })
+const NUXT = Object.freeze({ dev: () => developmentServer('nuxt build', 'nuxt start'), start: builtByNuxt, preview: builtByNuxt })
 
 /** @param {string} build @param {string} start @returns {Substitute} */
-function developing (build, start) {
+function developmentServer (build, start) {
   return { reason: 'starts-child', why: 'is for development, and serves from a process of its own', instead: `Run "${build}", then start ${start.includes(' "') ? start : `"${start}"`}` }
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { parseNodeWords, splitOption } from './node-options.js'
 import { installedPackage, isFile } from './packages.js'
-import { refusal } from './refusal.js'
+import { launchRefusal } from './refusal.js'
 import { splitWords } from './shell-words.js'
 import { tsxLoader } from './typescript.js'
 
@@ -25,16 +25,16 @@ export const WRAPPERS = Object.freeze({
   dotenv: withEnvFiles,
   'env-cmd': withEnvCommand,
   nodemon: withoutNodemon,
-  'node-dev': (command) => noting({ ...command, words: ['node', ...command.words] }, WATCH_NOTE),
+  'node-dev': (command) => withNote({ ...command, words: ['node', ...command.words] }, WATCH_NOTE),
   tsx: withTsx,
   'ts-node': withTsNode,
   'ts-node-esm': (command) => withTsNode({ ...command, words: ['--esm', ...command.words] }),
-  'ts-node-dev': (command) => noting(withTsNode(command), WATCH_NOTE),
-  tsnd: (command) => noting(withTsNode(command), WATCH_NOTE)
+  'ts-node-dev': (command) => withNote(withTsNode(command), WATCH_NOTE),
+  tsnd: (command) => withNote(withTsNode(command), WATCH_NOTE)
 })
 
 /** @param {Command} command @param {string} note @returns {Command} */
-export function noting (command, note) {
+export function withNote (command, note) {
   return command.notes.includes(note) ? command : { ...command, notes: [...command.notes, note] }
 }
 
@@ -55,7 +55,7 @@ function splitAssignment (word) {
 
 /** An init around a server has nothing to do around a worker. @param {Command} command @param {{ valued: string[], switches: string[] }} known */
 function withoutInit (command, known) {
-  return noting({ ...command, words: readOptions(command, known).rest }, 'its init is not run; clusterdeck reaps and passes on signals itself')
+  return withNote({ ...command, words: readOptions(command, known).rest }, 'its init is not run; clusterdeck reaps and passes on signals itself')
 }
 
 /** dotenv-cli: of several files the first one counts, under node the last. What is set already counts more. @type {Wrapper} */
@@ -63,7 +63,7 @@ function withEnvFiles (command) {
   const { found, rest } = readOptions(command, { valued: ['-e', '-v'], switches: ['--quiet', '--no-expand', '--debug'] })
   const files = (found['-e'] ?? ['.env']).filter((file) => isFile(path.resolve(command.cwd, file)))
   for (const file of found['--no-expand'] ? [] : files) {
-    if (readFileSync(path.resolve(command.cwd, file), 'utf8').includes('$')) throw refusal('expansion', { ...command, why: `has dotenv put values into others ("$" in ${file})` })
+    if (readFileSync(path.resolve(command.cwd, file), 'utf8').includes('$')) throw launchRefusal('expansion', { ...command, why: `has dotenv put values into others ("$" in ${file})` })
   }
   const env = { ...command.env, ...Object.fromEntries((found['-v'] ?? []).map(splitAssignment)) }
   return { ...command, words: rest, env, execArgv: [...command.execArgv, ...files.reverse().map((file) => `--env-file=${file}`)] }
@@ -74,7 +74,7 @@ function withEnvCommand (command) {
   const { found, rest } = readOptions(command, { valued: ['-f', '--file'], switches: ['--silent', '--verbose'] })
   const [name = '.env'] = found['-f'] ?? found['--file'] ?? []
   const file = path.resolve(command.cwd, name)
-  if (!isFile(file)) throw refusal('not-found', { ...command, why: `reads ${file}, which is not there`, instead: 'Create it' })
+  if (!isFile(file)) throw launchRefusal('not-found', { ...command, why: `reads ${file}, which is not there`, instead: 'Create it' })
   const values = /** @type {Record<string, string>} */ (parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, '')))
   return { ...command, words: rest, env: { ...command.env, ...values } }
 }
@@ -89,15 +89,15 @@ function withoutNodemon (command) {
   const { found, rest, others } = readOptions(command, { ...NODEMON, passes: true })
   const [exec] = found['-x'] ?? found['--exec'] ?? []
   const file = rest.find((word) => !word.startsWith('-'))
-  if (exec === undefined && file === undefined) throw refusal('no-file', { ...command, instead: 'Start the file itself, with --watch' })
+  if (exec === undefined && file === undefined) throw launchRefusal('no-file', { ...command, instead: 'Start the file itself, with --watch' })
   const runner = exec === undefined ? [file?.endsWith('.ts') && installedPackage('ts-node', command.cwd) ? 'ts-node' : 'node', ...others] : wordsOf(command, exec)
-  return noting({ ...command, words: [...runner, ...rest] }, WATCH_NOTE)
+  return withNote({ ...command, words: [...runner, ...rest] }, WATCH_NOTE)
 }
 
 /** @param {Command} command @param {string} text */
 function wordsOf (command, text) {
   const split = splitWords(text)
-  if ('reason' in split) throw refusal(split.reason, command)
+  if ('reason' in split) throw launchRefusal(split.reason, command)
   return split.words
 }
 
@@ -105,7 +105,7 @@ function wordsOf (command, text) {
 function withTsx (command) {
   const watches = command.words[0] === 'watch'
   const loader = tsxLoader(command.cwd)
-  if (loader === null) throw refusal('not-installed', { ...command, why: 'needs tsx, which is not installed there' })
+  if (loader === null) throw launchRefusal('not-installed', { ...command, why: 'needs tsx, which is not installed there' })
   const { execArgv, rest, refused } = parseNodeWords(command.words.slice(watches ? 1 : 0), new Set(['--tsconfig', '--include', '--exclude', '--ignore']))
   if (refused) throw wrongOption(command, refused)
   const env = { ...command.env }
@@ -117,7 +117,7 @@ function withTsx (command) {
     else if (name !== '--clear-screen' && name !== '--no-cache') options.push(execArgv[at])
   }
   const next = { ...command, env, words: ['node', '--import', loader, ...options, ...rest] }
-  return watches ? noting(next, WATCH_NOTE) : next
+  return watches ? withNote(next, WATCH_NOTE) : next
 }
 
 const TS_NODE = {
@@ -128,7 +128,7 @@ const TS_NODE_ENV = Object.freeze({ '-P': 'TS_NODE_PROJECT', '--project': 'TS_NO
 
 /** @param {Command} command @returns {Command} */
 function withTsNode (command) {
-  if (!installedPackage('ts-node', command.cwd)) throw refusal('not-installed', { ...command, why: 'needs ts-node, which is not installed there' })
+  if (!installedPackage('ts-node', command.cwd)) throw launchRefusal('not-installed', { ...command, why: 'needs ts-node, which is not installed there' })
   const { found, rest, others } = readOptions(command, { ...TS_NODE, passes: true })
   const isQuick = ['-T', '--transpile-only', '--transpileOnly'].some((name) => found[name])
   const register = found['--esm'] ? ['--loader', 'ts-node/esm'] : ['-r', isQuick ? 'ts-node/register/transpile-only' : 'ts-node/register']
@@ -164,5 +164,5 @@ function readOptions (command, { valued, switches, passes = false }) {
 
 /** @param {Command} command @param {string} option */
 export function wrongOption (command, option) {
-  return refusal('option', { ...command, why: `has "${option}", which has no meaning here` })
+  return launchRefusal('option', { ...command, why: `has "${option}", which has no meaning here` })
 }

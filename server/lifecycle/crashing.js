@@ -1,4 +1,4 @@
-import { drain, nameOf } from './worker.js'
+import { drainWorker, nameOf } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -16,6 +16,6 @@ export function beginCrash (transition, worker, { errorName, errorMessage }) {
   if (!['starting', 'standby', 'ready'].includes(worker.state)) return null
   const cause = worker.state === 'starting' ? 'boot-failure' : 'crash'
   const reason = `${nameOf(worker)} is ending: ${errorName}: ${errorMessage}`
-  drain(transition, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs: transition.state.options.crash.graceMs + PATIENCE_MS })
+  drainWorker(transition, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs: transition.state.options.crash.graceMs + PATIENCE_MS })
   return { cause, reason }
 }

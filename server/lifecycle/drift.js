@@ -20,7 +20,7 @@ export function whyBlocked (transition, release) {
 }
 
 /** @param {Transition} transition @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
-export function block (transition, slot) {
+export function holdSlot (transition, slot) {
   const isNews = slot.blocked === null
   const ms = Math.min(LOOK_AGAIN_MS, transition.state.options.restart.maxDelayMs)
   slot.blocked = transition.drift[slot.release]
@@ -37,7 +37,7 @@ export function block (transition, slot) {
 }
 
 /** @param {Transition} transition @param {Slot} slot is given a worker now */
-export function unblock (transition, slot) {
+export function releaseSlot (transition, slot) {
   if (slot.blocked === null) return
   slot.blocked = null
   transition.emit('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} is no longer held: the files of ${slot.release} are restored` })

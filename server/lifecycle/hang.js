@@ -1,6 +1,6 @@
 import { isFinished } from './finished.js'
 import { isClaimed, isVacant } from './vacancy.js'
-import { drain } from './worker.js'
+import { drainWorker } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -45,7 +45,7 @@ export function becomeResponsive (transition, worker) {
   const isBack = !isStopping && takeSlotBack(transition, worker)
   transition.emitForWorker('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) is responsive again; ${isStopping ? 'it stops with the others' : isBack ? 'it has its slot back' : 'it drains once its replacement is ready'}` })
   // The stop has passed it by while it could not hear.
-  if (isStopping && intent) drain(transition, worker, intent)
+  if (isStopping && intent) drainWorker(transition, worker, intent)
 }
 
 /** @param {Transition} transition @param {Worker} worker @returns {boolean} whether nobody else is to have its slot, as its end was waited for first, or would have been the last */
@@ -63,7 +63,7 @@ export function drainReplaced (transition) {
     if (!isReplaced(transition, worker)) continue
     const serving = transition.state.workers[transition.slot(worker.slot)?.serving ?? 0]
     if (transition.slot(worker.slot) && serving?.state !== 'ready') continue
-    drain(transition, worker, { cause: 'hung', actor: 'system', rollout: null, message: 'it was unresponsive; its replacement is ready' })
+    drainWorker(transition, worker, { cause: 'hung', actor: 'system', rollout: null, message: 'it was unresponsive; its replacement is ready' })
   }
 }
 

@@ -1,4 +1,4 @@
-import { warn } from './rollout/record.js'
+import { addWarning } from './rollout/record.js'
 import { nameOf } from './worker.js'
 
 /** @typedef {import('./state.js').Worker} Worker */
@@ -22,7 +22,7 @@ export function unfinishedOf (worker, { signal, unfinished }) {
 export function lossOf (unfinished, left = []) {
   const named = left.slice(0, MAX_NAMED).map(({ name, pid }) => `${name} (pid ${pid})`)
   return [
-    unfinished && `, with ${tell(unfinished)}`,
+    unfinished && `, with ${describeUnfinished(unfinished)}`,
     left.length > 0 && `; what it had started still runs: ${named.join(', ')}${left.length > MAX_NAMED ? ' …' : ''}`
   ].filter(Boolean).join('')
 }
@@ -42,16 +42,16 @@ export function warnOfLoss (transition, worker, unfinished) {
   const { rollout, options } = transition.state
   if (!unfinished || !rollout || worker.intent?.rollout !== rollout.id) return
   const why = worker.drainEnd === 'deadline' ? `, as it had not drained within ${options.drain.deadlineMs} ms (option drain.deadlineMs)` : ''
-  warn(rollout, `${nameOf(worker)} ended with ${tell(unfinished)}${why}`)
+  addWarning(rollout, `${nameOf(worker)} ended with ${describeUnfinished(unfinished)}${why}`)
 }
 
 /** @param {Unfinished} unfinished */
-function tell ({ requests, connections, isReported }) {
-  const parts = [requests > 0 && count(requests, 'request'), connections > 0 && count(connections, 'connection')].filter(Boolean)
+function describeUnfinished ({ requests, connections, isReported }) {
+  const parts = [requests > 0 && countOf(requests, 'request'), connections > 0 && countOf(connections, 'connection')].filter(Boolean)
   return `${parts.join(' and ')} still open${isReported ? ', by its last report' : ''}`
 }
 
 /** @param {number} number @param {string} what */
-function count (number, what) {
+function countOf (number, what) {
   return `${number} ${what}${number === 1 ? '' : 's'}`
 }

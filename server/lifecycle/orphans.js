@@ -1,4 +1,4 @@
-import { recordEnd, drain, nameOf } from './worker.js'
+import { recordEnd, drainWorker, nameOf } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -42,7 +42,7 @@ function goOnDraining (transition, worker) {
 /** @param {Transition} transition @param {(orphan: Worker) => boolean} isMeant those whose replacement is ready */
 export function drainOrphans (transition, isMeant) {
   for (const worker of Object.values(transition.state.workers)) {
-    if (worker.orphan && isMeant(worker)) drain(transition, worker, { ...withoutMaster(worker.orphan), message: 'its replacement is ready' })
+    if (worker.orphan && isMeant(worker)) drainWorker(transition, worker, { ...withoutMaster(worker.orphan), message: 'its replacement is ready' })
   }
 }
 

@@ -10,18 +10,18 @@ import { endsByItself } from './restart-policy.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
 import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort, tellWarmUp, watchNoServer } from './readiness.js'
-import { advance, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resized, servingLost, soaked, startRollout } from './rollout/rollout.js'
+import { advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { noteProgress } from './rollout/record.js'
 import { phaseOf } from './rollout/stages.js'
 import { refuseSteering, STEERING } from './rollout/steering.js'
-import { contradicts } from './rollout/strategy.js'
-import { askJudge, judged } from './rollout/trial.js'
+import { contradictsOrder } from './rollout/strategy.js'
+import { askJudge, takeVerdict } from './rollout/trial.js'
 import { beginTransition } from './transition.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { isClaimed, isOccupied, isVacant, stopsFirst } from './vacancy.js'
-import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, drainListening, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replace, terminate } from './worker.js'
+import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replaceWorker, terminateWorker } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').PoolState} PoolState */
@@ -37,14 +37,14 @@ import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drain, drainListen
  *   `refusal`: the input was an operator's, and is not possible now; then nothing else has changed
  */
 export function reduce (state, input) {
-  const refusal = refuse(state, input)
+  const refusal = refusalOf(state, input)
   if (refusal) return { state, commands: [], events: [], refusal }
 
   const wasSettled = isSettled(state)
   const transition = beginTransition(state, input)
   const handle = /** @type {Record<string, (transition: Transition, input: any) => void>} */ (HANDLERS)[input.type]
   handle(transition, input)
-  settle(transition)
+  settleState(transition)
   // Whoever was to ask for a socket has done so by now.
   if (!wasSettled && isSettled(transition.state)) transition.command({ type: 'expire-unused-sockets' })
   return { state: transition.state, commands: transition.commands, events: transition.events, refusal: null }
@@ -58,7 +58,7 @@ const HANDLERS = {
     goOnGuarding(transition, guard)
     for (const orphan of orphans) adoptOrphan(transition, orphan)
     state.hasBeenReady ||= orphans.some(({ readyAt }) => readyAt !== null)
-    resize(transition, workers, { actor, finished })
+    resizePool(transition, workers, { actor, finished })
     if (hasHook) transition.command({ type: 'run-start-hook', release: state.releases[state.release.id] })
   },
 
@@ -71,7 +71,7 @@ const HANDLERS = {
     const from = transition.state.slots.length
     if (from === workers) return
     transition.emit('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
-    resize(transition, workers, { actor })
+    resizePool(transition, workers, { actor })
   },
 
   configure (/** @type {Transition} */ transition, /** @type {{ options: import('./state.js').LifecycleOptions }} */ { options }) {
@@ -95,7 +95,7 @@ const HANDLERS = {
 
   'hook-ended': hookEnded,
 
-  judged,
+  judged: takeVerdict,
 
   ...STEERING,
 
@@ -140,7 +140,7 @@ const HANDLERS = {
     transition.command({ type: 'close-sockets' })
     for (const slot of state.slots) cancelRetry(transition, slot)
     endStandbys(transition, { cause, actor, rollout: null })
-    for (const worker of Object.values(state.workers)) drain(transition, worker, { cause, actor, rollout: null })
+    for (const worker of Object.values(state.workers)) drainWorker(transition, worker, { cause, actor, rollout: null })
   },
 
   'kill-all' (/** @type {Transition} */ transition, /** @type {{ reason: string }} */ { reason }) {
@@ -204,7 +204,7 @@ const HANDLERS = {
 
   'worker-drained': ofWorker((transition, worker) => {
     worker.drainEnd = 'drained'
-    if (worker.state === 'draining') terminate(transition, worker)
+    if (worker.state === 'draining') terminateWorker(transition, worker)
   }),
 
   'worker-silent': ofWorker((transition, worker, { message }) => {
@@ -243,7 +243,7 @@ const HANDLERS = {
   }),
 
   'deadline-passed' (/** @type {Transition} */ transition, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number, starvedMs?: number }} */ { deadline, id, starvedMs = 0 }) {
-    if (deadline === 'retry') return retry(transition, id)
+    if (deadline === 'retry') return retrySlot(transition, id)
     if (deadline === 'upgrade') return upgradeTooSlow(transition)
     if (deadline === 'recycle') return endRecycling(transition)
     // Whoever has waited for it is recycled as the state is settled.
@@ -280,7 +280,7 @@ const DEADLINES = {
   drain (transition, worker) {
     if (worker.state !== 'draining') return
     worker.drainEnd = 'deadline'
-    terminate(transition, worker)
+    terminateWorker(transition, worker)
   },
   term (transition, worker) {
     if (worker.state === 'stopping') killLate(transition, worker)
@@ -290,7 +290,7 @@ const DEADLINES = {
     if (slot?.serving === worker.id) resetBackoff(transition, slot)
   },
   stack: killStuck,
-  soak: soaked,
+  soak: endSoak,
   age (transition, worker) {
     const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (transition.state.options.recycle)
     becomeDue(transition, worker, { cause: 'max-age', message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
@@ -298,7 +298,7 @@ const DEADLINES = {
 }
 
 /** @param {PoolState} state @param {import('./state.js').Input} input @returns {import('./state.js').Refusal | null} */
-function refuse (state, input) {
+function refusalOf (state, input) {
   if (!OPERATOR_INPUTS.includes(input.type)) return null
   if (state.phase === 'stopping' || state.phase === 'stopped') return { code: 'stopping', message: 'the master is stopping' }
   if (input.type === 'stop') return null
@@ -321,7 +321,7 @@ function refuse (state, input) {
 
 /** @param {PoolState} state @param {import('./state.js').Input} input @returns {import('./state.js').Refusal | null} of what has two workers of a slot live side by side */
 function orderRefusal (state, input) {
-  if (input.type === 'rollout' && input.kind === 'deploy' && contradicts(state.options.rollout, input.strategy)) {
+  if (input.type === 'rollout' && input.kind === 'deploy' && contradictsOrder(state.options.rollout, input.strategy)) {
     return { code: 'not-possible', message: 'canary: expected none with rollout.order "stop-first", as a canary serves beside all old workers' }
   }
   if (input.type !== 'upgrade' || !stopsFirst(state)) return null
@@ -338,7 +338,7 @@ function isServing (state, id) {
 }
 
 /** @param {Transition} transition @param {number} size @param {{ actor: string, finished?: Record<number, import('./state.js').Finished> }} how `finished`: slots whose work was done under the master before */
-function resize (transition, size, { actor, finished = {} }) {
+function resizePool (transition, size, { actor, finished = {} }) {
   const { state } = transition
   const { rollout } = state
   const removed = state.slots.splice(size)
@@ -347,8 +347,8 @@ function resize (transition, size, { actor, finished = {} }) {
     delete state.addresses[slot.number]
     cancelRetry(transition, slot)
     if (state.recycling?.slot === slot.number) endRecycling(transition)
-    if (slot.candidate !== null) drain(transition, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
-    if (slot.serving !== null) drain(transition, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
+    if (slot.candidate !== null) drainWorker(transition, state.workers[slot.candidate], { cause: 'scale-down', actor, rollout: null })
+    if (slot.serving !== null) drainWorker(transition, state.workers[slot.serving], { cause: 'scale-down', actor, rollout: null })
   }
   while (state.slots.length < size) {
     // What a rollback leaves is not to be started once more; a new release first has to show that it works.
@@ -359,7 +359,7 @@ function resize (transition, size, { actor, finished = {} }) {
     if (finished[slot.number] && endsByItself(state.options.restart)) slot.finished = finished[slot.number]
     else forkServing(transition, slot)
   }
-  resized(transition, { added, removed: removed.map(({ number }) => number) })
+  resizeRollout(transition, { added, removed: removed.map(({ number }) => number) })
 }
 
 /** @param {Transition} transition @param {Worker} worker it is ready, and listens where it has to @param {{ probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }} report */
@@ -384,7 +384,7 @@ function takeUpNoServer (transition, worker) {
 /** @param {Transition} transition @param {Worker} worker @param {string} message why it is not ready */
 function failBoot (transition, worker, message) {
   const role = roleOf(transition, worker)
-  drain(transition, worker, { cause: 'boot-failure', actor: 'system', rollout: transition.state.rollout?.id ?? null, message })
+  drainWorker(transition, worker, { cause: 'boot-failure', actor: 'system', rollout: transition.state.rollout?.id ?? null, message })
   onWorkerLost(transition, worker, role, { cause: 'boot-failure', reason: message })
 }
 
@@ -409,7 +409,7 @@ function onWorkerLost (transition, worker, role, { cause, reason, code = null })
   }
   if (promoteRecycled(transition, slot, worker, cause)) return
   if (cause === 'operator') forkServing(transition, slot)
-  else replace(transition, slot, worker, cause)
+  else replaceWorker(transition, slot, worker, cause)
 }
 
 /** @param {Transition} transition @param {Worker} worker @param {import('./state.js').Slot} slot @param {{ cause: string, reason: string, code: number | null }} end */
@@ -421,15 +421,15 @@ function loseCandidate (transition, worker, slot, { cause, reason, code }) {
 }
 
 /** @param {Transition} transition @param {number} number */
-function retry (transition, number) {
+function retrySlot (transition, number) {
   const slot = transition.slot(number)
   if (slot && slot.retryAt !== null) forkServing(transition, slot)
 }
 
 /** @param {Transition} transition what follows from the state, whatever the input was */
-function settle (transition) {
+function settleState (transition) {
   const { state } = transition
-  advance(transition)
+  advanceRollout(transition)
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'
   }

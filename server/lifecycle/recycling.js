@@ -1,6 +1,6 @@
 import { isBlocked, namesOf } from './drift.js'
 import { stopsFirst } from './vacancy.js'
-import { drain, fork } from './worker.js'
+import { drainWorker, forkWorker } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -40,19 +40,19 @@ export function blankPace () {
 }
 
 /** @param {number} limit @param {number} random in [0, 1) @returns {number} the limit of one worker, never above the one that was set */
-function jittered (limit, random) {
+function withJitter (limit, random) {
   return Math.max(1, Math.round(limit * (1 - JITTER * random)))
 }
 
 /** @param {{ maxRequests: number }} recycle @param {number} random in [0, 1) @returns {number} how many one worker may begin; 0: any */
 export function requestLimit ({ maxRequests }, random) {
-  return maxRequests > 0 ? jittered(maxRequests, random) : 0
+  return maxRequests > 0 ? withJitter(maxRequests, random) : 0
 }
 
 /** @param {Transition} transition @param {Worker} worker it has just become ready */
 export function watchAge (transition, worker) {
   const maxAgeMs = transition.state.options.recycle?.maxAgeMs ?? 0
-  if (maxAgeMs > 0) transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: jittered(maxAgeMs, transition.random) })
+  if (maxAgeMs > 0) transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: withJitter(maxAgeMs, transition.random) })
 }
 
 /** @param {Transition} transition @param {'memory-limit' | 'max-age' | 'max-requests'} cause whose limit is another one now: who is over it too is due again */
@@ -72,7 +72,7 @@ export function watchAges (transition) {
     if (worker.state !== 'ready' || worker.orphan) continue
     const ageMs = now - Date.parse(String(worker.readyAt))
     if (maxAgeMs === 0) transition.command({ type: 'clear-deadline', deadline: 'age', id: worker.id })
-    else transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: Math.max(0, jittered(maxAgeMs, transition.random) - ageMs) })
+    else transition.command({ type: 'set-deadline', deadline: 'age', id: worker.id, ms: Math.max(0, withJitter(maxAgeMs, transition.random) - ageMs) })
   }
 }
 
@@ -128,11 +128,11 @@ export function recycleNext (transition) {
     const { cause, message, soon } = worker.due
     if (soon && transition.at < state.recyclePace.until) continue
     state.recycling = { slot: slot.number, worker: worker.id, cause, message, state: 'starting' }
-    if (isBlocked(transition, slot.release)) return postpone(transition, worker)
+    if (isBlocked(transition, slot.release)) return postponeRecycling(transition, worker)
     transition.emitForWorker('worker.recycling', worker, { cause, actor: 'system', message })
     if (soon) countSoon(transition, worker)
     if (stopsFirst(state)) return makeWay(transition, worker)
-    slot.candidate = fork(transition, slot, slot.release)
+    slot.candidate = forkWorker(transition, slot, slot.release)
     return
   }
 }
@@ -141,11 +141,11 @@ export function recycleNext (transition) {
 function makeWay (transition, worker) {
   const recycling = /** @type {Recycling} */ (transition.state.recycling)
   recycling.state = 'draining'
-  drain(transition, worker, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
+  drainWorker(transition, worker, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
 }
 
 /** @param {Transition} transition @param {Worker} worker its release has drifted: it goes on, as what replaced it would be something else */
-function postpone (transition, worker) {
+function postponeRecycling (transition, worker) {
   const recycling = /** @type {Recycling} */ (transition.state.recycling)
   const due = /** @type {NonNullable<Worker['due']>} */ (worker.due)
   recycling.state = 'waiting'
@@ -172,7 +172,7 @@ export function candidateTakesOver (transition, slot) {
   slot.serving = slot.candidate
   slot.candidate = null
   recycling.state = 'draining'
-  drain(transition, old, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
+  drainWorker(transition, old, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
 }
 
 /** @param {Transition} transition @param {string} reason the candidate came to nothing: the old worker goes on, and it is tried again later */
@@ -218,7 +218,7 @@ export function callOff (transition, { cause, actor }) {
   const slot = transition.slot(recycling.slot)
   const candidate = transition.state.workers[slot?.candidate ?? 0]
   endRecycling(transition)
-  drain(transition, candidate, { cause, actor, rollout: null, message: 'its recycling is cancelled' })
+  drainWorker(transition, candidate, { cause, actor, rollout: null, message: 'its recycling is cancelled' })
 }
 
 /** @param {Transition} transition */

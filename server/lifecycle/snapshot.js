@@ -1,5 +1,5 @@
 import { isFinished } from './finished.js'
-import { describe } from './rollout/record.js'
+import { describeRollout } from './rollout/record.js'
 import { shownRelease } from './state.js'
 import { isOccupied, isVacant } from './vacancy.js'
 
@@ -7,7 +7,7 @@ import { isOccupied, isVacant } from './vacancy.js'
  * The state as API, views and command line show it; what only the shell knows (master, app, vitals) is added there.
  * @param {import('./state.js').PoolState} state
  */
-export function snapshot (state) {
+export function snapshotOf (state) {
   const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, state.slots.find(({ number }) => number === worker.slot))])
   // A slot whose worker has gone while all of them stop waits for nothing.
   const isQueued = (/** @type {import('./state.js').Slot} */ slot) => PHASES[state.phase] !== 'stopping' && isVacant(slot) && !isOccupied(state, slot.number)
@@ -18,7 +18,7 @@ export function snapshot (state) {
     readyWorkers: state.slots.filter((slot) => isServed(state, slot)).length,
     finishedWorkers: state.slots.filter((slot) => isFinished(slot) && slot.finished?.succeeded).length,
     release: shownRelease(state.release),
-    rollout: state.rollout && describe(state.rollout),
+    rollout: state.rollout && describeRollout(state.rollout),
     upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },
     standby: standbyOf(state),
     workers: [...workers, ...backoffs].sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))

@@ -1,7 +1,7 @@
 import { isBlocked } from './drift.js'
 import { listStandbys, createStandby } from './promotion.js'
 import { recordExit } from './restart-policy.js'
-import { drain, forkStandby, uptime } from './worker.js'
+import { drainWorker, forkStandby, uptimeOf } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -41,12 +41,12 @@ function isCalm ({ state: { rollout, workers } }) {
 function forkOne (transition) {
   const { id } = transition.state.release
   // Its code would be another one than that of the slots.
-  if (isBlocked(transition, id)) wait(transition, transition.state.options.restart.maxDelayMs)
+  if (isBlocked(transition, id)) waitToRetry(transition, transition.state.options.restart.maxDelayMs)
   else forkStandby(transition, id)
 }
 
 /** @param {Transition} transition @param {number} ms */
-function wait (transition, ms) {
+function waitToRetry (transition, ms) {
   transition.state.standby.retryAt = transition.isoTime(ms)
   transition.command({ type: 'set-deadline', deadline: 'standby', id: 0, ms })
 }
@@ -61,7 +61,7 @@ export function becomeStandby (transition, worker) {
   if (worker.slot !== null || worker.state !== 'starting') return
   worker.state = 'standby'
   transition.command({ type: 'clear-deadline', deadline: 'ready', id: worker.id })
-  transition.emitForWorker('worker.standby', worker, { uptimeMs: uptime(transition, worker) })
+  transition.emitForWorker('worker.standby', worker, { uptimeMs: uptimeOf(transition, worker) })
 }
 
 /** @param {Transition} transition @param {Worker} worker one that has died, or is about to, without having been asked to @param {string} cause */
@@ -69,9 +69,9 @@ export function loseStandby (transition, worker, cause) {
   const { standby, options: { restart } } = transition.state
   if (cause === 'operator') return
   const wasLooping = standby.record.crashLooping
-  const { record, delayMs } = recordExit(standby.record, { at: transition.at, uptimeMs: uptime(transition, worker), random: transition.random }, restart)
+  const { record, delayMs } = recordExit(standby.record, { at: transition.at, uptimeMs: uptimeOf(transition, worker), random: transition.random }, restart)
   standby.record = record
-  if (delayMs > 0) wait(transition, delayMs)
+  if (delayMs > 0) waitToRetry(transition, delayMs)
   if (!record.crashLooping || wasLooping) return
   const { restarts, windowMs } = restart.intensity
   transition.emit('worker.crash-looping', {
@@ -91,12 +91,12 @@ export function killHungStandby (transition, worker, message) {
 
 /** @param {Transition} transition @param {Worker} worker has had the time that a worker has to get ready */
 export function neverHeld (transition, worker) {
-  giveUp(transition, worker, `standby worker ${worker.id} did not listen within ${worker.readyTimeoutMs} ms (option ready.timeoutMs), and standby workers need an app that does`)
+  giveUpStandbys(transition, worker, `standby worker ${worker.id} did not listen within ${worker.readyTimeoutMs} ms (option ready.timeoutMs), and standby workers need an app that does`)
 }
 
 /** @param {Transition} transition @param {Worker} worker @param {{ name: string, place: string | null }} read its app asks for its slot while it loads */
 export function readSlot (transition, worker, { name, place }) {
-  if (worker.slot === null && canStand(worker)) giveUp(transition, worker, `standby worker ${worker.id} has read ${name} while it loaded${place ? ` (${place})` : ''}, and a standby worker has no slot yet`)
+  if (worker.slot === null && canStand(worker)) giveUpStandbys(transition, worker, `standby worker ${worker.id} has read ${name} while it loaded${place ? ` (${place})` : ''}, and a standby worker has no slot yet`)
 }
 
 /** @param {Worker} worker */
@@ -105,7 +105,7 @@ function canStand ({ state }) {
 }
 
 /** @param {Transition} transition @param {Worker} worker @param {string} reason the next one would be of no more use */
-function giveUp (transition, worker, reason) {
+function giveUpStandbys (transition, worker, reason) {
   transition.state.standby.useless = { release: worker.release, reason }
   transition.emitForWorker('standby.useless', worker, { actor: 'system', message: `${reason}: none is kept until the next release` })
   endStandby(transition, worker, { cause: 'boot-failure', actor: 'system', rollout: null })
@@ -125,5 +125,5 @@ export function renewStandbys (transition, { kind, actor, id }) {
 
 /** @param {Transition} transition @param {Worker} worker @param {import('./state.js').Intent} intent */
 export function endStandby (transition, worker, intent) {
-  drain(transition, worker, intent)
+  drainWorker(transition, worker, intent)
 }

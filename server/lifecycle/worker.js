@@ -1,5 +1,5 @@
 import { mayStart } from './boot-room.js'
-import { block, isBlocked, tellDrift, unblock } from './drift.js'
+import { holdSlot, isBlocked, tellDrift, releaseSlot } from './drift.js'
 import { isAsked } from './readiness.js'
 import { takeStandby } from './promotion.js'
 import { lossOf, toEndDetail, unfinishedOf, warnOfLoss } from './loss.js'
@@ -18,7 +18,7 @@ import { canMove, causeOfExit } from './worker-state.js'
  * @param {{ readyTimeoutMs?: number }} [how]
  * @returns {number} the worker's id
  */
-export function fork (transition, slot, release, how) {
+export function forkWorker (transition, slot, release, how) {
   return forkFor(transition, slot.number, release, how)
 }
 
@@ -44,12 +44,12 @@ export function forkServing (transition, slot) {
   slot.finished = null
   if (stopsFirst(transition.state) && isOccupied(transition.state, slot.number)) return cancelRetry(transition, slot)
   const standby = takeStandby(transition, slot)
-  if (standby === null && isBlocked(transition, slot.release)) return block(transition, slot)
+  if (standby === null && isBlocked(transition, slot.release)) return holdSlot(transition, slot)
   if (standby === null && !mayStart(transition.state, slot)) return cancelRetry(transition, slot)
-  if (standby === null) unblock(transition, slot)
+  if (standby === null) releaseSlot(transition, slot)
   slot.blocked = null
   slot.retryAt = null
-  slot.serving = standby ?? fork(transition, slot, slot.release)
+  slot.serving = standby ?? forkWorker(transition, slot, slot.release)
 }
 
 /** @param {Transition} transition @param {Worker} worker @param {string} [probe] what its app was found to answer @param {import('./boot-room.js').Boot | null} [boot] */
@@ -59,7 +59,7 @@ export function becomeReady (transition, worker, probe, boot = null) {
   worker.readyAt = transition.isoTime()
   for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive'])) transition.command({ type: 'clear-deadline', deadline, id: worker.id })
   transition.command({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: transition.state.options.restart.resetAfterMs })
-  transition.emitForWorker('worker.ready', worker, { uptimeMs: uptime(transition, worker), message: probe ?? null, detail: boot && { boot: transition.state.bootCost } })
+  transition.emitForWorker('worker.ready', worker, { uptimeMs: uptimeOf(transition, worker), message: probe ?? null, detail: boot && { boot: transition.state.bootCost } })
 }
 
 /**
@@ -68,7 +68,7 @@ export function becomeReady (transition, worker, probe, boot = null) {
  * @param {import('./state.js').Intent} intent
  * @param {{ isTold?: boolean, deadlineMs?: number }} [how] `isTold`: it drains already
  */
-export function drain (transition, worker, intent, { isTold = false, deadlineMs } = {}) {
+export function drainWorker (transition, worker, intent, { isTold = false, deadlineMs } = {}) {
   if (!worker || !canMove(worker.state, 'draining')) return
   const longestMs = transition.state.options.drain.deadlineMs
   worker.servesNobody = deadlineMs === undefined && hasServedNobody(transition, worker)
@@ -98,7 +98,7 @@ export function drainListening (transition, worker) {
 }
 
 /** @param {Transition} transition @param {Worker} worker it has drained, or may no longer */
-export function terminate (transition, worker) {
+export function terminateWorker (transition, worker) {
   worker.state = 'stopping'
   delete worker.report
   transition.command({ type: 'clear-deadline', deadline: 'drain', id: worker.id })
@@ -135,7 +135,7 @@ export function recordEnd (transition, worker, exit) {
     cause,
     code: exit.code,
     signal: exit.signal,
-    uptimeMs: uptime(transition, worker),
+    uptimeMs: uptimeOf(transition, worker),
     // Nobody means a worker to crash, also not one that is to go.
     actor: worker.intent?.cause === cause ? worker.intent.actor : null,
     rollout: worker.intent?.rollout ?? transition.state.rollout?.id ?? null,
@@ -155,11 +155,11 @@ const RECYCLES_ITSELF_AFTER_MS = 1000
  * Decides when a slot whose worker failed gets its next one, on the slot's own release.
  * @param {Transition} transition @param {Slot} slot @param {Worker} dead @param {string} cause
  */
-export function replace (transition, slot, dead, cause) {
+export function replaceWorker (transition, slot, dead, cause) {
   const { restart } = transition.state.options
   const wasLooping = slot.record.crashLooping
-  const isNoFailure = cause === 'app-request' && uptime(transition, dead) >= RECYCLES_ITSELF_AFTER_MS
-  const { record, delayMs: backoffMs } = isNoFailure ? { record: slot.record, delayMs: 0 } : recordExit(slot.record, { at: transition.at, uptimeMs: uptime(transition, dead), random: transition.random }, restart)
+  const isNoFailure = cause === 'app-request' && uptimeOf(transition, dead) >= RECYCLES_ITSELF_AFTER_MS
+  const { record, delayMs: backoffMs } = isNoFailure ? { record: slot.record, delayMs: 0 } : recordExit(slot.record, { at: transition.at, uptimeMs: uptimeOf(transition, dead), random: transition.random }, restart)
   // It has taken the watchdog's time to hang, so one after the other is slow enough; and it still occupies the place.
   const delayMs = cause === 'hung' ? 0 : backoffMs
   slot.record = record
@@ -194,7 +194,7 @@ export function cancelRetry (transition, slot) {
 }
 
 /** @param {Transition} transition @param {Worker} worker @returns {number} ms since its fork, or since it has its slot */
-export function uptime (transition, worker) {
+export function uptimeOf (transition, worker) {
   return Math.round(transition.at - worker.forkedAt)
 }
 

@@ -55,11 +55,11 @@ export function createCatalogue ({ onError, now }) {
       highestStored = highest
       lastNumber = Math.max(lastNumber, highest())
       try {
-        for (const row of rows.all()) restore(row)
+        for (const row of rows.all()) restoreRow(row)
       } catch (error) {
         onError(error)
       }
-      if (known.size > 0) save()
+      if (known.size > 0) saveAll()
     },
 
     /** @param {number} number @param {Item} item */
@@ -82,11 +82,11 @@ export function createCatalogue ({ onError, now }) {
       const good = lastGood(cluster.current ?? '')
       const numbers = [...known.keys()].filter((number) => number < before).sort((a, b) => b - a)
       checkKept(before, () => numbers.length > 0)
-      const items = numbers.slice(0, wanted).map((number) => show(/** @type {Item} */ (known.get(number)), cluster, good))
+      const items = numbers.slice(0, wanted).map((number) => viewOf(/** @type {Item} */ (known.get(number)), cluster, good))
       return { items, next: numbers.length > wanted ? encodeCursor(CURSOR_KIND, numbers[wanted - 1]) : null }
     },
 
-    show,
+    show: viewOf,
 
     /**
      * What came of a rollout to a release. One that has served stays a success: what happens to it later is told beside that.
@@ -98,7 +98,7 @@ export function createCatalogue ({ onError, now }) {
       if (outcome === 'succeeded') Object.assign(item, { outcome, rollout, deployedMs: now(), servedMs: now(), setback: null })
       else if (item.servedMs == null) Object.assign(item, { outcome, rollout, deployedMs: now() })
       else if (rollout !== null && !isTakenBack(item)) item.setback = { outcome, at: isoTime(now()), rollout, actor, reason }
-      save()
+      saveAll()
     },
 
     /** It served, and another one was put in its place because of that. @param {{ release: string, rollout: number, actor: string, reason: string | null }} by */
@@ -106,7 +106,7 @@ export function createCatalogue ({ onError, now }) {
       const item = known.get(releaseNumber(id))
       if (!item) return
       item.setback = { outcome: 'taken-back', at: isoTime(now()), ...by }
-      save()
+      saveAll()
     },
 
     /**
@@ -117,11 +117,11 @@ export function createCatalogue ({ onError, now }) {
       const oldestFirst = [...known].sort(([, a], [, b]) => lastTouched(a) - lastTouched(b))
       const surplus = oldestFirst.slice(0, Math.max(0, known.size - keep)).filter(([, { release }]) => !isNeeded(release.id))
       for (const [number] of surplus) known.delete(number)
-      if (surplus.length > 0) save()
+      if (surplus.length > 0) saveAll()
       return surplus.map(([, { release }]) => release)
     },
 
-    save
+    save: saveAll
   }
 
   /**
@@ -135,7 +135,7 @@ export function createCatalogue ({ onError, now }) {
   }
 
   /** @param {Item} item @param {{ used: Set<string>, current: string | null }} cluster */
-  function show ({ release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs, servedMs, setback }, { used, current }, good = lastGood(current ?? '')) {
+  function viewOf ({ release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs, servedMs, setback }, { used, current }, good = lastGood(current ?? '')) {
     return {
       ...release,
       outcome,
@@ -156,7 +156,7 @@ export function createCatalogue ({ onError, now }) {
   }
 
   /** @param {import('../../db/releases.js').ReleaseRow} row */
-  function restore ({ number, outcome, deployedMs, body, arguments: words, marks }) {
+  function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }) {
     lastNumber = Math.max(lastNumber, number)
     const { stamp = null, rollout = null, setback = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
     const ours = known.get(number)
@@ -166,7 +166,7 @@ export function createCatalogue ({ onError, now }) {
   }
 
   /** Writes them all: the next time makes up for one that failed. */
-  function save () {
+  function saveAll () {
     try {
       store?.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, setback = null, marks, stamp }]) => {
         const { args = [], execArgv = [], environmentChanged: _, ...body } = release

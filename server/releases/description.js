@@ -18,11 +18,11 @@ const MAX_CHARS = 200
  */
 export async function describeFolder (folder) {
   const [content, git, lockFile] = await Promise.all([readPackage(folder), readGit(folder), digestLockFile(folder)])
-  return { package: content && { name: text(content.name), version: text(content.version) }, git, lockFile }
+  return { package: content && { name: clipText(content.name), version: clipText(content.version) }, git, lockFile }
 }
 
 /** @param {unknown} value */
-function text (value) {
+function clipText (value) {
   return typeof value === 'string' ? value.slice(0, MAX_CHARS) : null
 }
 

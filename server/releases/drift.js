@@ -42,7 +42,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
      * @param {{ id: number, forkedAt: number }} worker  wall ms since the epoch
      */
     noteLoaded (release, files, { id, forkedAt }) {
-      const { since, marks } = known(release)
+      const { since, marks } = knownOf(release)
       // One that still runs what was there before this release was deployed once more.
       if (id < since) return
       for (const file of pathsOf(files)) {
@@ -55,9 +55,9 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
     },
 
     /** @param {string} release @returns {boolean} synchronous: about 2 µs for each file that is unchanged */
-    isDrifted: (release) => changed(release).length > 0,
+    isDrifted: (release) => changedFiles(release).length > 0,
 
-    changed,
+    changed: changedFiles,
 
     /**
      * @param {Iterable<string>} ids  of releases
@@ -67,7 +67,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
       /** @type {Record<string, import('../lifecycle/state.js').Drift>} */
       const drifted = {}
       for (const id of new Set(ids)) {
-        const files = changed(id)
+        const files = changedFiles(id)
         if (files.length > 0) drifted[id] = { count: files.length, files: files.slice(0, MAX_NAMED) }
       }
       return drifted
@@ -79,7 +79,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
      */
     renew (release, since) {
       releases.delete(release)
-      known(release).since = since
+      knownOf(release).since = since
     },
 
     /** @param {string} release */
@@ -90,7 +90,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
   }
 
   /** @param {string} release @returns {Known} */
-  function known (release) {
+  function knownOf (release) {
     const found = releases.get(release) ?? { since: 0, marks: new Map() }
     releases.delete(release)
     releases.set(release, found)
@@ -99,10 +99,10 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
   }
 
   /** @param {string} release @returns {string[]} the files that are not what they were when they were loaded */
-  function changed (release) {
+  function changedFiles (release) {
     if (!releases.has(release)) return []
     const endsAt = now() + readBudgetMs
-    return [...known(release).marks].filter(([file, mark]) => isChanged(file, mark, endsAt)).map(([file]) => file)
+    return [...knownOf(release).marks].filter(([file, mark]) => isChanged(file, mark, endsAt)).map(([file]) => file)
   }
 
   /** @param {string} file @param {Mark} mark @param {number} endsAt */

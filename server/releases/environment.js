@@ -55,17 +55,17 @@ async function readFile (file) {
  */
 export function markVariables (variables, key, inherited = process.env) {
   const all = Object.entries({ ...inherited, ...variables }).filter(([name, value]) => value !== undefined && !PASSING.test(name))
-  return Object.fromEntries(all.map(([name, value]) => [name, digest(key, [name, value]).slice(0, MARK_CHARS)]))
+  return Object.fromEntries(all.map(([name, value]) => [name, keyedDigest(key, [name, value]).slice(0, MARK_CHARS)]))
 }
 
 /** @param {string} key @param {unknown} content  plain data; the order of an object's keys counts @returns {string} */
-export function digest (key, content) {
+export function keyedDigest (key, content) {
   return createHmac('sha256', key).update(JSON.stringify(content)).digest('hex')
 }
 
 /** @param {string} key @param {Marks} marks */
 export function digestMarks (key, marks) {
-  return digest(key, Object.entries(marks).sort(([a], [b]) => a < b ? -1 : 1))
+  return keyedDigest(key, Object.entries(marks).sort(([a], [b]) => a < b ? -1 : 1))
 }
 
 /** @param {Marks} before @param {Marks} now @returns {string[]} the names that are new, gone or have another value */

@@ -26,16 +26,16 @@ export const isGit = (pid) => running.has(pid)
  *   `subject`: the first line of its message
  */
 export async function readGit (folder, options) {
-  const ask = within(folder, options)
+  const ask = gitWithin(folder, options)
   const [head, newest, changes] = await Promise.all([
     ask(['rev-parse', 'HEAD', '--abbrev-ref', 'HEAD']),
-    log(ask, ['--max-count=1']),
+    readLog(ask, ['--max-count=1']),
     ask(['status', '--porcelain', '--untracked-files=no'], { isOneByteEnough: true })
   ])
   const [commit = '', branch = ''] = head.code === 0 ? head.text.split('\n') : []
   if (!COMMIT.test(commit)) return null
   // Another one may have been checked out in between.
-  const [about] = (newest?.[0]?.commit === commit ? newest : await log(ask, ['--max-count=1', commit])) ?? []
+  const [about] = (newest?.[0]?.commit === commit ? newest : await readLog(ask, ['--max-count=1', commit])) ?? []
   const isDirty = changes.text !== '' ? true : changes.code === 0 ? false : null
   return { commit, branch: branch === 'HEAD' || branch === '' ? null : branch.slice(0, MAX_FIELD_CHARS), isDirty, author: about?.author ?? null, subject: about?.subject ?? null }
 }
@@ -47,22 +47,22 @@ export async function readGit (folder, options) {
  */
 export async function readCommits (folder, { from, to, limit }, options) {
   if (!COMMIT.test(from) || !COMMIT.test(to)) return null
-  const ask = within(folder, options)
-  const [added, removed] = await Promise.all([[from, to], [to, from]].map(([without, of]) => log(ask, [`--max-count=${limit + 1}`, of, `^${without}`])))
-  return added && removed && { added: clip(added, limit), removed: clip(removed, limit) }
+  const ask = gitWithin(folder, options)
+  const [added, removed] = await Promise.all([[from, to], [to, from]].map(([without, of]) => readLog(ask, [`--max-count=${limit + 1}`, of, `^${without}`])))
+  return added && removed && { added: clipCommits(added, limit), removed: clipCommits(removed, limit) }
 }
 
 /** @param {Commit[]} commits @param {number} limit @returns {Commits} */
-function clip (commits, limit) {
+function clipCommits (commits, limit) {
   return { items: commits.slice(0, limit), hasMore: commits.length > limit }
 }
 
 /**
  * @typedef {{ items: Commit[], hasMore: boolean }} Commits
  * @typedef {{ commit: string, at: string, author: string, subject: string }} Commit
- * @param {ReturnType<typeof within>} ask @param {string[]} words @returns {Promise<Commit[] | null>}
+ * @param {ReturnType<typeof gitWithin>} ask @param {string[]} words @returns {Promise<Commit[] | null>}
  */
-async function log (ask, words) {
+async function readLog (ask, words) {
   const { code, text } = await ask(['log', '--no-show-signature', '--format=%H%x1f%aI%x1f%an%x1f%s', ...words, '--'])
   if (code !== 0) return null
   return text.split('\n').filter(Boolean).map((line) => line.split('\x1f')).map(([commit, at = '', author = '', ...subject]) => ({
@@ -73,7 +73,7 @@ async function log (ask, words) {
 /**
  * @param {string} folder @param {{ program?: string, patienceMs?: number }} [options] for all that is asked together
  */
-function within (folder, { program = 'git', patienceMs = PATIENCE_MS } = {}) {
+function gitWithin (folder, { program = 'git', patienceMs = PATIENCE_MS } = {}) {
   const deadline = performance.now() + patienceMs
 
   /**
@@ -86,19 +86,19 @@ function within (folder, { program = 'git', patienceMs = PATIENCE_MS } = {}) {
       const child = spawn(program, [...HARMLESS, '-C', folder, ...words], {
         stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', env: { ...env, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0' }
       })
-      const timer = setTimeout(() => end(null), deadline - performance.now())
+      const timer = setTimeout(() => endGit(null), deadline - performance.now())
       let text = ''
       running.add(child.pid)
       child.once('exit', () => running.delete(child.pid))
-      child.once('error', () => end(null))
-      child.once('close', end)
+      child.once('error', () => endGit(null))
+      child.once('close', endGit)
       child.stdout?.setEncoding('utf8').on('data', (part) => {
         text = (text + part).slice(0, MAX_ANSWER_CHARS)
-        if (isOneByteEnough) end(null)
+        if (isOneByteEnough) endGit(null)
       })
 
       /** @param {number | null} code */
-      function end (code) {
+      function endGit (code) {
         clearTimeout(timer)
         child.stdout?.destroy()
         child.kill('SIGKILL')

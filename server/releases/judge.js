@@ -91,11 +91,11 @@ function addUp (sum, workers, reports) {
 
 /** @param {number} workers @param {{ requests: number, failed: number }} sum @param {Float64Array} warm @returns {Figures} */
 function figuresOf (workers, { requests, failed }, warm) {
-  return { workers, requests, errorRate: requests === 0 ? null : failed / requests, p99Ms: rounded(quantile(warm, 0.99)) }
+  return { workers, requests, errorRate: requests === 0 ? null : failed / requests, p99Ms: roundMs(quantile(warm, 0.99)) }
 }
 
 /** @param {number} ms */
-function rounded (ms) {
+function roundMs (ms) {
   return Number.isNaN(ms) ? null : Math.round(ms * 100) / 100
 }
 
@@ -116,7 +116,7 @@ function verdictOn ({ canary, baseline, failures, latencies }, limits) {
   }
   const slower = latencies.slower()
   if (slower) {
-    return { passed: false, message: `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${formatLatency(rounded(slower.canaryMs))}, old workers: ${formatLatency(rounded(slower.baselineMs))} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    return { passed: false, message: `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${formatLatency(roundMs(slower.canaryMs))}, old workers: ${formatLatency(roundMs(slower.baselineMs))} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
   const errors = `${failing} of ${canary.requests} responses are 5xx (old: ${failedBefore})`
   return {
@@ -134,7 +134,7 @@ function besideOf ({ warm, stretches }, { minRequests }) {
   }
   if (stretches() === 0) return '; latency is not compared: the new workers have been warm for too short a time'
   const at = Math.max(0.5, Math.min(0.99, 1 - LEAST_SLOWER / Math.min(counts.new, counts.old)))
-  return `, ${nameOf(at)} after warm-up ${formatLatency(rounded(quantile(warm.canary, at)))} (old: ${formatLatency(rounded(quantile(warm.baseline, at)))})`
+  return `, ${nameOf(at)} after warm-up ${formatLatency(roundMs(quantile(warm.canary, at)))} (old: ${formatLatency(roundMs(quantile(warm.baseline, at)))})`
 }
 
 /** @param {Float64Array} latency */

@@ -46,7 +46,7 @@ export function createLatencies () {
       }
       // Only what both have answered in the same time is compared.
       if (!stretch.canary.hasAny()) stretch = newStretch()
-      else if (++stretch.seconds * 1000 >= limits.warmupMs && Math.min(stretch.canary.requests(), stretch.baseline.requests()) >= limits.minRequests) close(limits)
+      else if (++stretch.seconds * 1000 >= limits.warmupMs && Math.min(stretch.canary.requests(), stretch.baseline.requests()) >= limits.minRequests) closeStretch(limits)
     },
 
     /** @returns {Slower | null} null: they are not slower, or not for long enough to say so */
@@ -70,9 +70,9 @@ export function createLatencies () {
   }
 
   /** @param {Limits} limits */
-  function close (limits) {
+  function closeStretch (limits) {
     stretches++
-    slower = compare(stretch, limits)
+    slower = compareSides(stretch, limits)
     slowInRow = slower ? slowInRow + 1 : 0
     stretch = newStretch()
   }
@@ -118,7 +118,7 @@ class Side {
 }
 
 /** @param {{ canary: Side, baseline: Side }} sides @param {Limits} limits @returns {Slower | null} */
-function compare ({ canary, baseline }, { p99Ratio, slowerMs }) {
+function compareSides ({ canary, baseline }, { p99Ratio, slowerMs }) {
   if (canary.rate() > baseline.rate() * (canary.isBusy() ? MORE_WHEN_BUSY : MORE_WHEN_IDLE)) return null
   const before = baseline.latency()
   for (const share of SHARES) {

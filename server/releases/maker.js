@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises'
 import { changesBetween, isTheSame } from './changes.js'
 import { describeFolder } from './description.js'
-import { digest } from './environment.js'
+import { keyedDigest } from './environment.js'
 import { resolveConfigured, resolvePath } from './resolve.js'
 
 /** @typedef {import('../lifecycle/state.js').Release} Release */
@@ -20,7 +20,7 @@ import { resolveConfigured, resolvePath } from './resolve.js'
  * @param {() => number} parts.now  wall clock, ms
  */
 export function createMaker ({ config, key, catalogue, snapshots, isDrifted, current, now }) {
-  return { make, locate }
+  return { make: makeRelease, locate: locatePlace }
 
   /**
    * @param {LaunchSpec} spec
@@ -28,12 +28,12 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, cur
    * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew: false`: the one that the code on the disk still is
    * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, snapshot-failed; then nothing has changed
    */
-  async function make (spec, { path, actor, note }) {
-    const place = await locate(spec, path)
+  async function makeRelease (spec, { path, actor, note }) {
+    const place = await locatePlace(spec, path)
     const tree = config.releases.mode === 'snapshot' ? await snapshots.look(place) : null
     const stamp = tree?.digest ?? null
     const found = { mode: tree ? /** @type {const} */ ('snapshot') : place.mode, entry: place.entry, path: place.folder }
-    const about = await describe(spec, place, tree)
+    const about = await describeRelease(spec, place, tree)
     const same = await findSame({ ...found, ...about }, stamp)
     if (same) {
       same.values = spec.values
@@ -50,20 +50,20 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, cur
   }
 
   /** @param {LaunchSpec} spec @param {string} [path] */
-  function locate ({ config: { entry, cwd } }, path) {
+  function locatePlace ({ config: { entry, cwd } }, path) {
     const { mode, root } = config.releases
     return path === undefined ? resolveConfigured({ entry, cwd, mode }) : resolvePath(path, { root, entry, cwd })
   }
 
-  /** @param {LaunchSpec} spec @param {Awaited<ReturnType<typeof locate>>} place @param {unknown} tree  of a snapshot */
-  async function describe ({ config: { args, execArgv }, values, digest: environment }, place, tree) {
+  /** @param {LaunchSpec} spec @param {Awaited<ReturnType<typeof locatePlace>>} place @param {unknown} tree  of a snapshot */
+  async function describeRelease ({ config: { args, execArgv }, values, digest: environment }, place, tree) {
     return {
       cwd: place.cwd,
       ...('calledAs' in place && { calledAs: place.calledAs }),
       source: tree ? place.folder : null,
       ...await describeFolder(place.folder),
       environment: { digest: environment, names: Object.keys(values).sort() },
-      arguments: { digest: digest(key, [args, execArgv]) },
+      arguments: { digest: keyedDigest(key, [args, execArgv]) },
       args,
       execArgv
     }

@@ -32,7 +32,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
   const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ onError, now })
-  const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, current, now })
+  const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, current: currentRelease, now })
   /** Told of once somebody listens. @type {{ release: Release, actor: string }[]} */
   let untold = []
   /** @type {{ events: Pick<import('../events/stream.js').EventStream, 'publish'>, supervisor: Cluster } | null} */
@@ -92,7 +92,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @throws {DeckError} as prepare
      */
     async resume (before) {
-      return before ? adopt(before) : await inTurn(() => make(latest, { actor: 'system', note: null }))
+      return before ? adoptRelease(before) : await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
     },
 
     /**
@@ -102,7 +102,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @returns {Promise<Release>}
      * @throws {DeckError} entry-not-found, path-refused, snapshot-failed, invalid-config; then nothing has changed
      */
-    prepare,
+    prepare: prepareRelease,
 
     /**
      * What a rollout is to bring: a release that is known, or one of the code on the disk.
@@ -110,7 +110,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @returns {Promise<Release>}
      * @throws {DeckError} as prepare and load
      */
-    forRollout: ({ release, ...source }, by) => release === undefined ? prepare({ ...source, ...by }) : load(release),
+    forRollout: ({ release, ...source }, by) => release === undefined ? prepareRelease({ ...source, ...by }) : loadRelease(release),
 
     /**
      * What can be told at once of a deploy that will fail.
@@ -131,10 +131,10 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
       return last.release.id
     },
 
-    load,
+    load: loadRelease,
 
     /** @param {string} id @returns {Record<string, any>} as in list @throws {DeckError} not-found */
-    get: (id) => catalogue.show(catalogue.mustFind(id), cluster()),
+    get: (id) => catalogue.show(catalogue.mustFind(id), clusterUse()),
 
     /**
      * What is different from one release to another, of variables only the names.
@@ -153,7 +153,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @returns {{ items: Record<string, any>[], next: string | null }}
      * @throws {DeckError} invalid-query
      */
-    list: (query = {}) => catalogue.page(query, cluster()),
+    list: (query = {}) => catalogue.page(query, clusterUse()),
 
     /** @param {string} id @returns {import('./environment.js').Variables} what its workers get over the master's own variables */
     environment: (id) => catalogue.find(id)?.values ?? latest.values,
@@ -162,11 +162,11 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     settleFirst (id) {
       // One that has served under the master before was deployed then, not now.
       const item = catalogue.find(id)
-      if (item?.outcome !== 'succeeded' || item.deployedMs === null) catalogue.settle({ release: id, outcome: current() === id ? 'succeeded' : 'failed', rollout: null })
-      prune()
+      if (item?.outcome !== 'succeeded' || item.deployedMs === null) catalogue.settle({ release: id, outcome: currentRelease() === id ? 'succeeded' : 'failed', rollout: null })
+      pruneReleases()
     },
 
-    prune,
+    prune: pruneReleases,
 
     /**
      * Removes what an earlier master has left unfinished, and snapshots that nobody knows. To be called once everything
@@ -174,14 +174,14 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
      * @returns {Promise<void>} never rejects
      */
     async clean () {
-      const needed = used().add(givenOut)
+      const needed = usedReleases().add(givenOut)
       await Promise.all(snapshots.names().filter((name) => !needed.has(name) && !catalogue.find(name)).map(snapshots.remove))
     }
   }
 
   /** @param {{ path?: string, spec?: LaunchSpec, actor: string, note?: string | null }} wanted */
-  function prepare ({ path, spec, actor, note = null }) {
-    return inTurn(async () => make(spec ?? await readSpec(path), { path, actor, note }))
+  function prepareRelease ({ path, spec, actor, note = null }) {
+    return inTurn(async () => makeRelease(spec ?? await readSpec(path), { path, actor, note }))
   }
 
   /** @param {string} [path] @returns {Promise<LaunchSpec>} @throws {DeckError} path-refused, invalid-config, entry-not-found */
@@ -198,7 +198,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
   }
 
   /** @param {LaunchSpec} spec @param {{ path?: string, actor: string, note: string | null }} wanted @returns {Promise<Release>} */
-  async function make (spec, wanted) {
+  async function makeRelease (spec, wanted) {
     const { release, isNew } = await maker.make(spec, wanted)
     latest = spec
     givenOut = release.id
@@ -211,7 +211,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
    * @param {Release} release
    * @returns {Release}
    */
-  function adopt (release) {
+  function adoptRelease (release) {
     const { environmentChanged: _, ...before } = { args: config.args, execArgv: config.execArgv, ...release }
     const isOther = before.environment !== undefined && before.environment.digest !== latest.digest
     const adopted = isOther ? { ...before, environmentChanged: true } : before
@@ -229,7 +229,7 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
    * @returns {Promise<Release>}
    * @throws {DeckError} not-found, release-gone
    */
-  async function load (id) {
+  async function loadRelease (id) {
     const item = catalogue.mustFind(id)
     const { entry } = item.release
     await access(entry).catch((error) => {
@@ -247,24 +247,24 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
    * Forgets the oldest releases, and removes their snapshots in the background.
    * @returns {Promise<void>} when they are gone; never rejects
    */
-  async function prune () {
+  async function pruneReleases () {
     // Without the one to go back to, a rollback would have nowhere to go.
-    const needed = used().add(givenOut).add(catalogue.lastGood(current() ?? '')?.release.id ?? '')
+    const needed = usedReleases().add(givenOut).add(catalogue.lastGood(currentRelease() ?? '')?.release.id ?? '')
     const forgotten = catalogue.prune(config.releases.keep, (id) => needed.has(id))
     await Promise.all(forgotten.filter(({ mode }) => mode === 'snapshot').map(({ id }) => snapshots.remove(id)))
   }
 
-  function cluster () {
-    return { used: used(), current: current() }
+  function clusterUse () {
+    return { used: usedReleases(), current: currentRelease() }
   }
 
   /** @returns {Set<string>} the ids of the releases that a worker or a slot has */
-  function used () {
+  function usedReleases () {
     return new Set(followed?.supervisor.releasesInUse())
   }
 
   /** @returns {string | null} the id of the one that was deployed last with success */
-  function current () {
+  function currentRelease () {
     return followed?.supervisor.snapshot().release.id ?? null
   }
 

@@ -58,24 +58,24 @@ export async function resolvePath (wanted, { root, entry, cwd }) {
   for (const candidate of candidates) {
     const real = await realFile(path.resolve(folder, candidate))
     if (real === null) continue
-    if (!isBelow(real, await realpath(/** @type {string} */ (root)))) throw refused(wanted, `${candidate} in it leads out of releases.root`)
+    if (!isBelow(real, await realpath(/** @type {string} */ (root)))) throw pathRefusal(wanted, `${candidate} in it leads out of releases.root`)
     return { mode: 'path', entry: real, folder, cwd: await sameCwd({ entry, cwd, folder }) }
   }
-  throw new DeckError('entry-not-found', `path: expected a folder with ${candidates.join(' or ')}, received ${shown(wanted)}, which has none`)
+  throw new DeckError('entry-not-found', `path: expected a folder with ${candidates.join(' or ')}, received ${quoteClipped(wanted)}, which has none`)
 }
 
 /** @param {string} wanted @param {string | undefined} root @returns {Promise<string>} its real path @throws {DeckError} path-refused */
 export async function folderBelow (wanted, root) {
-  if (root === undefined) throw refused(wanted, 'releases.root is not set, so none may be named')
-  if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0')) throw refused(wanted, 'it is no path')
-  const realRoot = await realpath(root).catch((error) => { throw refused(wanted, `releases.root, ${root}, cannot be read (${error.code})`) })
+  if (root === undefined) throw pathRefusal(wanted, 'releases.root is not set, so none may be named')
+  if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0')) throw pathRefusal(wanted, 'it is no path')
+  const realRoot = await realpath(root).catch((error) => { throw pathRefusal(wanted, `releases.root, ${root}, cannot be read (${error.code})`) })
   const named = path.resolve(realRoot, wanted)
   // Whether there is anything outside is nobody's business here; both spellings of the root are its own.
-  if (!isBelow(named, realRoot) && !isBelow(named, path.resolve(root))) throw refused(wanted, 'it is not below releases.root')
-  const real = await realpath(named).catch((error) => { throw refused(wanted, `it cannot be read (${error.code})`) })
+  if (!isBelow(named, realRoot) && !isBelow(named, path.resolve(root))) throw pathRefusal(wanted, 'it is not below releases.root')
+  const real = await realpath(named).catch((error) => { throw pathRefusal(wanted, `it cannot be read (${error.code})`) })
   // Compared as the file system spells them, a name in other letters is the same or is not there.
-  if (!isBelow(real, realRoot)) throw refused(wanted, 'it leads out of releases.root')
-  if (!(await stat(real)).isDirectory()) throw refused(wanted, 'it is no folder')
+  if (!isBelow(real, realRoot)) throw pathRefusal(wanted, 'it leads out of releases.root')
+  if (!(await stat(real)).isDirectory()) throw pathRefusal(wanted, 'it is no folder')
   return real
 }
 
@@ -180,11 +180,11 @@ function isBelow (inner, outer) {
 }
 
 /** @param {string} wanted @param {string} why */
-function refused (wanted, why) {
-  return new DeckError('path-refused', `path: expected a folder below releases.root, received ${shown(wanted)}: ${why}`)
+function pathRefusal (wanted, why) {
+  return new DeckError('path-refused', `path: expected a folder below releases.root, received ${quoteClipped(wanted)}: ${why}`)
 }
 
 /** @param {string} text */
-function shown (text) {
+function quoteClipped (text) {
   return JSON.stringify(text.length > 200 ? `${text.slice(0, 199)}…` : text)
 }

@@ -28,7 +28,7 @@ export async function copyTree (entries, { from, to }) {
   try {
     await rm(unfinished, { recursive: true, force: true })
     await mkdir(unfinished, { recursive: true, mode: 0o700 })
-    await fill(entries, { from, to: unfinished })
+    await fillFolder(entries, { from, to: unfinished })
     await rename(unfinished, to)
   } catch (/** @type {any} */ error) {
     await rm(unfinished, { recursive: true, force: true }).catch(() => {})
@@ -37,14 +37,14 @@ export async function copyTree (entries, { from, to }) {
 }
 
 /** @param {TreeEntry[]} entries @param {{ from: string, to: string }} where */
-async function fill (entries, { from, to }) {
+async function fillFolder (entries, { from, to }) {
   const can = { clone: true, link: true }
   const folders = entries.filter(({ kind }) => kind === 'folder')
   // One that its owner may not write to could be neither filled nor removed.
   for (const { name, mode } of folders) await mkdir(path.join(to, name), { mode: (mode & 0o777) | 0o700 })
   const rest = entries.filter(({ kind }) => kind !== 'folder').values()
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, async () => {
-    for (const entry of rest) await put(entry).catch(giveUp)
+    for (const entry of rest) await putFile(entry).catch(giveUp)
   }))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 
@@ -55,14 +55,14 @@ async function fill (entries, { from, to }) {
   }
 
   /** @param {TreeEntry} entry */
-  async function put (entry) {
+  async function putFile (entry) {
     const [source, target] = [path.join(from, entry.name), path.join(to, entry.name)]
     try {
       if (entry.kind === 'link') await symlink(await sameTarget(entry, from), target)
-      else if (await clone(source, target)) await finish(entry, target)
-      else if (!(entry.isDependency && await share(source, target))) {
+      else if (await tryClone(source, target)) await finishFile(entry, target)
+      else if (!(entry.isDependency && await tryLink(source, target))) {
         await copyFile(source, target, constants.COPYFILE_EXCL)
-        await finish(entry, target)
+        await finishFile(entry, target)
       }
     } catch (/** @type {any} */ error) {
       // It was removed meanwhile, as if the copy had been begun a little later.
@@ -71,14 +71,14 @@ async function fill (entries, { from, to }) {
   }
 
   /** @param {TreeEntry} entry @param {string} target */
-  async function finish ({ mode, mtimeMs }, target) {
+  async function finishFile ({ mode, mtimeMs }, target) {
     // The answers' ETag and Last-Modified are made from it.
     await utimes(target, mtimeMs / 1000, mtimeMs / 1000)
     await chmod(target, mode & 0o777)
   }
 
   /** @param {string} source @param {string} target @returns {Promise<boolean>} */
-  async function clone (source, target) {
+  async function tryClone (source, target) {
     if (!can.clone) return false
     try {
       await copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE)
@@ -91,7 +91,7 @@ async function fill (entries, { from, to }) {
   }
 
   /** @param {string} source @param {string} target @returns {Promise<boolean>} */
-  async function share (source, target) {
+  async function tryLink (source, target) {
     if (!can.link) return false
     try {
       await link(source, target)

@@ -34,7 +34,7 @@ export async function listTree (top, { except }) {
   for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
     const names = (await readdir(path.join(top, folder))).filter((name) => !isLeftOut(folder, name)).sort()
     for (let at = 0; at < names.length; at += STATS_AT_ONCE) {
-      for (const entry of await Promise.all(names.slice(at, at + STATS_AT_ONCE).map((name) => look(path.join(folder, name))))) {
+      for (const entry of await Promise.all(names.slice(at, at + STATS_AT_ONCE).map((name) => lookAtEntry(path.join(folder, name))))) {
         if (!entry) continue
         entries.push(entry)
         hash.update(JSON.stringify(signOf(entry)))
@@ -53,7 +53,7 @@ export async function listTree (top, { except }) {
   }
 
   /** @param {string} name @returns {Promise<TreeEntry | null>} */
-  async function look (name) {
+  async function lookAtEntry (name) {
     const file = path.join(top, name)
     try {
       const found = await lstat(file)

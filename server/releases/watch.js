@@ -58,7 +58,7 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   watcher.on('all', (event, file) => {
     if (!watched.has(file)) return
     if (event === 'unlink') missing.add(file)
-    changed()
+    onChanged()
   })
   // EMFILE, ENOSPC: too many watches for this system. One word for all files is enough.
   watcher.on('error', (/** @type {any} */ error) => {
@@ -67,11 +67,11 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   })
   const unsubscribe = events.subscribe((event) => {
     if (ENDS.includes(event.type) && hasChanged) rollSoon()
-    if (event.type === 'worker.exited' && event.cause === 'boot-failure') explain(event)
+    if (event.type === 'worker.exited' && event.cause === 'boot-failure') explainExit(event)
   })
 
   return {
-    add,
+    add: addFiles,
 
     async close () {
       clearTimeout(timer)
@@ -82,7 +82,7 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   }
 
   /** @param {unknown[]} files  absolute paths, as a worker names them: anything */
-  function add (files) {
+  function addFiles (files) {
     for (const file of files) {
       if (typeof file !== 'string' || watched.size >= MAX_FILES || watched.has(file) || !isOwn(file)) continue
       watched.add(file)
@@ -91,11 +91,11 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   }
 
   /** @param {import('../events/stream.js').DeckEvent} exit of a worker that does not say any more what it has loaded */
-  function explain (exit) {
+  function explainExit (exit) {
     const lines = firstLines(exit, stderrOf(exit))
     if (lastError !== lines.join()) for (const line of lines) tell(`  ${line}`)
     lastError = lines.join()
-    add([...String(exit.detail?.stack ?? '').split('\n'), ...lines].flatMap(filesIn).filter((file) => existsSync(file)))
+    addFiles([...String(exit.detail?.stack ?? '').split('\n'), ...lines].flatMap(filesIn).filter((file) => existsSync(file)))
   }
 
   function lookForMissing () {
@@ -103,11 +103,11 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
       if (!existsSync(file)) continue
       missing.delete(file)
       watcher.add(file)
-      changed()
+      onChanged()
     }
   }
 
-  function changed () {
+  function onChanged () {
     hasChanged = true
     lastError = ''
     rollSoon()
@@ -115,10 +115,10 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
 
   function rollSoon () {
     clearTimeout(timer)
-    timer = setTimeout(roll, DEBOUNCE_MS)
+    timer = setTimeout(restartWorkers, DEBOUNCE_MS)
   }
 
-  async function roll () {
+  async function restartWorkers () {
     hasChanged = false
     try {
       await deploy()

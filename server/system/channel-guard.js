@@ -18,7 +18,7 @@ export function guardChannel (child, { isExpected, isHandleExpected = () => fals
   child.emit = function (/** @type {string} */ name, /** @type {any} */ message, /** @type {any} */ handle) {
     if (name !== 'internalMessage') return emit.apply(child, arguments)
     try {
-      return take(message, handle)
+      return takeMessage(message, handle)
     } catch (/** @type {any} */ error) {
       onInvalidMessage(`a message that Node cannot take: ${error.message}`)
       return true
@@ -26,7 +26,7 @@ export function guardChannel (child, { isExpected, isHandleExpected = () => fals
   }
 
   /** @param {any} message @param {any} handle @returns {boolean} */
-  function take (message, handle) {
+  function takeMessage (message, handle) {
     const { cmd } = message
     if (cmd === 'NODE_HANDLE') return isHandleExpected(message) ? emit.call(child, 'internalMessage', message, handle) : refuseHandle(message, handle)
     if (isAnswer(cmd) ? Array.isArray(child._handleQueue) : isExpected(message)) return emit.call(child, 'internalMessage', message)
@@ -39,7 +39,7 @@ export function guardChannel (child, { isExpected, isHandleExpected = () => fals
     handle?.close()
     child.send({ cmd: 'NODE_HANDLE_ACK' }, undefined, undefined, () => {})
     const { msg } = message
-    if (String(msg?.cmd).startsWith('NODE_')) return take(msg, null)
+    if (String(msg?.cmd).startsWith('NODE_')) return takeMessage(msg, null)
     return msg === undefined || emit.call(child, 'message', msg)
   }
 }
@@ -77,10 +77,10 @@ function guardReading (child, onInvalidMessage) {
   function readBehind (text) {
     const lines = text.split('\n')
     const open = String(lines.pop())
-    const bad = lines.findIndex((line) => parsed(line) === null)
+    const bad = lines.findIndex((line) => parseLine(line) === null)
     // Where all of them can be read, they have been.
     const unread = bad === -1 ? [] : lines.slice(bad + 1)
-    for (const message of unread.map(parsed)) {
+    for (const message of unread.map(parseLine)) {
       if (message === null) onInvalidMessage('a message that is no JSON')
       else process.nextTick(() => child.emit(String(message.value?.cmd).startsWith('NODE_') ? 'internalMessage' : 'message', message.value))
     }
@@ -89,7 +89,7 @@ function guardReading (child, onInvalidMessage) {
 }
 
 /** @param {string} line @returns {{ value: any } | null} null: it is no JSON */
-function parsed (line) {
+function parseLine (line) {
   try {
     return { value: JSON.parse(line) }
   } catch {

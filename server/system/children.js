@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { oneLine } from './one-line.js'
-import { identify } from './process-identity.js'
+import { identifyProcess } from './process-identity.js'
 
 /** @typedef {import('./process-identity.js').ProcessIdentity & { name: string }} ChildProcess  `name`: as the kernel has it, up to 15 bytes, on one line */
 
@@ -15,7 +15,7 @@ const MAX_THREADS = 200
 export function listChildren (pid) {
   const threads = readOr(() => readdirSync(`/proc/${pid}/task`), []).slice(0, MAX_THREADS)
   const pids = threads.flatMap((thread) => readOr(() => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'), '').split(' ').filter(Boolean))
-  return pids.slice(0, MAX_CHILDREN).map((each) => ({ ...identify(Number(each)), name: oneLine(readOr(() => readFileSync(`/proc/${each}/comm`, 'utf8'), '')).trim() || '?' }))
+  return pids.slice(0, MAX_CHILDREN).map((each) => ({ ...identifyProcess(Number(each)), name: oneLine(readOr(() => readFileSync(`/proc/${each}/comm`, 'utf8'), '')).trim() || '?' }))
 }
 
 /** @template T @param {() => T} read @param {T} otherwise @returns {T} */

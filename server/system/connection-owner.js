@@ -40,29 +40,29 @@ export function ownerOf (socket) {
   if (owner !== undefined) return owner
   const tables = createTables()
   const found = findOwner(socket, tables)
-  know(socket, found)
+  noteOwner(socket, found)
   for (const other of expected) {
     const held = isOfThisMachine(other, tables) ? heldIn(tables.alreadyRead(), other) : undefined
-    if (held) know(other, held.uid)
+    if (held) noteOwner(other, held.uid)
   }
   return found
 }
 
 /** @param {import('node:net').Socket} socket @param {number | null} owner */
-function know (socket, owner) {
+function noteOwner (socket, owner) {
   known.set(socket, owner)
   expected.delete(socket)
 }
 
 /** A process may send from any address of its machine, whichever one it connects to. @param {import('node:net').Socket} socket @param {Tables} tables */
 function isOfThisMachine ({ remoteAddress = '', localAddress }, tables) {
-  return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) || tables.ownAddresses().includes(plain(remoteAddress))
+  return remoteAddress === localAddress || LOOPBACK.test(remoteAddress) || tables.ownAddresses().includes(plainAddress(remoteAddress))
 }
 
 /** @returns {string[]} */
 function readOwnAddresses () {
   try {
-    return Object.values(networkInterfaces()).flatMap((each) => each ?? []).map(({ address }) => plain(address))
+    return Object.values(networkInterfaces()).flatMap((each) => each ?? []).map(({ address }) => plainAddress(address))
   } catch {
     // ERR_SYSTEM_ERROR: a system that does not tell them.
     return []
@@ -70,7 +70,7 @@ function readOwnAddresses () {
 }
 
 /** Without the prefix of an IPv4 address mapped into IPv6, and without the name of an interface. @param {string} address */
-function plain (address) {
+function plainAddress (address) {
   return address.replace(/^::ffff:/, '').replace(/%.*$/, '')
 }
 
@@ -112,7 +112,7 @@ function heldIn (tables, socket) {
 /** @param {string[]} tables @param {import('node:net').Socket} socket */
 function rowsOf (tables, { remoteAddress, remotePort, localAddress, localPort }) {
   // What is remote to us is local to them.
-  const row = new RegExp(`^ *\\d+: ${place(remoteAddress, remotePort)} ${place(localAddress, localPort)} (\\S+) \\S+ \\S+ \\S+ +(\\d+) +\\d+ (\\d+) `, 'gm')
+  const row = new RegExp(`^ *\\d+: ${placePattern(remoteAddress, remotePort)} ${placePattern(localAddress, localPort)} (\\S+) \\S+ \\S+ \\S+ +(\\d+) +\\d+ (\\d+) `, 'gm')
   return tables.flatMap((table) => [...table.matchAll(row)]).map(([, state, uid, inode]) => ({ state, uid: Number(uid), inode }))
 }
 
@@ -122,9 +122,9 @@ function isV4 (address = '') {
 }
 
 /** @param {string} [address] @param {number} [port] @returns {string} a pattern: an IPv4 address is in both tables, in the second one as mapped into IPv6 */
-function place (address = '', port = 0) {
+function placePattern (address = '', port = 0) {
   const words = isV4(address) ? [v4Word(address)] : v6Words(address)
-  return `${isV4(address) ? '(?:0{16}FFFF0000)?' : ''}${words.map((word) => hex(word, 8)).join('')}:${hex(port, 4)}`
+  return `${isV4(address) ? '(?:0{16}FFFF0000)?' : ''}${words.map((word) => toHex(word, 8)).join('')}:${toHex(port, 4)}`
 }
 
 /** @param {string} address */
@@ -182,6 +182,6 @@ function readTable (file) {
 }
 
 /** @param {number} number @param {number} digits */
-function hex (number, digits) {
+function toHex (number, digits) {
   return number.toString(16).toUpperCase().padStart(digits, '0')
 }

@@ -21,8 +21,8 @@ const IGNORED = '# Tokens, history and logs of this deck: nothing for a reposito
  * @throws {DeckError} data-dir-unusable
  */
 export function openDataDir (wanted) {
-  const { folder, away } = place(wanted)
-  const file = (/** @type {string} */ name) => path.join(folder, name)
+  const { folder, away } = placeFolder(wanted)
+  const fileOf = (/** @type {string} */ name) => path.join(folder, name)
   /** @type {ReturnType<typeof takeLock>} */
   let lock = null
   /** What this master has read or made, by the name of the file. @type {Map<string, string>} */
@@ -32,13 +32,13 @@ export function openDataDir (wanted) {
   const announcements = [...new Set([folder, ...fallbackFolders(wanted)])].map((each) => path.join(each, 'master.json'))
 
   return {
-    historyFile: file('history.db'),
-    logFolder: file('logs'),
+    historyFile: fileOf('history.db'),
+    logFolder: fileOf('logs'),
     logFile: path.join(folder, 'logs', 'master.log'),
-    crashFolder: file('crashes'),
-    diagnosticsFolder: file('diagnostics'),
-    orderFolder: file('orders'),
-    releaseFolder: file('releases'),
+    crashFolder: fileOf('crashes'),
+    diagnosticsFolder: fileOf('diagnostics'),
+    orderFolder: fileOf('orders'),
+    releaseFolder: fileOf('releases'),
     folder,
     /** Why this folder takes the place of the one that was wanted; null: it is that one. @type {string | null} */
     away,
@@ -49,11 +49,11 @@ export function openDataDir (wanted) {
      */
     lock () {
       try {
-        lock = takeLock(file('master.lock'))
+        lock = takeLock(fileOf('master.lock'))
       } catch (/** @type {any} */ error) {
-        throw error instanceof DeckError ? error : unusable(folder, error)
+        throw error instanceof DeckError ? error : unusableFolder(folder, error)
       }
-      if (!lock) throw masterRunning(readJson(file('master.json')))
+      if (!lock) throw masterRunning(readJson(fileOf('master.json')))
     },
 
     /** Whether it is there still: whoever removes an old release may take it along. */
@@ -65,37 +65,37 @@ export function openDataDir (wanted) {
      */
     restore () {
       makePrivate(folder, SECRETS)
-      for (const [name, value] of secrets) writeSecret(file(name), value)
-      make(folder)
+      for (const [name, value] of secrets) writeSecret(fileOf(name), value)
+      makeFolder(folder)
       lock?.release()
       this.lock()
-      if (remembered !== null) writeJson(file('memory.json'), remembered)
+      if (remembered !== null) writeJson(fileOf('memory.json'), remembered)
     },
 
     /** @param {{ handsOver: boolean }} how  the next master has announced itself, or is about to */
     release ({ handsOver }) {
-      if (!handsOver) announcements.forEach(withdraw)
+      if (!handsOver) announcements.forEach(withdrawAnnouncement)
       lock?.release()
       lock = null
     },
 
     /** @returns {string} the admin token, made when there is none */
-    token: () => secret('admin.token'),
+    token: () => readOrMakeSecret('admin.token'),
 
     /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
-    releaseKey: () => secret('release.key'),
+    releaseKey: () => readOrMakeSecret('release.key'),
 
     /** @param {import('./process-identity.js').ProcessIdentity & { keeper: import('./process-identity.js').ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string, startedAt: string }} master `fingerprint`: of its certificate */
     announce (master) {
       const [own, ...others] = announcements
       try {
         writeJson(own, master)
-        others.forEach(withdraw)
+        others.forEach(withdrawAnnouncement)
       } catch (error) {
         // Whoever looks for this master looks there too.
-        withdraw(own)
+        withdrawAnnouncement(own)
         for (const other of others) {
-          if (attempt(() => { makePrivate(path.dirname(other), SECRETS); writeJson(other, master) })) return
+          if (succeeds(() => { makePrivate(path.dirname(other), SECRETS); writeJson(other, master) })) return
         }
         throw error
       }
@@ -103,54 +103,54 @@ export function openDataDir (wanted) {
 
     memory: {
       /** @returns {any} what the last master has left, wherever that was; null if it has ended as it should */
-      read: () => readJson(newest(file('memory.json'), path.join(wanted, 'memory.json'))),
+      read: () => readJson(newestOf(fileOf('memory.json'), path.join(wanted, 'memory.json'))),
       /** @param {unknown} content what the next master has to know if this one cannot end as it should */
       write (content) {
         remembered = content
-        writeJson(file('memory.json'), content)
+        writeJson(fileOf('memory.json'), content)
       },
       clear () {
         remembered = null
         // What is left in a folder that cannot be written counts no more either.
-        if (away) writeJson(file('memory.json'), null)
-        else rmSync(file('memory.json'), { force: true })
+        if (away) writeJson(fileOf('memory.json'), null)
+        else rmSync(fileOf('memory.json'), { force: true })
       }
     }
   }
 
   /** Of a master that is gone, or was told of somewhere else. @param {string} announcement */
-  function withdraw (announcement) {
+  function withdrawAnnouncement (announcement) {
     // Anybody can make a folder of that name in a place for all, or a link.
-    if (!attempt(() => refuse(whyPathDistrusted(announcement)))) return
-    attempt(() => rmSync(announcement, { force: true }))
+    if (!succeeds(() => refuseFolder(whyPathDistrusted(announcement)))) return
+    succeeds(() => rmSync(announcement, { force: true }))
     // ENOTEMPTY: more than that is kept there.
-    if (path.dirname(announcement) !== folder) attempt(() => rmdirSync(path.dirname(announcement)))
+    if (path.dirname(announcement) !== folder) succeeds(() => rmdirSync(path.dirname(announcement)))
   }
 
   /** @param {string} name @returns {string} made when there is none */
-  function secret (name) {
+  function readOrMakeSecret (name) {
     try {
       // Of a folder that can be read alone, the secrets count still.
       const kept = away === null ? null : readTokenOrNone(path.join(wanted, name))
-      const value = kept ?? readToken(file(name)) ?? makeToken(file(name))
+      const value = kept ?? readToken(fileOf(name)) ?? makeToken(fileOf(name))
       secrets.set(name, value)
       return value
     } catch (/** @type {any} */ error) {
-      throw unusable(folder, error)
+      throw unusableFolder(folder, error)
     }
   }
 }
 
 /** @param {string} wanted @returns {{ folder: string, away: string | null }} */
-function place (wanted) {
+function placeFolder (wanted) {
   try {
-    make(wanted)
+    makeFolder(wanted)
     return { folder: wanted, away: null }
   } catch (/** @type {any} */ error) {
     if (error instanceof DeckError) throw error
-    if (!isOutOfReach(error, wanted)) throw unusable(wanted, error)
-    const folder = fallbackFolders(wanted).find((each) => attempt(() => make(each)))
-    if (folder === undefined) throw unusable(wanted, error)
+    if (!isOutOfReach(error, wanted)) throw unusableFolder(wanted, error)
+    const folder = fallbackFolders(wanted).find((each) => succeeds(() => makeFolder(each)))
+    if (folder === undefined) throw unusableFolder(wanted, error)
     return { folder, away: `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and the history of before is not shown` }
   }
 }
@@ -161,9 +161,9 @@ function isOutOfReach ({ code = '' }, folder) {
 }
 
 /** @param {string} folder */
-function make (folder) {
+function makeFolder (folder) {
   const isOurs = makePrivate(folder, SECRETS) || path.basename(folder) === DEFAULT_NAME
-  if (isOurs) attempt(() => keepOutOfRepositories(folder))
+  if (isOurs) succeeds(() => keepOutOfRepositories(folder))
   for (const name of ['logs', 'crashes', 'orders']) makePrivate(path.join(folder, name), [])
   const token = path.join(folder, 'admin.token')
   if (readToken(token) === null) makeToken(token)
@@ -184,26 +184,26 @@ function keepOutOfRepositories (folder) {
  */
 function makePrivate (folder, secrets) {
   // Nothing is made where it is theirs to move, and nothing was put there meanwhile.
-  refuse(whyPathDistrusted(folder))
+  refuseFolder(whyPathDistrusted(folder))
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  refuse(whyFolderDistrusted(folder, secrets))
+  refuseFolder(whyFolderDistrusted(folder, secrets))
   accessSync(folder, constants.W_OK)
   return readdirSync(folder).length === 0
 }
 
 /** @param {string | null} reason @throws {DeckError} data-dir-unusable */
-function refuse (reason) {
+function refuseFolder (reason) {
   if (reason !== null) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
 }
 
 /** @param {string[]} files @returns {string} the one that was written last */
-function newest (...files) {
+function newestOf (...files) {
   const writtenAt = (/** @type {string} */ file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity
   return files.reduce((best, file) => writtenAt(file) > writtenAt(best) ? file : best)
 }
 
 /** @param {() => void} work @returns {boolean} */
-function attempt (work) {
+function succeeds (work) {
   try {
     work()
     return true
@@ -257,6 +257,6 @@ function writeSecret (file, value) {
 }
 
 /** @param {string} folder @param {NodeJS.ErrnoException} error */
-function unusable (folder, error) {
+function unusableFolder (folder, error) {
   return new DeckError('data-dir-unusable', `dataDir: expected a folder that can be written, received ${folder} (${error.code ?? error.message})`, { cause: error })
 }

@@ -35,7 +35,7 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () =>
         if (!isSilent && !workers.includes(worker)) watched.delete(worker)
       }
       return workers.flatMap((worker) => {
-        const silentMs = judge(worker)
+        const silentMs = silenceOf(worker)
         return silentMs === null ? [] : [{ worker, silentMs }]
       })
     },
@@ -44,7 +44,7 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () =>
     heard (worker) {
       const entry = watched.get(worker)
       if (!entry) return false
-      watched.set(worker, listened())
+      watched.set(worker, newEntry())
       return entry.isSilent
     },
 
@@ -64,19 +64,19 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () =>
     excuse (worker, isExcused) {
       if (isExcused) excused.add(worker)
       else excused.delete(worker)
-      if (watched.has(worker)) watched.set(worker, listened())
+      if (watched.has(worker)) watched.set(worker, newEntry())
     }
   }
 
-  function listened () {
+  function newEntry () {
     return { heardAt: awake, queuedBefore: /** @type {number | null} */ (null), isSilent: false }
   }
 
   /** @param {number} worker @returns {number | null} ms, if that is too long */
-  function judge (worker) {
+  function silenceOf (worker) {
     const entry = watched.get(worker)
     if (!entry || excused.has(worker)) {
-      watched.set(worker, listened())
+      watched.set(worker, newEntry())
       return null
     }
     const sinceMs = awake - entry.heardAt

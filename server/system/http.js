@@ -14,7 +14,7 @@ import { whyAbsent, whyNotTold } from './recipient.js'
  * @returns {Promise<http.IncomingMessage>} its body is still to be read
  * @throws {NodeJS.ErrnoException} such as ECONNREFUSED and ECONNRESET; AbortError
  */
-export function request (url, { method = 'GET', headers, body, signal, fingerprint = null, recipient }) {
+export function sendRequest (url, { method = 'GET', headers, body, signal, fingerprint = null, recipient }) {
   const absent = recipient && whyAbsent(recipient)
   if (absent) return Promise.reject(notTold(absent))
   const { request } = url.startsWith('https:') ? https : http
@@ -47,9 +47,9 @@ function connectTo ({ hasTls, fingerprint, recipient, signal }) {
     const socket = hasTls
       ? tls.connect(/** @type {tls.ConnectionOptions} */ ({ ...options, ...(fingerprint !== null && { rejectUnauthorized: false }) }))
       : net.connect(/** @type {net.NetConnectOpts} */ (options))
-    const give = () => socket.destroy(signal?.reason)
-    socket.once('close', () => signal?.removeEventListener('abort', give))
-    signal?.addEventListener('abort', give)
+    const giveUpSocket = () => socket.destroy(signal?.reason)
+    socket.once('close', () => signal?.removeEventListener('abort', giveUpSocket))
+    signal?.addEventListener('abort', giveUpSocket)
     socket.once('error', (error) => onConnected(error, socket))
     socket.once(hasTls ? 'secureConnect' : 'connect', async () => {
       const reason = await whyWrong(socket)

@@ -17,7 +17,7 @@ export function createIpcValidation ({ tell, now = () => performance.now(), name
   const windows = new Map()
 
   return {
-    hear,
+    hear: noteInvalid,
 
     /** @param {number} sender @param {string} type of one more message @returns {boolean} whether it may be listened to */
     admit (sender, type) {
@@ -25,7 +25,7 @@ export function createIpcValidation ({ tell, now = () => performance.now(), name
       if (!window || now() - window.since >= WINDOW_MS) windows.set(sender, window = { since: now(), messages: new Map() })
       const count = (window.messages.get(type) ?? 0) + 1
       window.messages.set(type, count)
-      if (count > MAX_MESSAGES) hear(sender, `more than ${MAX_MESSAGES} messages of type "${type}" in ${WINDOW_MS / 1000} s`)
+      if (count > MAX_MESSAGES) noteInvalid(sender, `more than ${MAX_MESSAGES} messages of type "${type}" in ${WINDOW_MS / 1000} s`)
       return count <= MAX_MESSAGES
     },
 
@@ -39,7 +39,7 @@ export function createIpcValidation ({ tell, now = () => performance.now(), name
   }
 
   /** @param {number} sender @param {string} reason */
-  function hear (sender, reason) {
+  function noteInvalid (sender, reason) {
     const count = counts.get(sender) ?? 0
     counts.set(sender, count + 1)
     if (count === 0) tell(sender, `${nameOf(sender)} has sent what was dropped: ${reason}`)

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
-import { request } from './http.js'
+import { sendRequest } from './http.js'
 import { isLoopback } from './loopback.js'
 import { oneLine } from './one-line.js'
 import { isAlive } from './process-identity.js'
@@ -36,7 +36,7 @@ export function isOnLoopback ({ adminUrl }) {
  * @throws {DeckError} no-master
  */
 export function askStatus (deck, options) {
-  return ask(deck, '/api/v1/status', { method: 'GET', ...options })
+  return askDeck(deck, '/api/v1/status', { method: 'GET', ...options })
 }
 
 /**
@@ -49,7 +49,7 @@ export function askStatus (deck, options) {
 export async function askSignInLink (deck, { ttlMs, from }, options) {
   const ttl = ttlMs === null ? {} : { ttl: `${Math.max(1, Math.floor(ttlMs / 1000))}s` }
   const body = JSON.stringify({ role: 'admin', from: oneLine(from).slice(0, MAX_NAME_CHARS), ...ttl })
-  const { url } = await ask(deck, '/api/v1/sign-in-links', { method: 'POST', body, ...options })
+  const { url } = await askDeck(deck, '/api/v1/sign-in-links', { method: 'POST', body, ...options })
   const link = typeof url === 'string' && /^https?:/.test(url) && URL.canParse(url) ? new URL(url) : null
   const code = link?.searchParams.get('code') ?? ''
   if (!CODE_SHAPE.test(code)) throw new DeckError('no-master', `${deck.name} has answered with something else than a sign-in link`)
@@ -61,12 +61,12 @@ export async function askSignInLink (deck, { ttlMs, from }, options) {
  * @param {{ method: 'GET' | 'POST', body?: string, timeoutMs: number, env?: Record<string, string | undefined> }} options
  * @returns {Promise<any>}
  */
-async function ask (deck, where, { method, body, timeoutMs, env = process.env }) {
+async function askDeck (deck, where, { method, body, timeoutMs, env = process.env }) {
   const reason = whyUnasked(deck)
   if (reason) throw new DeckError('no-master', `${deck.name} is not asked: ${reason}`)
   const token = await tokenOf(deck, env)
   try {
-    const response = await request(new URL(where, deck.adminUrl).href, {
+    const response = await sendRequest(new URL(where, deck.adminUrl).href, {
       method,
       body,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', ...(body !== undefined && { 'content-type': 'application/json' }) },
@@ -74,7 +74,7 @@ async function ask (deck, where, { method, body, timeoutMs, env = process.env })
       fingerprint: deck.fingerprint,
       recipient: { processes: [deck.master] }
     })
-    const content = await read(response)
+    const content = await readBody(response)
     if (Number(response.statusCode) >= 300) throw new DeckError('no-master', `${deck.name} refuses to answer (HTTP ${response.statusCode})`)
     return JSON.parse(content)
   } catch (/** @type {any} */ error) {
@@ -115,7 +115,7 @@ async function tokenIn (folder) {
 }
 
 /** @param {import('node:http').IncomingMessage} response */
-async function read (response) {
+async function readBody (response) {
   let content = ''
   for await (const chunk of response.setEncoding('utf8')) {
     content += chunk

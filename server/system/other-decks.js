@@ -23,8 +23,8 @@ const LINK_WITHIN_MS = 5000
  * @param {() => number} [parts.now]  ms, of any clock
  */
 export function createOtherDecks ({ dataDir, list = runningDecks, ask = { status: askStatus, signInLink: askSignInLink }, now = () => performance.now() }) {
-  const known = keepFor(LOOK_EVERY_MS, read, now)
-  const asked = keepFor(LOOK_EVERY_MS, () => Promise.all(read().map(look)), now)
+  const known = keepFor(LOOK_EVERY_MS, readDecks, now)
+  const asked = keepFor(LOOK_EVERY_MS, () => Promise.all(readDecks().map(lookAtDeck)), now)
 
   return {
     /** Those that are registered: nobody is asked. @returns {{ id: string, name: string, cwd: string }[]} */
@@ -37,7 +37,7 @@ export function createOtherDecks ({ dataDir, list = runningDecks, ask = { status
      * @param {string} id @returns {Pick<OtherDeck, 'id' | 'name' | 'adminUrl' | 'publicUrl'>} as it is registered now
      * @throws {DeckError} not-found
      */
-    get: (id) => addressOf(find(id)),
+    get: (id) => addressOf(findDeck(id)),
 
     /**
      * A link into another one, for the user of this one.
@@ -45,11 +45,11 @@ export function createOtherDecks ({ dataDir, list = runningDecks, ask = { status
      * @returns {Promise<{ code: string, url: string }>} see askSignInLink()
      * @throws {DeckError} not-found, no-master
      */
-    signInLink: async (id, order) => ask.signInLink(find(id), order, { timeoutMs: LINK_WITHIN_MS })
+    signInLink: async (id, order) => ask.signInLink(findDeck(id), order, { timeoutMs: LINK_WITHIN_MS })
   }
 
   /** @returns {RunningDeck[]} */
-  function read () {
+  function readDecks () {
     try {
       return list().filter((deck) => deck.dataDir !== dataDir)
     } catch (error) {
@@ -60,21 +60,21 @@ export function createOtherDecks ({ dataDir, list = runningDecks, ask = { status
   }
 
   /** @param {string} id */
-  function find (id) {
-    const found = read().find((deck) => idOf(deck) === id)
+  function findDeck (id) {
+    const found = readDecks().find((deck) => idOf(deck) === id)
     if (!found) throw new DeckError('not-found', 'This deck does not run any more')
     return found
   }
 
   /** @param {RunningDeck} deck @returns {Promise<OtherDeck>} */
-  async function look (deck) {
-    const shown = (/** @type {Presence} */ presence, status = null) => ({ ...addressOf(deck), cwd: deck.cwd, presence, status })
-    if (!isAlive(deck.master)) return shown('restarting')
-    if (!isOnLoopback(deck)) return shown('elsewhere')
+  async function lookAtDeck (deck) {
+    const toOtherDeck = (/** @type {Presence} */ presence, status = null) => ({ ...addressOf(deck), cwd: deck.cwd, presence, status })
+    if (!isAlive(deck.master)) return toOtherDeck('restarting')
+    if (!isOnLoopback(deck)) return toOtherDeck('elsewhere')
     try {
-      return shown('answers', await ask.status(deck, { timeoutMs: ASK_WITHIN_MS }))
+      return toOtherDeck('answers', await ask.status(deck, { timeoutMs: ASK_WITHIN_MS }))
     } catch (error) {
-      if (error instanceof DeckError) return shown('silent')
+      if (error instanceof DeckError) return toOtherDeck('silent')
       throw error
     }
   }

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { constants, endianness } from 'node:os'
 
-/** @typedef {ReturnType<typeof bind>} Posix */
+/** @typedef {ReturnType<typeof bindLibc>} Posix */
 
 // linux/prctl.h, sys/wait.h, sys/socket.h, netinet/in.h
 const PR_SET_CHILD_SUBREAPER = 36
@@ -40,7 +40,7 @@ let loaded
 export function loadPosix () {
   if (loaded !== undefined) return loaded
   try {
-    loaded = process.platform === 'linux' ? bind(createRequire(import.meta.url)('koffi')) : null
+    loaded = process.platform === 'linux' ? bindLibc(createRequire(import.meta.url)('koffi')) : null
   } catch {
     // No binary for this machine.
     loaded = null
@@ -49,7 +49,7 @@ export function loadPosix () {
 }
 
 /** @param {any} koffi */
-function bind (koffi) {
+function bindLibc (koffi) {
   const libc = koffi.load(null)
   const prctl = libc.func('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)')
   const waitpid = libc.func('int waitpid(int pid, _Out_ int *status, int options)')
@@ -116,9 +116,9 @@ function bind (koffi) {
       const isV6 = address.includes(':')
       const fd = socket(isV6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
       if (fd < 0) return { errno: -koffi.errno() }
-      set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
-      if (isShared) set(fd, SOL_SOCKET, SO_REUSEPORT, 1)
-      if (isV6) set(fd, IPPROTO_IPV6, IPV6_V6ONLY, Number(isV6Only))
+      setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+      if (isShared) setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1)
+      if (isV6) setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, Number(isV6Only))
       const name = isV6 ? addressV6(address, port) : addressV4(address, port)
       const errno = name === null ? constants.errno.EINVAL : bindTo(fd, name, name.length) === 0 ? 0 : koffi.errno()
       if (errno === 0) return { fd }
@@ -136,7 +136,7 @@ function bind (koffi) {
     },
 
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */
-    sharePort: (fd) => set(fd, SOL_SOCKET, SO_REUSEPORT, 1),
+    sharePort: (fd) => setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1),
 
     /** @param {number} fd @param {number} backlog @returns {number} 0, or below it an error number */
     listen: (fd, backlog) => listen(fd, backlog) === 0 ? 0 : -koffi.errno(),
@@ -165,7 +165,7 @@ function bind (koffi) {
   }
 
   /** @param {number} fd @param {number} level @param {number} name @param {number} value */
-  function set (fd, level, name, value) {
+  function setOption (fd, level, name, value) {
     const { buffer } = Int32Array.of(value)
     return setsockopt(fd, level, name, Buffer.from(buffer), 4) === 0
   }

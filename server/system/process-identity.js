@@ -11,7 +11,7 @@ const STATE_FIELD = 3
 const START_TIME_FIELD = 22
 
 /** @param {number} pid @returns {ProcessIdentity} */
-export function identify (pid) {
+export function identifyProcess (pid) {
   return { pid, startTime: lookUp(pid)?.startTime ?? null }
 }
 

@@ -64,11 +64,11 @@ export function runtimeFolder (env = process.env) {
 export function registerDeck (deck, env = process.env) {
   const folder = runtimeFolder(env)
   try {
-    make(folder)
-    check(folder)
+    makeFolder(folder)
+    checkFolder(folder)
     writeJson(fileOf(folder, deck), deck)
   } catch (/** @type {any} */ error) {
-    throw error instanceof DeckError ? error : unusable(`${folder}, which cannot be written (${error.code ?? error.message})`, error)
+    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be written (${error.code ?? error.message})`, error)
   }
 }
 
@@ -79,7 +79,7 @@ export function registerDeck (deck, env = process.env) {
 export function withdrawDeck (deck, env = process.env) {
   const file = fileOf(runtimeFolder(env), deck)
   const told = readDeck(file)
-  if (told && isSame(told.master, deck.master)) remove(file)
+  if (told && isSame(told.master, deck.master)) removeFile(file)
 }
 
 /**
@@ -92,12 +92,12 @@ export function runningDecks (env = process.env) {
   const folder = runtimeFolder(env)
   return filesOf(folder).flatMap((file) => {
     const deck = readDeck(file)
-    if (!deck || lives(deck)) return deck ?? []
+    if (!deck || isRunning(deck)) return deck ?? []
     // A next master may have come meanwhile.
     const now = readDeck(file)
-    if (now && isSame(now.master, deck.master)) remove(file)
+    if (now && isSame(now.master, deck.master)) removeFile(file)
     return []
-  }).sort((one, other) => compare(one.name, other.name) || compare(one.dataDir, other.dataDir))
+  }).sort((one, other) => compareText(one.name, other.name) || compareText(one.dataDir, other.dataDir))
 }
 
 /**
@@ -107,9 +107,9 @@ export function runningDecks (env = process.env) {
 export function runningDeckAt (dataDir, env = process.env) {
   try {
     const folder = runtimeFolder(env)
-    check(folder)
+    checkFolder(folder)
     const deck = readDeck(fileOf(folder, { dataDir }))
-    return deck && lives(deck) ? deck : null
+    return deck && isRunning(deck) ? deck : null
   } catch {
     // ENOENT: no deck has run yet.
     return null
@@ -117,7 +117,7 @@ export function runningDeckAt (dataDir, env = process.env) {
 }
 
 /** @param {string} folder */
-function make (folder) {
+function makeFolder (folder) {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (/** @type {any} */ error) {
@@ -129,12 +129,12 @@ function make (folder) {
 /** @param {string} folder @returns {string[]} @throws {DeckError} runtime-dir-unusable */
 function filesOf (folder) {
   try {
-    check(folder)
+    checkFolder(folder)
     return readdirSync(folder).filter((name) => name.endsWith('.json')).map((name) => path.join(folder, name))
   } catch (/** @type {any} */ error) {
     // No deck has run yet.
     if (error.code === 'ENOENT') return []
-    throw error instanceof DeckError ? error : unusable(`${folder}, which cannot be read (${error.code ?? error.message})`, error)
+    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be read (${error.code ?? error.message})`, error)
   }
 }
 
@@ -143,19 +143,19 @@ function filesOf (folder) {
  * @param {string} folder
  * @throws {DeckError} runtime-dir-unusable; and what the system says
  */
-function check (folder) {
+function checkFolder (folder) {
   const stat = lstatSync(folder)
-  if (!stat.isDirectory()) throw unusable(`${folder}, which is none`)
+  if (!stat.isDirectory()) throw unusableFolder(`${folder}, which is none`)
   const own = process.geteuid?.()
   if (own === undefined) return
-  if (stat.uid !== own) throw unusable(`${folder}, which belongs to another user (uid ${stat.uid}, this process has ${own})`)
-  if (stat.mode & OF_OTHERS) throw unusable(`${folder}, which is open to others (mode ${(stat.mode & 0o7777).toString(8).padStart(4, '0')}, expected 0700)`)
+  if (stat.uid !== own) throw unusableFolder(`${folder}, which belongs to another user (uid ${stat.uid}, this process has ${own})`)
+  if (stat.mode & OF_OTHERS) throw unusableFolder(`${folder}, which is open to others (mode ${(stat.mode & 0o7777).toString(8).padStart(4, '0')}, expected 0700)`)
   const reason = whyPathDistrusted(folder)
-  if (reason !== null) throw unusable(`${folder}, but ${reason}`)
+  if (reason !== null) throw unusableFolder(`${folder}, but ${reason}`)
 }
 
 /** @param {string} received @param {unknown} [cause] */
-function unusable (received, cause) {
+function unusableFolder (received, cause) {
   return new DeckError('runtime-dir-unusable', `CLUSTERDECK_RUNTIME_DIR: expected a folder of this user alone, received ${received}`, { cause })
 }
 
@@ -193,7 +193,7 @@ function statOf (file) {
 }
 
 /** @param {string} file */
-function remove (file) {
+function removeFile (file) {
   try {
     rmSync(file, { force: true })
   } catch {
@@ -202,7 +202,7 @@ function remove (file) {
 }
 
 /** @param {RunningDeck} deck */
-function lives ({ master, keeper }) {
+function isRunning ({ master, keeper }) {
   return isAlive(master) || (keeper !== null && isAlive(keeper))
 }
 
@@ -227,6 +227,6 @@ function isIdentity (value) {
 }
 
 /** @param {string} one @param {string} other */
-function compare (one, other) {
+function compareText (one, other) {
   return one < other ? -1 : one > other ? 1 : 0
 }

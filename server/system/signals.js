@@ -15,13 +15,13 @@ export const SIGNALS = [...STOP_SIGNALS, 'SIGHUP', 'SIGUSR2']
  */
 export function listenForSignals ({ onStop, onKill, onDeploy, onRestart }, { sources = [process], hasTerminal = hasControllingTerminal() } = {}) {
   let isStopping = false
-  const leaves = sources.map(listen)
+  const leaves = sources.map(listenTo)
   return () => { for (const leave of leaves) leave() }
 
   /** @param {import('node:events').EventEmitter} source */
-  function listen (source) {
+  function listenTo (source) {
     let hasAsked = false
-    const stop = () => {
+    const onStopSignal = () => {
       if (hasAsked) return onKill()
       hasAsked = true
       if (isStopping) return
@@ -29,8 +29,8 @@ export function listenForSignals ({ onStop, onKill, onDeploy, onRestart }, { sou
       onStop()
     }
     // A shell passes on what the kernel has sent already, so a second one means nothing more.
-    const hangUp = () => { if (!isStopping) stop() }
-    const handlers = Object.entries({ ...Object.fromEntries(STOP_SIGNALS.map((signal) => [signal, stop])), SIGHUP: hasTerminal ? hangUp : onDeploy, SIGUSR2: onRestart })
+    const hangUp = () => { if (!isStopping) onStopSignal() }
+    const handlers = Object.entries({ ...Object.fromEntries(STOP_SIGNALS.map((signal) => [signal, onStopSignal])), SIGHUP: hasTerminal ? hangUp : onDeploy, SIGUSR2: onRestart })
     for (const [signal, handler] of handlers) source.on(signal, handler)
     return () => {
       for (const [signal, handler] of handlers) source.off(signal, handler)

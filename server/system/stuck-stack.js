@@ -27,23 +27,23 @@ const LISTENS = '0A'
  * @returns {Promise<{ stack: string | null, reason: string | null }>} frames as in an error's stack, or why there are none; never throws
  */
 export async function captureStack (pid, { withinMs = CAPTURE_WITHIN_MS } = {}) {
-  if (process.platform !== 'linux' || pid === undefined) return without('it can only be read on Linux')
+  if (process.platform !== 'linux' || pid === undefined) return noStack('it can only be read on Linux')
   const until = performance.now() + withinMs
   try {
-    if (await stateOf(pid) === 'T') return without('the process is stopped by a signal')
-    const before = new Set((await listening(pid)).keys())
+    if (await stateOf(pid) === 'T') return noStack('the process is stopped by a signal')
+    const before = new Set((await listeningPorts(pid)).keys())
     process.kill(pid, 'SIGUSR1')
     const port = await inspectorPort(pid, before, until)
-    if (port === null) return without(`${NATIVE}, or the app handles SIGUSR1 itself`)
-    const frames = await pause(port, until)
-    return frames ? { stack: formatFrames(frames), reason: null } : without(NATIVE)
+    if (port === null) return noStack(`${NATIVE}, or the app handles SIGUSR1 itself`)
+    const frames = await pauseAndReadFrames(port, until)
+    return frames ? { stack: formatFrames(frames), reason: null } : noStack(NATIVE)
   } catch (/** @type {any} */ error) {
-    return without(error.message)
+    return noStack(error.message)
   }
 }
 
 /** @param {string} reason */
-function without (reason) {
+function noStack (reason) {
   return { stack: null, reason }
 }
 
@@ -54,7 +54,7 @@ async function stateOf (pid) {
 }
 
 /** @param {number} pid @returns {Promise<Map<string, number>>} ports on the loopback address by the socket's inode, of all processes */
-async function listening (pid) {
+async function listeningPorts (pid) {
   const rows = (await readFile(`/proc/${pid}/net/tcp`, 'utf8')).split('\n').map((line) => line.trim().split(/\s+/))
   return new Map(rows.filter(([, local, , state]) => state === LISTENS && local.startsWith(LOOPBACK))
     .map((fields) => [fields[9], parseInt(fields[1].split(':')[1], 16)]))
@@ -63,7 +63,7 @@ async function listening (pid) {
 /** @param {number} pid @param {Set<string>} before inodes that are not meant @param {number} until */
 async function inspectorPort (pid, before, until) {
   for (; performance.now() < until; await wait(POLL_MS)) {
-    const added = new Map([...await listening(pid)].filter(([inode]) => !before.has(inode)))
+    const added = new Map([...await listeningPorts(pid)].filter(([inode]) => !before.has(inode)))
     if (added.size === 0) continue
     // Newest first: the sockets of other processes are not ours to talk to.
     for (const fd of (await readdir(`/proc/${pid}/fd`)).reverse()) {
@@ -76,7 +76,7 @@ async function inspectorPort (pid, before, until) {
 }
 
 /** @param {number} port @param {number} until @returns {Promise<any[] | null>} call frames, top first */
-async function pause (port, until) {
+async function pauseAndReadFrames (port, until) {
   const leftMs = () => Math.max(1, until - performance.now())
   const [{ webSocketDebuggerUrl }] = await getJson(`http://127.0.0.1:${port}/json/list`, leftMs())
   const { WebSocket } = await import('ws')

@@ -25,7 +25,7 @@ const MAX_LINKS = 40
  */
 export function whyDistrusted (file, trusted) {
   const target = statSync(file)
-  return ownership(lstatSync(file), trusted) ?? ownership(target, trusted) ?? writable(target)
+  return whyNotOwned(lstatSync(file), trusted) ?? whyNotOwned(target, trusted) ?? whyWritable(target)
 }
 
 /**
@@ -43,7 +43,7 @@ export function whyFolderDistrusted (folder, secrets, trusted) {
     const file = path.join(folder, name)
     const stat = lstatSync(file, { throwIfNoEntry: false })
     if (!stat) continue
-    const reason = ownership(stat, trusted) ?? (isOpen ? openness(stat, secrets.includes(name)) : null)
+    const reason = whyNotOwned(stat, trusted) ?? (isOpen ? whyOpen(stat, secrets.includes(name)) : null)
     if (reason) return `${file} ${reason}`
     const behind = stat.isSymbolicLink() ? whyPathDistrusted(file, trusted) : null
     if (behind) return `${file} leads to what others choose: ${behind}`
@@ -61,8 +61,8 @@ export function whyFolderDistrusted (folder, secrets, trusted) {
  */
 export function whyPathDistrusted (file, trusted) {
   return whyWayDistrusted(file, ({ place, stat }) => {
-    const reason = ownership(stat, trusted)
-    const replacers = reason === null ? replaceable(stat, trusted) : null
+    const reason = whyNotOwned(stat, trusted)
+    const replacers = reason === null ? whyReplaceable(stat, trusted) : null
     return replacers !== null && isVolume(place, stat) ? null : reason ?? replacers
   })
 }
@@ -85,7 +85,7 @@ export function whyProgramDistrusted (program) {
  */
 export function whyPlaceDistrusted (file) {
   statSync(file)
-  return whyWayDistrusted(file, ({ stat }) => ownership(stat) ?? replaceable(stat))
+  return whyWayDistrusted(file, ({ stat }) => whyNotOwned(stat) ?? whyReplaceable(stat))
 }
 
 /** @typedef {{ place: string, stat: import('node:fs').Stats }} Step */
@@ -130,12 +130,12 @@ function partsOf (file) {
 }
 
 /** Who could write to it, or rename what is in it. The mode of a link means nothing. @param {import('node:fs').Stats} stat @param {Trusted} [trusted] */
-function replaceable (stat, { owner } = {}) {
+function whyReplaceable (stat, { owner } = {}) {
   if (stat.isSymbolicLink() || (stat.isDirectory() && stat.mode & STICKY)) return null
-  if (stat.mode & OTHERS_REPLACE) return writable(stat)
+  if (stat.mode & OTHERS_REPLACE) return whyWritable(stat)
   if (!(stat.mode & GROUP_REPLACES) || !process.geteuid) return null
   const uids = owner === undefined ? [process.geteuid()] : [process.geteuid(), owner]
-  return hasOthers(stat.gid, uids) ? `can be written by group ${stat.gid}, in which others are (mode ${octal(stat.mode)})` : null
+  return hasOthers(stat.gid, uids) ? `can be written by group ${stat.gid}, in which others are (mode ${toOctal(stat.mode)})` : null
 }
 
 /** @param {string} place @param {import('node:fs').Stats} stat */
@@ -145,29 +145,29 @@ function isVolume (place, stat) {
 }
 
 /** @param {import('node:fs').Stats} stat @param {Trusted} [trusted] */
-function ownership ({ uid }, { owner } = {}) {
+function whyNotOwned ({ uid }, { owner } = {}) {
   const own = process.geteuid?.()
   return own === undefined || uid === own || uid === 0 || uid === owner ? null : `belongs to another user (uid ${uid}, this process has ${own})`
 }
 
 /** @param {import('node:fs').Stats} stat */
-function writable ({ mode }) {
-  return process.geteuid && mode & OTHERS_WRITE ? `can be written by others (mode ${octal(mode)})` : null
+function whyWritable ({ mode }) {
+  return process.geteuid && mode & OTHERS_WRITE ? `can be written by others (mode ${toOctal(mode)})` : null
 }
 
 /** @param {import('node:fs').Stats} stat */
-function readable ({ mode }) {
-  return process.geteuid && mode & OTHERS_READ ? `can be read by others (mode ${octal(mode)})` : null
+function whyReadable ({ mode }) {
+  return process.geteuid && mode & OTHERS_READ ? `can be read by others (mode ${toOctal(mode)})` : null
 }
 
 /** @param {import('node:fs').Stats} stat of what is in a folder that others can enter @param {boolean} isSecret */
-function openness (stat, isSecret) {
+function whyOpen (stat, isSecret) {
   // The mode of a link means nothing.
   if (stat.isSymbolicLink()) return null
-  return writable(stat) ?? (isSecret ? readable(stat) : null)
+  return whyWritable(stat) ?? (isSecret ? whyReadable(stat) : null)
 }
 
 /** @param {number} mode */
-function octal (mode) {
+function toOctal (mode) {
   return (mode & 0o7777).toString(8).padStart(4, '0')
 }

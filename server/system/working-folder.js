@@ -13,11 +13,11 @@ import path from 'node:path'
  */
 export function workingFolder ({ env = process.env, cwd = process.cwd } = {}) {
   const said = env.PWD !== undefined && path.isAbsolute(env.PWD) ? path.resolve(env.PWD) : null
-  const real = attempt(cwd)
+  const real = tryOrNull(cwd)
   // ENOENT: it has been removed. Only the name is left, which a new folder may have by now.
   if (real === null) return { named: said ?? path.sep, real: said ?? path.sep }
   // Whoever starts a program in another folder than its own need not tell it.
-  return { named: said !== null && attempt(() => realpathSync(said)) === real ? said : real, real }
+  return { named: said !== null && tryOrNull(() => realpathSync(said)) === real ? said : real, real }
 }
 
 /** @param {string} folder absolute @returns {string} itself, or the nearest one above it that is there */
@@ -30,29 +30,29 @@ export function existingFolder (folder) {
  * @param {string} folder absolute
  */
 export function standOn (folder) {
-  if (attempt(process.cwd) === null) process.chdir(existingFolder(folder))
+  if (tryOrNull(process.cwd) === null) process.chdir(existingFolder(folder))
 }
 
 /**
  * What is named by way of a link stays where the link led at the start.
  * @param {string} file absolute @param {WorkingFolder} from
  */
-export function pinned (file, { named, real }) {
+export function pinPath (file, { named, real }) {
   return file === named || file.startsWith(`${named}${path.sep}`) ? path.join(real, path.relative(named, file)) : file
 }
 
 /** @param {string} folder @returns {WorkingFolder} as it is now */
 export function asNamed (folder) {
-  return { named: folder, real: attempt(() => realpathSync(folder)) ?? folder }
+  return { named: folder, real: tryOrNull(() => realpathSync(folder)) ?? folder }
 }
 
 /** @param {string} folder */
 export function isFolder (folder) {
-  return attempt(() => statSync(folder).isDirectory()) ?? false
+  return tryOrNull(() => statSync(folder).isDirectory()) ?? false
 }
 
 /** @template T @param {() => T} work @returns {T | null} */
-function attempt (work) {
+function tryOrNull (work) {
   try {
     return work()
   } catch {

@@ -107,7 +107,7 @@ export function createInstallation ({ folder, systemctl }) {
       return readFileSync(placeOf(file), 'utf8')
     } catch (/** @type {any} */ error) {
       if (error.code === 'ENOENT') return null
-      throw refused(error)
+      throw fileRefusal(error)
     }
   }
 
@@ -126,7 +126,7 @@ export function createInstallation ({ folder, systemctl }) {
       renameSync(`${place}.new`, place)
     } catch (error) {
       rmSync(`${place}.new`, { force: true })
-      throw refused(error)
+      throw fileRefusal(error)
     }
   }
 
@@ -137,11 +137,11 @@ export function createInstallation ({ folder, systemctl }) {
   async function takeBack (files, before, { wasRunning }) {
     const names = files.map(({ file }) => file)
     const gone = names.filter((file) => before.get(file) === null)
-    if (gone.length > 0) await attempt(() => systemctl.order('disable', '--now', ...gone))
-    for (const [file, text] of before) await attempt(() => writeUnit(file, text))
-    await attempt(() => systemctl.order('daemon-reload'))
-    await attempt(() => systemctl.order('reset-failed', ...names))
-    if (wasRunning) await attempt(() => systemctl.order('restart', names[0]))
+    if (gone.length > 0) await tryStep(() => systemctl.order('disable', '--now', ...gone))
+    for (const [file, text] of before) await tryStep(() => writeUnit(file, text))
+    await tryStep(() => systemctl.order('daemon-reload'))
+    await tryStep(() => systemctl.order('reset-failed', ...names))
+    if (wasRunning) await tryStep(() => systemctl.order('restart', names[0]))
   }
 }
 
@@ -157,7 +157,7 @@ function listFound (units) {
 }
 
 /** @param {() => unknown} work */
-async function attempt (work) {
+async function tryStep (work) {
   try {
     await work()
   } catch {
@@ -166,7 +166,7 @@ async function attempt (work) {
 }
 
 /** @param {unknown} error of a file */
-function refused (error) {
+function fileRefusal (error) {
   const { code, path: place } = /** @type {any} */ (error)
   return new DeckError('not-possible', `${place}: expected a place for unit files, received ${code}`, { cause: error })
 }

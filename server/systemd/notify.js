@@ -29,11 +29,11 @@ export function createNotifier (path, {
     if (isUseless || (queue.length > 1 && queue.at(-1) === message)) return
     if (queue.length === MAX_QUEUED) queue.splice(1, 1)
     queue.push(message)
-    if (queue.length === 1) send(message)
+    if (queue.length === 1) sendMessage(message)
   }
 
   /** @param {string} message */
-  function send (message) {
+  function sendMessage (message) {
     if (!/^[/@]/.test(String(path))) return giveUp(`expected a path, or @ and a name, received ${JSON.stringify(path)}`)
     const posix = load()
     if (posix) sendDatagram(posix, message, 0)
@@ -42,7 +42,7 @@ export function createNotifier (path, {
 
   /** @param {import('../system/posix.js').Posix} posix @param {string} message @param {number} waitedMs */
   function sendDatagram (posix, message, waitedMs) {
-    if (posix.sendDatagram(String(path), message)) return next()
+    if (posix.sendDatagram(String(path), message)) return sendNext()
     if (waitedMs === PATIENCE_MS) sayOnce(`${path} takes no message; trying on`)
     setTimeout(sendDatagram, RETRY_MS, posix, message, waitedMs + RETRY_MS).unref()
   }
@@ -53,14 +53,14 @@ export function createNotifier (path, {
       .on('error', (error) => giveUp(`neither the optional package koffi nor the program systemd-notify can be used (${error.message}); the service manager is told nothing`))
       .on('exit', (code) => {
         if (code !== 0) sayOnce(`systemd-notify ended with ${code}`)
-        next()
+        sendNext()
       })
       .unref()
   }
 
-  function next () {
+  function sendNext () {
     queue.shift()
-    if (queue.length > 0) send(queue[0])
+    if (queue.length > 0) sendMessage(queue[0])
   }
 
   /** @param {string} reason */

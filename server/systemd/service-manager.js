@@ -34,26 +34,26 @@ export function tellServiceManager ({ events, supervisor, settings, keeper }, {
   /** @type {NodeJS.Timeout | undefined} */
   let statusTimer
   const watchdog = startWatchdog(env, { notify, isKept: keeper.isKept })
-  const unsubscribe = events.subscribe(look)
+  const unsubscribe = events.subscribe(onEvent)
   // Before the one that starts the deploy: first the news, then the work.
-  for (const source of sources) source.prependListener('SIGHUP', reload)
+  for (const source of sources) source.prependListener('SIGHUP', onReload)
 
   /** @param {import('../events/stream.js').DeckEvent} event */
-  function look ({ type, cause }) {
+  function onEvent ({ type, cause }) {
     if (type === 'keeper.lost') notify(`MAINPID=${process.pid}`)
     // After an upgrade the next master goes on from here.
-    if (type !== 'master.stopped' || cause !== 'upgrade') tell()
-    if (type === 'master.stopped') leave()
+    if (type !== 'master.stopped' || cause !== 'upgrade') tellState()
+    if (type === 'master.stopped') stopTelling()
   }
 
   /** A change of state carries the status; the status alone is told once a second at the most. */
-  function tell () {
+  function tellState () {
     const snapshot = supervisor.snapshot()
-    const lines = news(snapshot)
+    const lines = stateLines(snapshot)
     const text = oneLine(describeHealth(snapshot).text)
     const waitMs = lines.length > 0 ? 0 : status.at + STATUS_INTERVAL_MS - now()
     clearTimeout(statusTimer)
-    if (text !== status.text && waitMs > 0) statusTimer = setTimeout(tell, waitMs).unref()
+    if (text !== status.text && waitMs > 0) statusTimer = setTimeout(tellState, waitMs).unref()
     if (text !== status.text && waitMs <= 0) {
       status = { text, at: now() }
       lines.push(`STATUS=${text}`)
@@ -62,7 +62,7 @@ export function tellServiceManager ({ events, supervisor, settings, keeper }, {
   }
 
   /** @param {ReturnType<import('../cluster/supervisor.js').Supervisor['snapshot']>} snapshot @returns {string[]} */
-  function news ({ state, rollout }) {
+  function stateLines ({ state, rollout }) {
     if (state === 'stopping') {
       if (isStopping) return []
       isStopping = true
@@ -76,7 +76,7 @@ export function tellServiceManager ({ events, supervisor, settings, keeper }, {
     return ['READY=1']
   }
 
-  function reload () {
+  function onReload () {
     if (isStopping) return
     isReady = false
     notify(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`)
@@ -85,13 +85,13 @@ export function tellServiceManager ({ events, supervisor, settings, keeper }, {
     setImmediate(async () => {
       await untilDeploying()
       preparing--
-      tell()
+      tellState()
     })
   }
 
-  function leave () {
+  function stopTelling () {
     unsubscribe()
-    for (const source of sources) source.off('SIGHUP', reload)
+    for (const source of sources) source.off('SIGHUP', onReload)
     clearTimeout(statusTimer)
     clearInterval(watchdog)
   }
@@ -107,7 +107,7 @@ function startWatchdog ({ WATCHDOG_USEC, WATCHDOG_PID }, { notify, isKept }) {
   // Meant for the process that was started, which may be the keeper; in another one it has been left in the environment.
   const isMeant = !WATCHDOG_PID || [process.pid, isKept && process.ppid].includes(Number(WATCHDOG_PID))
   if (!isMeant || !(intervalMs > 0)) return undefined
-  const tick = () => notify('WATCHDOG=1')
-  tick()
-  return setInterval(tick, Math.min(Math.max(1, intervalMs), MAX_TIMER_MS)).unref()
+  const notifyAlive = () => notify('WATCHDOG=1')
+  notifyAlive()
+  return setInterval(notifyAlive, Math.min(Math.max(1, intervalMs), MAX_TIMER_MS)).unref()
 }

@@ -23,7 +23,7 @@ export function createSystemctl ({ scope, env = process.env }) {
 
     /** @throws {DeckError} not-possible: nobody is there to be asked */
     async check () {
-      const { code, reason } = await run('systemctl', [...own, 'show', '--property=Version'])
+      const { code, reason } = await runProgram('systemctl', [...own, 'show', '--property=Version'])
       if (code === 0) return
       const hint = scope === 'user' ? '; a service manager of one\'s own is there after a login of its user, not after su or sudo' : ''
       throw new DeckError('not-possible', `no systemd to ask here: ${reason}${hint}`)
@@ -31,25 +31,25 @@ export function createSystemctl ({ scope, env = process.env }) {
 
     /** @param {string} unit @returns {Promise<boolean>} whether it runs, or is about to */
     async isActive (unit) {
-      const { stdout } = await run('systemctl', [...own, 'is-active', unit])
+      const { stdout } = await runProgram('systemctl', [...own, 'is-active', unit])
       return ['active', 'reloading', 'activating'].includes(stdout.trim())
     },
 
     /** @param {string[]} words @throws {DeckError} start-failed */
     async order (...words) {
-      const { code, reason } = await run('systemctl', [...own, ...words])
+      const { code, reason } = await runProgram('systemctl', [...own, ...words])
       if (code !== 0) throw new DeckError('start-failed', `${this.line(...words)} failed: ${reason}`)
     },
 
     /** @param {string | number} user @returns {Promise<boolean>} whether its service manager runs without a login too */
     async lingers (user) {
-      const { stdout } = await run('loginctl', ['show-user', String(user), '--property=Linger', '--value'])
+      const { stdout } = await runProgram('loginctl', ['show-user', String(user), '--property=Linger', '--value'])
       return stdout.trim() === 'yes'
     }
   }
 
   /** @param {string} program @param {string[]} words @returns {Promise<{ code: number | string | null, stdout: string, reason: string }>} never rejects */
-  function run (program, words) {
+  function runProgram (program, words) {
     return new Promise((resolve) => {
       execFile(program, words, { env: { ...withoutOwnVariables(env), LC_ALL: 'C', SYSTEMD_COLORS: '0' }, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
         if (!error) return resolve({ code: 0, stdout, reason: '' })

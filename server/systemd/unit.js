@@ -72,7 +72,7 @@ ${notifyReload
 NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=${wholeLine('the working folder', cwd)}
-${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownership({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_S}
+${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownershipLines({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_S}
 TimeoutStartSec=${startSeconds}
 # drain.deadlineMs and stop.termGraceMs, and what is left to do then.
 TimeoutStopSec=${stopSeconds}
@@ -87,7 +87,7 @@ OOMPolicy=continue
 LimitNOFILE=524288
 
 NoNewPrivileges=yes
-${scope === 'system' ? sandbox([node, script, entry ?? '', cwd, dataDir ?? '']) : '# What needs more than a user may do, such as ProtectSystem=, is for services of the system.\n'}# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
+${scope === 'system' ? sandboxLines([node, script, entry ?? '', cwd, dataDir ?? '']) : '# What needs more than a user may do, such as ProtectSystem=, is for services of the system.\n'}# AF_NETLINK: os.networkInterfaces() asks the kernel by it.
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -111,14 +111,14 @@ function afterOthers (services) {
 }
 
 /** @param {Pick<UnitFacts, 'name' | 'user' | 'dataDir'>} facts */
-function ownership ({ name, user, dataDir }) {
+function ownershipLines ({ name, user, dataDir }) {
   return `${user === null ? '# Name one by User= if the app needs to own files.\nDynamicUser=yes' : `User=${user}`}
 ${dataDir === null ? `StateDirectory=${name}\nStateDirectoryMode=0700` : `ReadWritePaths=${listedPath('--data-dir', dataDir)}`}
 `
 }
 
 /** @param {string[]} paths that have to be seen from inside */
-function sandbox (paths) {
+function sandboxLines (paths) {
   return `CapabilityBoundingSet=
 ProtectSystem=strict
 ${homeLine(paths)}

@@ -3,7 +3,7 @@ import { existsSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fallbackFolders } from '../../server/system/fallback-folder.js'
-import { identify, isAlive } from '../../server/system/process-identity.js'
+import { identifyProcess, isAlive } from '../../server/system/process-identity.js'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -67,7 +67,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     t.after(() => rmSync(deck.place, { recursive: true, force: true }))
     const { workers: next } = await deck.until({ ready: 1 })
     assert.deepEqual(next.filter((/** @type {any} */ { pid }) => workers.some((/** @type {any} */ old) => old.pid === pid)), [])
-    await deck.untilStatus(() => workers.every((/** @type {any} */ { pid }) => !isAlive(identify(pid))), 'the old workers to be gone')
+    await deck.untilStatus(() => workers.every((/** @type {any} */ { pid }) => !isAlive(identifyProcess(pid))), 'the old workers to be gone')
     const { failures, total } = await fresh.stop()
     assert.deepEqual(failures, [], `of ${total}`)
     assert.equal((await deck.rollout('restart')).state, 'succeeded')

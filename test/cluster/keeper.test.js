@@ -5,7 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openSqlite } from '../../db/sqlite.js'
-import { identify, isAlive, signalProcess } from '../../server/system/process-identity.js'
+import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.js'
 import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -19,7 +19,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
   test('a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
-    const master = identify(deck.masterPid)
+    const master = identifyProcess(deck.masterPid)
     t.after(() => signalProcess(master, 'SIGTERM'))
     const start = (/** @type {string[]} */ ...flags) => runCli(['start', APP, '--admin-port', '0', '--data-dir', deck.folder, ...flags])
     const refusal = { code: 1, stdout: '', stderr: `clusterdeck: a master (pid ${master.pid}, ${deck.adminUrl}) already runs on this data folder\n` }
@@ -55,7 +55,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     assert.deepEqual([statSync(socketPath).ino, statSync(socketPath).mode], [ino, mode])
     assert.equal(await ask(socketPath), String(workers[0].pid))
 
-    const all = [Number(first.child.pid), first.masterPid, workers[0].pid].map(identify)
+    const all = [Number(first.child.pid), first.masterPid, workers[0].pid].map(identifyProcess)
     for (const identity of all) signalProcess(identity, 'SIGKILL')
     await until(() => !all.some(isAlive), 'their ends')
     assert.ok(statSync(socketPath).isSocket())

@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openSqlite } from '../../db/sqlite.js'
-import { isAlive, identify } from '../../server/system/process-identity.js'
+import { isAlive, identifyProcess } from '../../server/system/process-identity.js'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
@@ -55,12 +55,12 @@ describe('a master that is lost', () => {
     assert.equal(new Set(forked.map(({ worker }) => worker)).size, forked.length, 'no id is used twice')
     assert.deepEqual(forked.length - exited.length, 3, 'every other end is on record')
     assert.deepEqual(exited.filter(({ cause }) => cause !== 'master-lost'), [])
-    const alive = forked.filter(({ pid }) => isAlive(identify(pid))).map(({ worker }) => worker)
+    const alive = forked.filter(({ pid }) => isAlive(identifyProcess(pid))).map(({ worker }) => worker)
     assert.deepEqual(alive, workers.map((/** @type {any} */ { id }) => id), 'no orphan is left')
     await until(() => countDescriptors(deck.child.pid) === descriptors)
     assert.deepEqual(zombiesOf(deck.child.pid), [])
 
-    const master = identify(deck.masterPid)
+    const master = identifyProcess(deck.masterPid)
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
     assert.equal(isAlive(master), false)
     const db = openSqlite(path.join(deck.folder, 'history.db'), { readonly: true })
@@ -146,7 +146,7 @@ describe('a master that is lost', () => {
     const folder = tempFolder()
     const first = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: [...ALONE, '--orphan-ms', '1500'], dataDir: folder })
     const { workers: [{ pid }] } = await first.until({ ready: 1 })
-    const orphan = identify(pid)
+    const orphan = identifyProcess(pid)
     const url = await first.appUrl()
     first.signal('SIGKILL')
     await first.exited
@@ -192,7 +192,7 @@ describe('keeper', { concurrency: 2 }, () => {
       deck.signal('SIGTERM')
       deck.signal('SIGINT')
       assert.deepEqual(await deck.exited, { code: 1, signal: null })
-      await until(() => ![deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)].some((pid) => isAlive(identify(pid))))
+      await until(() => ![deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)].some((pid) => isAlive(identifyProcess(pid))))
     })
   })
 
@@ -211,7 +211,7 @@ describe('keeper', { concurrency: 2 }, () => {
     process.kill(deck.masterPid, 'SIGKILL')
     deck.signal('SIGTERM')
     assert.equal((await deck.exited).signal, null)
-    await until(() => !workers.some((/** @type {any} */ { pid }) => isAlive(identify(pid))))
+    await until(() => !workers.some((/** @type {any} */ { pid }) => isAlive(identifyProcess(pid))))
   })
 
   test('killed before it has taken a socket, it is missed all the same', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { identify, isAlive, signalProcess } from '../../server/system/process-identity.js'
+import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.js'
 import { startDeck } from '../support/deck.js'
 import { openFreshConnections } from '../support/load.js'
 import { until } from '../support/until.js'
@@ -31,7 +31,7 @@ describe('orphan', { concurrency: 2 }, () => {
     await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
     await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain')
     const [, { pid: next }] = await deck.history('type=worker.ready').then((events) => events.reverse())
-    const successor = identify(next)
+    const successor = identifyProcess(next)
     await lose()
     t.after(() => signalProcess(successor, 'SIGKILL'))
     await until(() => !isAlive(orphan), 'its end')
@@ -43,7 +43,7 @@ describe('orphan', { concurrency: 2 }, () => {
     test(`a worker that is starting ends with its master: ${app}`, async (t) => {
       const deck = await startDeck(t, app, { workers: 1, flags: ALONE, env: { BOOT_MS: '10000' } })
       const { pid } = await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
-      const worker = identify(pid)
+      const worker = identifyProcess(pid)
       deck.signal('SIGKILL')
       await deck.exited
       await until(() => !isAlive(worker), 'its end')

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { openSqlite } from '../../db/sqlite.js'
-import { identify, isAlive } from '../../server/system/process-identity.js'
+import { identifyProcess, isAlive } from '../../server/system/process-identity.js'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -219,7 +219,7 @@ async function assertNothingLeft ({ folder }) {
   const [forked, exited] = [pids('worker.forked'), pids('worker.exited')]
   db.close()
   assert.deepEqual(exited, forked)
-  assert.deepEqual(forked.filter((pid) => isAlive(identify(Number(pid)))), [])
+  assert.deepEqual(forked.filter((pid) => isAlive(identifyProcess(Number(pid)))), [])
 }
 
 /**

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { identify } from '../../server/system/process-identity.js'
+import { identifyProcess } from '../../server/system/process-identity.js'
 import { tempFolder } from './folder.js'
 
 /**
@@ -21,7 +21,7 @@ export function registered (fields = {}, token = 'token-of-the-other-deck') {
     fingerprint: null,
     version: '0.1.0',
     startedAt: '2026-01-31T12:00:00.000Z',
-    master: identify(process.pid),
+    master: identifyProcess(process.pid),
     keeper: null,
     ...fields
   }

@@ -1,5 +1,5 @@
 import { reduce } from '../../server/lifecycle/pool.js'
-import { snapshot } from '../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../server/lifecycle/snapshot.js'
 import { createState } from '../../server/lifecycle/state.js'
 
 export const OPTIONS = Object.freeze({
@@ -79,7 +79,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   const simulation = {
     get state () { return state },
     /** As others see it. */
-    get rollout () { return snapshot(state).rollout },
+    get rollout () { return snapshotOf(state).rollout },
     get at () { return at },
     get isFinished () { return isFinished },
     get socketsClosed () { return socketsClosed },

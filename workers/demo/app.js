@@ -13,25 +13,25 @@ import * as workloads from './workloads.js'
 
 /** @type {Record<string, Handler>} */
 const ROUTES = {
-  '/': (_query, response) => send(response, 200, whoAmI()),
-  '/fib': (query, response) => send(response, 200, { data: workloads.fibonacci(numberParam(query, 'n', { fallback: 30, max: 40 })) }),
-  '/work': (query, response) => send(response, 200, { data: workloads.work(numberParam(query, 'loops', { fallback: 5_000_000, max: 1_000_000_000 })) }),
+  '/': (_query, response) => sendJson(response, 200, whoAmI()),
+  '/fib': (query, response) => sendJson(response, 200, { data: workloads.fibonacci(numberParam(query, 'n', { fallback: 30, max: 40 })) }),
+  '/work': (query, response) => sendJson(response, 200, { data: workloads.burnCpu(numberParam(query, 'loops', { fallback: 5_000_000, max: 1_000_000_000 })) }),
   '/slow': (query, response) => {
     const ms = numberParam(query, 'ms', { fallback: 1000, max: 300_000 })
-    setTimeout(() => send(response, 200, { ms, ...whoAmI() }), ms)
+    setTimeout(() => sendJson(response, 200, { ms, ...whoAmI() }), ms)
   },
-  '/payload': (query, response) => workloads.payload(response, numberParam(query, 'bytes', { fallback: 65_536, max: 100_000_000 })),
-  '/stream': (query, response) => workloads.stream(response, {
+  '/payload': (query, response) => workloads.sendPayload(response, numberParam(query, 'bytes', { fallback: 65_536, max: 100_000_000 })),
+  '/stream': (query, response) => workloads.streamLines(response, {
     chunks: numberParam(query, 'chunks', { fallback: 10, max: 10_000 }),
     everyMs: numberParam(query, 'ms', { fallback: 200, max: 60_000 })
   }),
   '/explode': (_query, response) => {
-    send(response, 200, { explodes: 'now', ...whoAmI() })
+    sendJson(response, 200, { explodes: 'now', ...whoAmI() })
     // After the handler has returned: nothing can catch it, as with a forgotten callback.
     setImmediate(() => { throw new Error('the demo exploded, as it was asked to') })
   },
-  '/hang': workloads.hang,
-  '/leak': (query, response) => send(response, 200, { ...workloads.leak(numberParam(query, 'bytes', { fallback: 10_000_000, max: 1_000_000_000 })), ...whoAmI() })
+  '/hang': workloads.hangForever,
+  '/leak': (query, response) => sendJson(response, 200, { ...workloads.leakMemory(numberParam(query, 'bytes', { fallback: 10_000_000, max: 1_000_000_000 })), ...whoAmI() })
 }
 
 const server = http.createServer((request, response) => {
@@ -40,11 +40,11 @@ const server = http.createServer((request, response) => {
   const handler = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : null
   try {
     if (handler) handler(new URLSearchParams(search), response)
-    else send(response, 404, { error: 'not-found', path: pathname, paths: Object.keys(ROUTES) })
+    else sendJson(response, 404, { error: 'not-found', path: pathname, paths: Object.keys(ROUTES) })
   } catch (error) {
     const bad = badParameter(error)
     if (bad === null) throw error
-    send(response, 400, bad)
+    sendJson(response, 400, bad)
   }
 })
 
@@ -61,7 +61,7 @@ function whoAmI () {
 }
 
 /** @param {http.ServerResponse} response @param {number} status @param {unknown} body */
-function send (response, status, body) {
+function sendJson (response, status, body) {
   const text = JSON.stringify(body)
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
   response.end(text)

@@ -18,7 +18,7 @@ export function fibonacci (n) {
  * A loop that the compiler cannot do away with.
  * @param {number} loops
  */
-export function work (loops) {
+export function burnCpu (loops) {
   let sum = 0
   for (let count = 0; count < loops; count++) sum = (sum + count * 31) % 1_000_003
   return sum
@@ -29,21 +29,21 @@ export function work (loops) {
  * @param {ServerResponse} response
  * @param {number} bytes
  */
-export function payload (response, bytes) {
+export function sendPayload (response, bytes) {
   response.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': bytes })
   let left = bytes
-  const write = () => {
+  const writeChunks = () => {
     while (left > 0) {
       const chunk = left < CHUNK.length ? CHUNK.subarray(0, left) : CHUNK
       left -= chunk.length
       if (!response.write(chunk)) {
-        response.once('drain', write)
+        response.once('drain', writeChunks)
         return
       }
     }
     response.end()
   }
-  write()
+  writeChunks()
 }
 
 /**
@@ -51,26 +51,26 @@ export function payload (response, bytes) {
  * @param {ServerResponse} response
  * @param {{ chunks: number, everyMs: number }} options
  */
-export function stream (response, { chunks, everyMs }) {
+export function streamLines (response, { chunks, everyMs }) {
   response.writeHead(200, { 'content-type': 'application/x-ndjson' })
   let sent = 0
-  const next = () => {
+  const writeNext = () => {
     if (response.destroyed) return
     if (sent === chunks) {
       response.end()
       return
     }
     response.write(`${JSON.stringify({ chunk: ++sent, of: chunks, pid: process.pid })}\n`)
-    setTimeout(next, everyMs)
+    setTimeout(writeNext, everyMs)
   }
-  next()
+  writeNext()
 }
 
 /**
  * Never gives the event loop back: this worker answers nobody any more, and only SIGKILL ends it.
  * @returns {never}
  */
-export function hang () {
+export function hangForever () {
   for (;;);
 }
 
@@ -78,7 +78,7 @@ export function hang () {
  * Keeps memory for good.
  * @param {number} bytes
  */
-export function leak (bytes) {
+export function leakMemory (bytes) {
   // Filled, because the system hands out pages of zeros only once they are written to.
   kept.push(Buffer.alloc(bytes, 1))
   return { keptBytes: kept.reduce((sum, { length }) => sum + length, 0) }

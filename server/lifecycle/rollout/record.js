@@ -1,7 +1,7 @@
 import { renewStandbys } from '../standby.js'
 import { guardDeploy, liftGuard } from './guard.js'
 import { leaveHook } from './hook.js'
-import { isPausedOrHeld, move, phaseOf, shownStage } from './stages.js'
+import { isPausedOrHeld, moveTo, phaseOf, shownStage } from './stages.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -15,13 +15,13 @@ const MAX_MOMENTS = 100
 const MAX_MESSAGE_CHARS = 500
 
 /** @param {Transition} transition @param {import('../state.js').Worker} worker a candidate, or one that serves in its place */
-export function find (transition, worker) {
-  const rollout = running(transition)
+export function findStepOf (transition, worker) {
+  const rollout = runningRollout(transition)
   return { rollout, step: mustFind(rollout.steps.find(({ slot }) => slot === worker.slot)), slot: mustFind(transition.slot(worker.slot)) }
 }
 
 /** @param {Transition} transition @returns {Rollout} */
-export function running (transition) {
+export function runningRollout (transition) {
   return mustFind(transition.state.rollout)
 }
 
@@ -42,19 +42,19 @@ export function addVerdict (rollout, verdict) {
 export function addComparison (rollout, comparison) {
   rollout.comparison = comparison
   const all = [...rollout.comparisons ?? [], comparison]
-  rollout.comparisons = all.length > MAX_COMPARISONS ? all.toSpliced(closest(all), 1) : all
+  rollout.comparisons = all.length > MAX_COMPARISONS ? all.toSpliced(indexOfClosest(all), 1) : all
 }
 
 /** @param {import('../state.js').Comparison[]} comparisons @returns {number} the index of one that is neither the first nor the last */
-function closest (comparisons) {
-  const room = (/** @type {number} */ index) => Date.parse(comparisons[index + 1].at) - Date.parse(comparisons[index - 1].at)
+function indexOfClosest (comparisons) {
+  const gapAround = (/** @type {number} */ index) => Date.parse(comparisons[index + 1].at) - Date.parse(comparisons[index - 1].at)
   let least = 1
-  for (let index = 2; index < comparisons.length - 1; index++) if (room(index) < room(least)) least = index
+  for (let index = 2; index < comparisons.length - 1; index++) if (gapAround(index) < gapAround(least)) least = index
   return least
 }
 
 /** @param {Rollout} rollout @param {string} warning what went wrong without making it fail */
-export function warn (rollout, warning) {
+export function addWarning (rollout, warning) {
   if (rollout.warnings.length < MAX_WARNINGS) rollout.warnings.push(warning)
 }
 
@@ -63,7 +63,7 @@ export function warn (rollout, warning) {
  * @param {{ step?: RolloutStep, actor?: string, message?: string | null }} [about] `actor`: who did this, where it is not whose rollout it is
  */
 export function tellRollout (transition, type, { step, actor, message } = {}) {
-  const rollout = running(transition)
+  const rollout = runningRollout(transition)
   if (!step) addMoment(rollout, { at: transition.isoTime(), type, actor: actor ?? (type === 'rollout.started' ? rollout.actor : null), message: message ?? messageOf(rollout) })
   transition.emit(type, {
     rollout: rollout.id,
@@ -73,7 +73,7 @@ export function tellRollout (transition, type, { step, actor, message } = {}) {
     slot: step?.slot ?? null,
     worker: step?.newWorker ?? null,
     message: message ?? (type === 'rollout.step' && step ? `slot ${step.slot}: ${step.state}` : messageOf(rollout)),
-    detail: describe(rollout)
+    detail: describeRollout(rollout)
   })
 }
 
@@ -89,16 +89,16 @@ function messageOf (rollout) {
 }
 
 /** @param {Rollout} rollout @returns {ShownRollout} as others see it */
-export function describe (rollout) {
+export function describeRollout (rollout) {
   const { stage, progressDueAt, progressLeftMs, ...rest } = rollout
   const { id, kind, ...more } = structuredClone(rest)
   return { id, kind, ...shownStage(rollout), ...more }
 }
 
 /** @param {Transition} transition @param {'succeed' | 'fail' | 'roll-back'} how */
-export function finish (transition, how) {
-  const rollout = running(transition)
-  move(rollout, how)
+export function finishRollout (transition, how) {
+  const rollout = runningRollout(transition)
+  moveTo(rollout, how)
   rollout.finishedAt = transition.isoTime()
   clearClocks(transition)
   leaveHook(transition, rollout)
@@ -117,12 +117,12 @@ export function finish (transition, how) {
 /** @param {Transition} transition */
 export function clearClocks (transition) {
   for (const deadline of /** @type {const} */ (['progress', 'canary', 'judge'])) transition.command({ type: 'clear-deadline', deadline, id: 0 })
-  running(transition).progressDueAt = null
+  runningRollout(transition).progressDueAt = null
 }
 
 /** @param {Transition} transition it has come further, or begins to: from now on its time counts anew */
 export function noteProgress (transition) {
-  const rollout = running(transition)
+  const rollout = runningRollout(transition)
   if (isPausedOrHeld(rollout) || phaseOf(rollout) === 'preparing') return
   const { progressDeadlineMs, minReadyMs } = rollout.strategy
   // A soak is waited for on purpose.
@@ -131,7 +131,7 @@ export function noteProgress (transition) {
 
 /** @param {Transition} transition @param {number} ms how long it may take to come further */
 export function countDown (transition, ms) {
-  running(transition).progressDueAt = transition.at + ms
+  runningRollout(transition).progressDueAt = transition.at + ms
   transition.command({ type: 'set-deadline', deadline: 'progress', id: 0, ms })
 }
 

@@ -2,9 +2,9 @@ import { bootRoom } from '../boot-room.js'
 import { isBlocked, whyBlocked } from '../drift.js'
 import { isVacant } from '../vacancy.js'
 import { endHook, isHookRunning } from './hook.js'
-import { clearClocks, countReplaced, finish, noteProgress, running, tellRollout } from './record.js'
+import { clearClocks, countReplaced, finishRollout, noteProgress, runningRollout, tellRollout } from './record.js'
 import { askFigures } from './sides.js'
-import { canMove, move } from './stages.js'
+import { canMove, moveTo } from './stages.js'
 import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
@@ -16,7 +16,7 @@ import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
  * @param {Transition} transition @param {string} reason @param {{ hasReplaced?: boolean }} [how]
  */
 export function giveUp (transition, reason, { hasReplaced } = {}) {
-  const rollout = running(transition)
+  const rollout = runningRollout(transition)
   if (rollout.strategy.onFailure === 'hold') holdRollout(transition, rollout, reason)
   else goBack(transition, { reason, hasReplaced })
 }
@@ -31,7 +31,7 @@ export function giveUpIfBlocked (transition, { to }) {
 /** @param {Transition} transition @param {Rollout} rollout @param {string} reason */
 function holdRollout (transition, rollout, reason) {
   clearClocks(transition)
-  move(rollout, 'hold')
+  moveTo(rollout, 'hold')
   rollout.reason = reason
   rollout.pausedAt = transition.isoTime()
   askFigures(transition, rollout)
@@ -45,10 +45,10 @@ function holdRollout (transition, rollout, reason) {
  *   `hasReplaced`: it has put something into service, also where its steps tell no more
  */
 export function goBack (transition, { reason, actor, hasReplaced = false }) {
-  const rollout = running(transition)
+  const rollout = runningRollout(transition)
   clearClocks(transition)
   endHook(transition, rollout)
-  move(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
+  moveTo(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
   rollout.reason = reason
   rollout.pausedAt = null
   for (const step of rollout.steps) undoStep(transition, rollout, step)
@@ -59,7 +59,7 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
 }
 
 /** @param {Transition} transition @param {Rollout} rollout what is left to go back goes on; the rollout ends with the last of it */
-export function revert (transition, rollout) {
+export function rollBackSteps (transition, rollout) {
   // The next deploy may have a hook too, and two of them do not run side by side.
   if (isHookRunning(rollout)) return
   const isUnderWay = (/** @type {RolloutStep} */ step) => isGoing(transition, rollout, step)
@@ -67,7 +67,7 @@ export function revert (transition, rollout) {
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length
   for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))) beginStep(transition, rollout, step, step.from, 'reverting')
-  if (steps.length === 0) finish(transition, isBack(transition, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
+  if (steps.length === 0) finishRollout(transition, isBack(transition, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
 }
 
 /** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step @returns {boolean} whether its old release is on its way, or with stop-first what it replaces is on its way out */

@@ -1,9 +1,9 @@
 import { bootRoom } from '../boot-room.js'
 import { isBlocked } from '../drift.js'
-import { giveUp, giveUpIfBlocked, revert } from './rolling-back.js'
+import { giveUp, giveUpIfBlocked, rollBackSteps } from './rolling-back.js'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
-import { countReplaced, find, finish, mustFind, noteProgress, tellRollout, warn } from './record.js'
-import { isHeld, isPausedOrHeld, move, phaseOf, shownStage } from './stages.js'
+import { countReplaced, findStepOf, finishRollout, mustFind, noteProgress, tellRollout, addWarning } from './record.js'
+import { isHeld, isPausedOrHeld, moveTo, phaseOf, shownStage } from './stages.js'
 import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.js'
 import { strategyOf } from './strategy.js'
 import { beginJudging, tryOut } from './trial.js'
@@ -95,7 +95,7 @@ function goAhead (transition, rollout, message) {
 function setOut (transition, rollout, { to, slots }) {
   rollout.to = to
   rollout.steps = toSteps(transition, slots, rollout.strategy)
-  move(rollout, rollout.strategy.canary ? 'try' : 'roll')
+  moveTo(rollout, rollout.strategy.canary ? 'try' : 'roll')
   // Its first step may have to wait for its transition.
   noteProgress(transition)
 }
@@ -114,10 +114,10 @@ function runHook (transition, rollout) {
 }
 
 /** What a rollout does by itself in a stage. @type {Partial<Record<import('./stages.js').Stage, (transition: Transition, rollout: Rollout) => void>>} */
-const WORK = { preparing: runHook, canary: tryOut, rolling: roll, 'rolling-back': revert, withdrawing: revert }
+const WORK = { preparing: runHook, canary: tryOut, rolling: rollSlots, 'rolling-back': rollBackSteps, withdrawing: rollBackSteps }
 
 /** @param {Transition} transition whatever can go on does, in this stage and those that it leads to */
-export function advance (transition) {
+export function advanceRollout (transition) {
   startAfterStop(transition)
   for (let stage; transition.state.rollout && transition.state.rollout.stage !== stage;) {
     stage = transition.state.rollout.stage
@@ -141,7 +141,7 @@ function startAfterStop (transition) {
 }
 
 /** @param {Transition} transition @param {Rollout} rollout */
-function roll (transition, rollout) {
+function rollSlots (transition, rollout) {
   const inState = (/** @type {readonly string[]} */ ...states) => rollout.steps.filter(({ state }) => states.includes(state))
   // Of a restart all new workers are ready before any old one goes.
   const isWaiting = rollout.kind === 'restart' && rollout.strategy.order === 'start-first' && inState('pending', 'starting').length > 0
@@ -149,25 +149,25 @@ function roll (transition, rollout) {
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
   if (inState('pending').length > 0 && giveUpIfBlocked(transition, rollout)) return
   for (const step of inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))) beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
-  if (inState('done').length === rollout.steps.length) finish(transition, 'succeed')
+  if (inState('done').length === rollout.steps.length) finishRollout(transition, 'succeed')
 }
 
 /** @param {Transition} transition @param {Worker} worker */
 export function candidateReady (transition, worker) {
-  const { rollout, step } = find(transition, worker)
+  const { rollout, step } = findStepOf(transition, worker)
   if (step.state === 'reverting') promoteStep(transition, rollout, step)
   else becomeReadyOrSoak(transition, rollout, step)
 }
 
 /** @param {Transition} transition @param {Worker} worker a candidate whose program has come to its end as it may: its step goes on without it */
 export function candidateFinished (transition, worker) {
-  const { rollout, step } = find(transition, worker)
+  const { rollout, step } = findStepOf(transition, worker)
   if (step.state === 'reverting') promoteStep(transition, rollout, step)
   else stepIsReady(transition, step)
 }
 
 /** @param {Transition} transition @param {Worker} worker it has been ready for long enough */
-export function soaked (transition, worker) {
+export function endSoak (transition, worker) {
   const step = transition.state.rollout?.steps.find(({ newWorker, state }) => newWorker === worker.id && state === 'soaking')
   if (step) step.state = 'ready'
 }
@@ -178,7 +178,7 @@ export function soaked (transition, worker) {
  * @param {Transition} transition @param {Worker} worker @param {string} cause @param {string} reason
  */
 export function candidateLost (transition, worker, cause, reason) {
-  const { rollout, step, slot } = find(transition, worker)
+  const { rollout, step, slot } = findStepOf(transition, worker)
   if (step.state === 'reverting') {
     // Killed from outside, it is tried again.
     if (OUTSIDE_CAUSES.includes(cause)) return
@@ -216,7 +216,7 @@ export function oldWorkerGone (transition, worker, { cause, reason }) {
   const { rollout } = transition.state
   const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && (state === 'draining' || state === 'stopping'))
   if (!rollout || !step) return
-  if (UNMEANT_CAUSES.includes(cause)) warn(rollout, `${reason}, while it drained`)
+  if (UNMEANT_CAUSES.includes(cause)) addWarning(rollout, `${reason}, while it drained`)
   step.drainedAt = transition.isoTime()
   if (step.state === 'draining') endStep(transition, step, 'done')
 }
@@ -226,14 +226,14 @@ export function cutShort (transition, reason) {
   const { rollout } = transition.state
   if (!rollout) return
   rollout.reason ??= reason
-  finish(transition, 'fail')
+  finishRollout(transition, 'fail')
 }
 
 /**
  * The wanted number of workers has changed while it runs: what is gone needs no step any more, and what has come gets one.
  * @param {Transition} transition @param {{ added: number[], removed: number[] }} slots
  */
-export function resized (transition, { added, removed }) {
+export function resizeRollout (transition, { added, removed }) {
   const { rollout } = transition.state
   if (!rollout || phaseOf(rollout) === 'preparing') return
   rollout.steps = rollout.steps.filter(({ slot }) => !removed.includes(slot))

@@ -15,23 +15,23 @@ const HELD = Object.freeze({ ...BACK, hold: 'rolling-held' })
  * refused when an operator asks for it, and a fault when the lifecycle does.
  */
 export const STAGES = Object.freeze({
-  preparing: { shown: show('preparing'), moves: { ...BACK, pause: 'preparing-paused', try: 'canary', roll: 'rolling' } },
-  'preparing-paused': { shown: show('paused', 'preparing'), moves: { ...BACK, resume: 'preparing', try: 'canary-paused', roll: 'rolling-paused' } },
+  preparing: { shown: shownAs('preparing'), moves: { ...BACK, pause: 'preparing-paused', try: 'canary', roll: 'rolling' } },
+  'preparing-paused': { shown: shownAs('paused', 'preparing'), moves: { ...BACK, resume: 'preparing', try: 'canary-paused', roll: 'rolling-paused' } },
 
-  canary: { shown: show('canary'), moves: { ...HELD, pause: 'canary-paused', promote: 'rolling', hold: 'canary-held' } },
-  'canary-paused': { shown: show('paused', 'canary'), moves: { ...HELD, resume: 'canary', promote: 'rolling-paused', hold: 'canary-held' } },
-  'canary-held': { shown: show('held', 'canary'), moves: { ...HELD, resume: 'canary', retry: 'canary', promote: 'rolling-held', hold: 'canary-held' } },
+  canary: { shown: shownAs('canary'), moves: { ...HELD, pause: 'canary-paused', promote: 'rolling', hold: 'canary-held' } },
+  'canary-paused': { shown: shownAs('paused', 'canary'), moves: { ...HELD, resume: 'canary', promote: 'rolling-paused', hold: 'canary-held' } },
+  'canary-held': { shown: shownAs('held', 'canary'), moves: { ...HELD, resume: 'canary', retry: 'canary', promote: 'rolling-held', hold: 'canary-held' } },
 
-  rolling: { shown: show('rolling'), moves: { ...HELD, pause: 'rolling-paused', succeed: 'succeeded' } },
-  'rolling-paused': { shown: show('paused', 'rolling'), moves: { ...HELD, resume: 'rolling' } },
-  'rolling-held': { shown: show('held', 'rolling'), moves: { ...HELD, resume: 'rolling', retry: 'rolling' } },
+  rolling: { shown: shownAs('rolling'), moves: { ...HELD, pause: 'rolling-paused', succeed: 'succeeded' } },
+  'rolling-paused': { shown: shownAs('paused', 'rolling'), moves: { ...HELD, resume: 'rolling' } },
+  'rolling-held': { shown: shownAs('held', 'rolling'), moves: { ...HELD, resume: 'rolling', retry: 'rolling' } },
 
-  'rolling-back': { shown: show('rolling-back'), moves: { 'roll-back': 'rolled-back', fail: 'failed' } },
-  withdrawing: { shown: show('rolling-back'), moves: { fail: 'failed' } },
+  'rolling-back': { shown: shownAs('rolling-back'), moves: { 'roll-back': 'rolled-back', fail: 'failed' } },
+  withdrawing: { shown: shownAs('rolling-back'), moves: { fail: 'failed' } },
 
-  succeeded: { shown: show('succeeded'), moves: {} },
-  'rolled-back': { shown: show('rolled-back'), moves: {} },
-  failed: { shown: show('failed'), moves: {} }
+  succeeded: { shown: shownAs('succeeded'), moves: {} },
+  'rolled-back': { shown: shownAs('rolled-back'), moves: {} },
+  failed: { shown: shownAs('failed'), moves: {} }
 })
 
 /** @param {{ stage: Stage }} rollout @returns {Shown} what the API names `state`, `pausedIn` and `done` */
@@ -61,7 +61,7 @@ export function canMove ({ stage }, move) {
 }
 
 /** @param {{ stage: Stage }} rollout @param {Move} move one of its stage's row */
-export function move (rollout, move) {
+export function moveTo (rollout, move) {
   const { moves } = /** @type {{ moves: Partial<Record<Move, Stage>> }} */ (STAGES[rollout.stage])
   const next = moves[move]
   if (!next) throw new Error(`a rollout that is ${rollout.stage} cannot ${move}: the reducer is broken`)
@@ -69,6 +69,6 @@ export function move (rollout, move) {
 }
 
 /** @param {RolloutState} state @param {Shown['pausedIn']} [pausedIn] @returns {Readonly<Shown>} */
-function show (state, pausedIn = null) {
+function shownAs (state, pausedIn = null) {
   return Object.freeze({ state, pausedIn, done: ['succeeded', 'rolled-back', 'failed'].includes(state) })
 }

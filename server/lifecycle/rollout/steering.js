@@ -1,6 +1,6 @@
 import { goBack } from './rolling-back.js'
-import { countDown, noteProgress, running, tellRollout } from './record.js'
-import { canMove, isHeld, move, phaseOf, shownStage } from './stages.js'
+import { countDown, noteProgress, runningRollout, tellRollout } from './record.js'
+import { canMove, isHeld, moveTo, phaseOf, shownStage } from './stages.js'
 import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
@@ -12,8 +12,8 @@ import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
  */
 export const STEERING = {
   pause (transition, /** @type {Steer} */ { actor }) {
-    const rollout = running(transition)
-    move(rollout, 'pause')
+    const rollout = runningRollout(transition)
+    moveTo(rollout, 'pause')
     rollout.pausedAt = transition.isoTime()
     rollout.progressLeftMs = rollout.progressDueAt === null ? null : Math.max(1, rollout.progressDueAt - transition.at)
     transition.command({ type: 'clear-deadline', deadline: 'progress', id: 0 })
@@ -40,14 +40,14 @@ export const STEERING = {
 
 /** @param {Transition} transition @param {'resume' | 'retry'} verb @param {{ actor: string, message: string }} by */
 function goOn (transition, verb, by) {
-  const rollout = running(transition)
+  const rollout = runningRollout(transition)
   const hadFailed = isHeld(rollout)
   if (hadFailed) {
     rollout.crashes = 0
     rollout.comparison = null
     for (const step of rollout.steps) if (step.state === 'failed') step.state = 'pending'
   }
-  move(rollout, verb)
+  moveTo(rollout, verb)
   rollout.reason = null
   rollout.pausedAt = null
   tellRollout(transition, 'rollout.resumed', by)

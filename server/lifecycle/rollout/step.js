@@ -1,7 +1,7 @@
 import { countReplaced, mustFind, noteProgress, tellRollout } from './record.js'
 import { phaseOf } from './stages.js'
 import { isEmpty, isOccupied, isVacant } from '../vacancy.js'
-import { cancelRetry, drain, resetBackoff, fork } from '../worker.js'
+import { cancelRetry, drainWorker, resetBackoff, forkWorker } from '../worker.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -27,7 +27,7 @@ export function beginStep (transition, rollout, step, release, state) {
   step.oldWorker = slot.serving
   if (rollout.strategy.order === 'stop-first') {
     cancelRetry(transition, slot)
-    clear(transition, rollout, step)
+    clearSlot(transition, rollout, step)
   }
   if (rollout.strategy.order === 'start-first' || !isOccupied(transition.state, step.slot)) return startCandidate(transition, rollout, step, release)
   if (state === 'starting') step.state = 'stopping'
@@ -36,9 +36,9 @@ export function beginStep (transition, rollout, step, release, state) {
 }
 
 /** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step whoever has its slot makes way */
-function clear (transition, rollout, step) {
+function clearSlot (transition, rollout, step) {
   const cause = step.state === 'reverting' ? 'rollback' : rollout.kind
-  for (const worker of Object.values(transition.state.workers)) if (worker.slot === step.slot) drain(transition, worker, { cause, actor: rollout.actor, rollout: rollout.id })
+  for (const worker of Object.values(transition.state.workers)) if (worker.slot === step.slot) drainWorker(transition, worker, { cause, actor: rollout.actor, rollout: rollout.id })
 }
 
 /**
@@ -48,7 +48,7 @@ function clear (transition, rollout, step) {
 export function replaceGone (transition, rollout, step) {
   const slot = mustFind(transition.slot(step.slot))
   // One that had hung, and answers again, makes way too.
-  if (step.state === 'stopping') clear(transition, rollout, step)
+  if (step.state === 'stopping') clearSlot(transition, rollout, step)
   const isWaiting = step.state === 'stopping' ? isEmpty(slot) : step.state === 'reverting' && rollout.strategy.order === 'stop-first' && isVacant(slot)
   return isWaiting && !isOccupied(transition.state, step.slot)
 }
@@ -57,7 +57,7 @@ export function replaceGone (transition, rollout, step) {
 export function startCandidate (transition, rollout, step, release) {
   const slot = mustFind(transition.slot(step.slot))
   if (step.state === 'stopping') step.state = 'starting'
-  slot.candidate = fork(transition, slot, release, { readyTimeoutMs: step.state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined })
+  slot.candidate = forkWorker(transition, slot, release, { readyTimeoutMs: step.state === 'starting' ? rollout.strategy.limits.readyTimeoutMs : undefined })
   step.newWorker = slot.candidate
   noteProgress(transition)
   tellRollout(transition, 'rollout.step', { step })
@@ -76,14 +76,14 @@ export function becomeReadyOrSoak (transition, rollout, step) {
   const { minReadyMs } = rollout.strategy
   const soaks = minReadyMs > 0 && phaseOf(rollout) !== 'canary'
   step.readyAt = transition.isoTime()
-  if (soaks) soak(transition, step, minReadyMs)
+  if (soaks) beginSoak(transition, step, minReadyMs)
   else step.state = 'ready'
   noteProgress(transition)
   tellRollout(transition, 'rollout.step', { step })
 }
 
 /** @param {Transition} transition @param {RolloutStep} step @param {number} ms */
-export function soak (transition, step, ms) {
+export function beginSoak (transition, step, ms) {
   step.state = 'soaking'
   transition.command({ type: 'set-deadline', deadline: 'soak', id: mustFind(step.newWorker), ms })
 }
@@ -106,7 +106,7 @@ export function promoteStep (transition, rollout, step) {
   if (step.state !== 'draining') step.finishedAt = transition.isoTime()
   countReplaced(rollout)
   noteProgress(transition)
-  drain(transition, old, { cause: isReverting ? 'rollback' : rollout.kind, actor: rollout.actor, rollout: rollout.id })
+  drainWorker(transition, old, { cause: isReverting ? 'rollback' : rollout.kind, actor: rollout.actor, rollout: rollout.id })
   tellRollout(transition, 'rollout.step', { step })
 }
 
@@ -160,5 +160,5 @@ export function keepWhatServes (transition, slot) {
 
 /** @param {Transition} transition @param {Rollout} rollout @param {import('../state.js').Slot} slot */
 function drainCandidate (transition, rollout, slot) {
-  drain(transition, transition.worker(slot.candidate), { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: rollout.reason ?? undefined })
+  drainWorker(transition, transition.worker(slot.candidate), { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: rollout.reason ?? undefined })
 }

@@ -63,7 +63,7 @@ export function strategyOf (kind, size, configured = {}, wish = {}) {
  * @param {StrategyWish} [configured] @param {StrategyWish} [wish]
  * @returns {boolean} whether a canary, which serves beside all old workers, is wanted where no two are to live side by side
  */
-export function contradicts (configured = {}, wish = {}) {
+export function contradictsOrder (configured = {}, wish = {}) {
   const { order, canary } = { ...configured, ...wish, canary: canaryOf(configured.canary, wish.canary) }
   return order === 'stop-first' && canary !== null && canary.workers > 0
 }

@@ -1,9 +1,9 @@
 import { bootRoom } from '../boot-room.js'
 import { giveUp, giveUpIfBlocked } from './rolling-back.js'
-import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running, tellRollout, warn } from './record.js'
-import { isHeld, isPausedOrHeld, move, phaseOf } from './stages.js'
+import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, runningRollout, tellRollout, addWarning } from './record.js'
+import { isHeld, isPausedOrHeld, moveTo, phaseOf } from './stages.js'
 import { sidesOf } from './sides.js'
-import { beginStep, soak } from './step.js'
+import { beginStep, beginSoak } from './step.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -13,7 +13,7 @@ const JUDGE_EVERY_MS = 5000
 
 /** @param {Transition} transition from now on new workers and old ones are compared */
 export function beginJudging (transition) {
-  if (running(transition).kind !== 'deploy') return
+  if (runningRollout(transition).kind !== 'deploy') return
   transition.command({ type: 'begin-judging' })
   transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
 }
@@ -48,7 +48,7 @@ function beginTrial (transition, rollout, count) {
  * @param {Transition} transition @param {{ isForced: boolean }} how
  */
 export function beginTrialAnew (transition, { isForced }) {
-  const rollout = running(transition)
+  const rollout = runningRollout(transition)
   if (!isForced && rollout.steps.every(({ isCanary, state }) => !isCanary || state === 'ready')) return
   rollout.canaryEndsAt = null
   transition.command({ type: 'clear-deadline', deadline: 'canary', id: 0 })
@@ -66,13 +66,13 @@ export function askJudge (transition, deadline) {
 }
 
 /** @param {Transition} transition @param {{ rollout: number, verdict: import('../state.js').Verdict & { warning?: string } }} input what the judge has found; `warning`: it passes, with a flaw */
-export function judged (transition, { rollout: id, verdict: { warning, ...verdict } }) {
+export function takeVerdict (transition, { rollout: id, verdict: { warning, ...verdict } }) {
   const rollout = transition.state.rollout
   // It has gone on meanwhile without waiting for this.
   if (rollout?.id !== id || phaseOf(rollout) === 'rolling-back') return
   addComparison(rollout, { at: verdict.at, canary: verdict.canary, baseline: verdict.baseline })
   if (!isJudged(rollout)) return
-  if (warning && !rollout.warnings.includes(warning)) warn(rollout, warning)
+  if (warning && !rollout.warnings.includes(warning)) addWarning(rollout, warning)
   if (verdict.isFinal || verdict.passed === false) {
     addVerdict(rollout, verdict)
     tellRollout(transition, 'rollout.judged', { message: verdict.message })
@@ -83,11 +83,11 @@ export function judged (transition, { rollout: id, verdict: { warning, ...verdic
 
 /** @param {Transition} transition the canaries have passed, or need no judgement any more */
 export function endTrial (transition) {
-  const rollout = running(transition)
+  const rollout = runningRollout(transition)
   transition.command({ type: 'clear-deadline', deadline: 'canary', id: 0 })
   rollout.canaryEndsAt = null
   for (const step of rollout.steps) if (step.state === 'ready') soakOn(transition, rollout, step)
-  move(rollout, 'promote')
+  moveTo(rollout, 'promote')
   noteProgress(transition)
 }
 
@@ -95,7 +95,7 @@ export function endTrial (transition) {
 function soakOn (transition, rollout, step) {
   const worker = transition.state.workers[step.newWorker ?? 0]
   const ms = rollout.strategy.minReadyMs - (Date.parse(transition.isoTime()) - Date.parse(String(worker?.readyAt)))
-  if (ms > 0) soak(transition, step, ms)
+  if (ms > 0) beginSoak(transition, step, ms)
 }
 
 /** @param {Rollout} rollout */

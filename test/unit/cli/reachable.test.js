@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { test } from 'node:test'
 import { checkAnswers } from '../../../server/cli/reachable.js'
-import { identify } from '../../../server/system/process-identity.js'
+import { identifyProcess } from '../../../server/system/process-identity.js'
 import { openApps } from '../../support/apps.js'
 import { runCliHere } from '../../support/cli-here.js'
 import { tempFolder } from '../../support/folder.js'
@@ -28,7 +28,7 @@ test('where nobody answers it is said soon who lives, and what to do', async (t)
   const { env, pretend } = openApps(t, {})
   const [url, dead] = [await silentPort(t), await deadPid()]
   const [alone, kept] = [tempFolder(), tempFolder()]
-  pretend({ name: 'kept', dataDir: kept, adminUrl: url, master: { pid: dead, startTime: null }, keeper: identify(process.pid) })
+  pretend({ name: 'kept', dataDir: kept, adminUrl: url, master: { pid: dead, startTime: null }, keeper: identifyProcess(process.pid) })
   const check = (/** @type {number | null} */ pid, /** @type {string} */ dataDir) => checkAnswers({ url, fingerprint: null, recipient: pid === null ? null : { processes: [{ pid, startTime: null }] }, dataDir }, { env, withinMs: 50 })
   for (const [pid, dataDir, code, message] of /** @type {const} */ ([
     [process.pid, alone, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is stopped or starts; end it by kill -KILL ${process.pid}`],

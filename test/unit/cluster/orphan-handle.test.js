@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createOrphanHandle } from '../../../server/cluster/orphan-handle.js'
-import { identify } from '../../../server/system/process-identity.js'
+import { identifyProcess } from '../../../server/system/process-identity.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
 
@@ -17,7 +17,7 @@ async function setUp (t, { folder = tempFolder(), isTold = false } = {}) {
   const [orderFile, crashFile] = [path.join(folder, 'orders', '1.json'), path.join(folder, 'crash.json')]
   /** @type {any[]} */
   const exits = []
-  const handle = createOrphanHandle({ ...identify(Number(child.pid)), orderFile, crashFile }, { deadlineMs: 30_000, isTold, onExit: (exit) => exits.push(exit) })
+  const handle = createOrphanHandle({ ...identifyProcess(Number(child.pid)), orderFile, crashFile }, { deadlineMs: 30_000, isTold, onExit: (exit) => exits.push(exit) })
   return { child, handle, exits, orderFile, crashFile, order: () => JSON.parse(readFileSync(orderFile, 'utf8')) }
 }
 

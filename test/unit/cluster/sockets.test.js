@@ -5,7 +5,7 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { bindSocket, createSockets, describe } from '../../../server/cluster/sockets.js'
+import { bindSocket, createSockets, describeBindError } from '../../../server/cluster/sockets.js'
 import { socketKey } from '../../../workers/protocol.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -151,8 +151,8 @@ test('a bind that fails is told with the errno, and nothing is kept', () => {
   const { sockets, errors } = setUp({ errno: -constants.errno.EADDRINUSE, wait: true })
   assert.deepEqual(sockets.request(1, { query: query() }), { key: '127.0.0.1:80:4:undefined:0', errno: -constants.errno.EADDRINUSE, awaitMaster: true })
   assert.equal(errors.length, 1)
-  assert.equal(describe(query(), -constants.errno.EADDRINUSE).message, '127.0.0.1:80 is in use (EADDRINUSE)')
-  assert.equal(describe(query({ address: null }), -constants.errno.EACCES).message, 'port 80 is not permitted (EACCES)')
+  assert.equal(describeBindError(query(), -constants.errno.EADDRINUSE).message, '127.0.0.1:80 is in use (EADDRINUSE)')
+  assert.equal(describeBindError(query({ address: null }), -constants.errno.EACCES).message, 'port 80 is not permitted (EACCES)')
 })
 
 test('a real bind to a port in use says so at once, though the kernel would only at listen()', async () => {

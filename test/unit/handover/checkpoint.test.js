@@ -4,12 +4,12 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.js'
 import { createEventStream } from '../../../server/events/stream.js'
-import { identify } from '../../../server/system/process-identity.js'
-import { createCheckpointStore, restoreCheckpoint, reconcile, rememberFor, signMemory } from '../../../server/handover/checkpoint.js'
+import { identifyProcess } from '../../../server/system/process-identity.js'
+import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor, signMemory } from '../../../server/handover/checkpoint.js'
 import { tempFolder } from '../../support/folder.js'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
-const NEXT = identify(process.pid)
+const NEXT = identifyProcess(process.pid)
 const HOOKS = { memory: () => [{ name: 'beforeDeploy', pid: 77, startTime: 'boot:5' }] }
 const RELEASES = { configuredEntry: () => '/srv/app.js', lastNumber: () => 7 }
 const CHANGES = [{ name: 'drain.deadlineMs', value: 10_000, configured: 30_000 }]
@@ -130,12 +130,12 @@ describe('reconcile', () => {
   test('an end that is on record is not told again, and a worker that only the history knows gets one', () => {
     const { worker } = setUp()
     const left = /** @type {any[]} */ ([worker, { ...worker, id: 9 }])
-    const all = reconcile(left, { ended: new Set([9]), open: [life(8), life(10)] }, [])
+    const all = reconcileWorkers(left, { ended: new Set([9]), open: [life(8), life(10)] }, [])
     assert.deepEqual(all.map(({ id, state, identity }) => [id, state, identity?.pid ?? null]), [[8, 'ready', 4322], [10, 'starting', null]])
   })
 
   test('those of a master that takes over are none of the one before', () => {
-    assert.deepEqual(reconcile([], { ended: new Set(), open: [life(3), life(4)] }, [{ id: 3 }, { id: 4 }]), [])
+    assert.deepEqual(reconcileWorkers([], { ended: new Set(), open: [life(3), life(4)] }, [{ id: 3 }, { id: 4 }]), [])
   })
 })
 

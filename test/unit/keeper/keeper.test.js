@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { childrenOf } from '../../../server/keeper/reaper.js'
-import { identify, isAlive, signalProcess } from '../../../server/system/process-identity.js'
+import { identifyProcess, isAlive, signalProcess } from '../../../server/system/process-identity.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
 
@@ -44,7 +44,7 @@ describe('a config file that runs for ever', { concurrency: 2 }, () => {
     const child = spawn(process.execPath, [fixture('keeps.js'), fixture('loads-a-config.js'), file, '60000'], { stdio: ['ignore', 'pipe', 'ignore'] })
     t.after(() => child.kill('SIGKILL'))
     await once(child.stdout, 'data')
-    const [master] = childrenOf(Number(child.pid)).map(identify)
+    const [master] = childrenOf(Number(child.pid)).map(identifyProcess)
     t.after(() => signalProcess(master, 'SIGKILL'))
     child.kill('SIGKILL')
     await until(() => !isAlive(master), 'the end of the master')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
@@ -8,7 +8,7 @@ import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.js'
 const HEAVY = Object.freeze({ bootCost: { cpuMs: 9000, activeMs: 9000 }, cpus: 2 })
 
 /** @param {Pool} pool */
-const states = (pool) => snapshot(pool.state).workers.map(({ slot, state }) => `${slot} ${state}`)
+const states = (pool) => snapshotOf(pool.state).workers.map(({ slot, state }) => `${slot} ${state}`)
 /** @param {Pool} pool */
 const starting = (pool) => Object.values(pool.state.workers).filter(({ state }) => state === 'starting').map(({ id }) => id)
 

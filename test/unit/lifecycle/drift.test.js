@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.js'
 
 const DRIFT = { r1: { count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'] } }
@@ -17,7 +17,7 @@ function drifted ({ workers = 2, options = OPTIONS } = {}) {
   return pool
 }
 
-const rows = (/** @type {ReturnType<typeof simulate>} */ pool) => snapshot(pool.state).workers.map(({ id, state, drifted }) => [id, state, drifted])
+const rows = (/** @type {ReturnType<typeof simulate>} */ pool) => snapshotOf(pool.state).workers.map(({ id, state, drifted }) => [id, state, drifted])
 
 describe('a release that has drifted', () => {
   for (const [name, act] of /** @type {[string, (pool: ReturnType<typeof simulate>) => void][]} */ ([

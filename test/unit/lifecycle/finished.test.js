@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
@@ -11,7 +11,7 @@ function jobs (policy, { workers = 1, ...more } = {}) {
 }
 
 /** @param {Pool} pool */
-const rows = (pool) => snapshot(pool.state).workers.map(({ slot, id, state }) => `${slot} ${id ?? '-'} ${state}`)
+const rows = (pool) => snapshotOf(pool.state).workers.map(({ slot, id, state }) => `${slot} ${id ?? '-'} ${state}`)
 
 describe('restart.policy', () => {
   for (const [policy, exit, outcome] of /** @type {const} */ ([
@@ -41,16 +41,16 @@ describe('restart.policy', () => {
     const [said, ...others] = pool.events.filter(({ type }) => type === 'slot.finished')
     assert.deepEqual(others, [])
     assert.equal(said.message, 'slot 2 is finished: worker 2 exited with code 0 (option restart.policy: on-failure); a restart or a deploy starts it again')
-    const { readyWorkers, finishedWorkers, workers } = snapshot(pool.state)
+    const { readyWorkers, finishedWorkers, workers } = snapshotOf(pool.state)
     assert.deepEqual([readyWorkers, finishedWorkers, workers[1].restarts, workers[1].finished?.succeeded], [1, 1, 0, true])
     assert.equal(pool.types().includes('worker.restarted'), false)
   })
 
   test('a job that ends before it is ready is finished too, and the start is over with the last one', () => {
     const pool = jobs('on-failure', { workers: 2 })
-    assert.equal(snapshot(pool.state).state, 'starting')
+    assert.equal(snapshotOf(pool.state).state, 'starting')
     for (const worker of [1, 2]) pool.exit(worker, { code: 0 })
-    assert.equal(snapshot(pool.state).state, 'running')
+    assert.equal(snapshotOf(pool.state).state, 'running')
     assert.equal(pool.last('worker.exited').message, 'worker 2 (slot 2) exited with code 0')
     assert.equal(pool.isFinished, false, 'the master stays')
   })

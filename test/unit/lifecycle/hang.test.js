@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, simulate } from '../../support/simulation.js'
 
 const silent = (/** @type {number} */ worker) => ({ type: 'worker-silent', worker, message: `worker ${worker} is silent` })
@@ -19,7 +19,7 @@ describe('a worker whose loop does not answer', () => {
     assert.deepEqual(pool.serving(), [3, 2])
     const process = pool.processes.get(1)
     assert.ok(process?.isStuck && !process.isKilled)
-    const view = snapshot(pool.state)
+    const view = snapshotOf(pool.state)
     assert.deepEqual(view.workers.map(({ id, state }) => [id, state]), [[1, 'unresponsive'], [3, 'starting'], [2, 'ready']])
     assert.equal(view.readyWorkers, 1)
 
@@ -52,7 +52,7 @@ describe('a worker whose loop does not answer', () => {
     pool.feed(silent(1))
     pool.feed({ type: 'worker-answered', worker: 1 })
     assert.equal(pool.state.workers[1].state, 'ready')
-    assert.equal(snapshot(pool.state).readyWorkers, 2)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
     pool.feed({ type: 'stack-captured', worker: 1 })
     assert.ok(!pool.processes.get(1)?.isKilled, 'the stack comes too late to kill it')
     pool.feed({ type: 'worker-ready', worker: 3 })
@@ -67,7 +67,7 @@ describe('a worker whose loop does not answer', () => {
     pool.feed({ type: 'worker-answered', worker: 1 })
     pool.exit(2, { code: 1 })
     assert.equal(pool.state.workers[1].state, 'ready')
-    assert.equal(snapshot(pool.state).readyWorkers, 1)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 1)
   })
 
   test('that answers again and then ends by itself did not end by its hang', () => {

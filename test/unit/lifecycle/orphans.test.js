@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, orphan, simulate } from '../../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
 
 const GONE = { code: null, signal: null }
-const rowOf = (/** @type {Pool} */ pool, /** @type {number} */ id) => snapshot(pool.state).workers.find((row) => row.id === id)
+const rowOf = (/** @type {Pool} */ pool, /** @type {number} */ id) => snapshotOf(pool.state).workers.find((row) => row.id === id)
 const of = (/** @type {Pool} */ pool, /** @type {number} */ id) => pool.events.filter(({ worker }) => worker === id)
 const exitOf = (/** @type {Pool} */ pool, /** @type {number} */ id) => of(pool, id).find(({ type }) => type === 'worker.exited')
 
@@ -14,18 +14,18 @@ describe('orphans', () => {
   test('one that serves goes on until its slot has a ready worker, and counts as ready until then', () => {
     const pool = simulate({ workers: 2, orphans: [orphan({ id: 1 }), orphan({ id: 2 })] })
     assert.deepEqual(pool.serving(), [3, 4])
-    assert.equal(snapshot(pool.state).readyWorkers, 2)
-    assert.equal(snapshot(pool.state).state, 'starting')
+    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
+    assert.equal(snapshotOf(pool.state).state, 'starting')
     assert.equal(rowOf(pool, 1)?.orphan, true)
     assert.deepEqual(of(pool, 1).map(({ type, cause, slot, pid }) => [type, cause, slot, pid]), [['worker.orphaned', 'master-lost', 1, 1001]])
 
     pool.feed({ type: 'worker-ready', worker: 3 })
     assert.deepEqual([rowOf(pool, 1)?.state, rowOf(pool, 2)?.state], ['draining', 'ready'])
-    assert.equal(snapshot(pool.state).readyWorkers, 2)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
     pool.settle()
     assert.deepEqual(of(pool, 1).map(({ type }) => type), ['worker.orphaned', 'worker.draining', 'worker.exited'])
     assert.equal(exitOf(pool, 1).cause, 'master-lost')
-    assert.equal(snapshot(pool.state).state, 'running')
+    assert.equal(snapshotOf(pool.state).state, 'running')
     assert.deepEqual([...pool.processes.keys()], [3, 4])
   })
 
@@ -46,7 +46,7 @@ describe('orphans', () => {
       assert.equal(rowOf(pool, 1)?.state, 'draining')
       assert.equal(pool.processes.get(1)?.isDraining, true)
       assert.ok(pool.deadlines.has('drain:1'))
-      assert.equal(snapshot(pool.state).readyWorkers, 0)
+      assert.equal(snapshotOf(pool.state).readyWorkers, 0)
       pool.exit(1, exit)
       assert.equal(exitOf(pool, 1).cause, 'master-lost')
     })
@@ -87,7 +87,7 @@ describe('orphans', () => {
     const pool = simulate({ workers: 2, orphans: [orphan({ id: 1 }), orphan({ id: 2 })] })
     pool.exit(1, { signal: 'SIGKILL' })
     assert.equal(exitOf(pool, 1).cause, 'killed')
-    assert.equal(snapshot(pool.state).readyWorkers, 1)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 1)
     assert.deepEqual(pool.serving(), [3, 4], 'its replacement is starting already')
     assert.equal(pool.types().includes('worker.restarted'), false)
     assert.equal(pool.state.slots[0].record.attempt, 0)
@@ -97,7 +97,7 @@ describe('orphans', () => {
     const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 })] })
     for (let death = 0; death < 6; death++) {
       pool.exit(pool.serving()[0], { code: 1 })
-      const { readyWorkers, state, workers } = snapshot(pool.state)
+      const { readyWorkers, state, workers } = snapshotOf(pool.state)
       assert.deepEqual([readyWorkers, state], [1, 'starting'])
       assert.deepEqual(workers[0].id, 1)
       assert.deepEqual([workers[0].state, workers[1].state], ['ready', pool.serving()[0] === 0 ? 'backoff' : 'starting'])
@@ -118,7 +118,7 @@ describe('orphans', () => {
 
   test('all of a slot go once it has one ready worker, and none of another slot', () => {
     const pool = simulate({ workers: 2, orphans: [orphan({ id: 1, slot: 1 }), orphan({ id: 2, slot: 1, release: 'r2' }), orphan({ id: 3, slot: 2 })] })
-    assert.equal(snapshot(pool.state).readyWorkers, 2, 'two on one slot count once')
+    assert.equal(snapshotOf(pool.state).readyWorkers, 2, 'two on one slot count once')
     pool.feed({ type: 'worker-ready', worker: 4 })
     assert.deepEqual([1, 2, 3].map((id) => rowOf(pool, id)?.state), ['draining', 'draining', 'ready'])
   })
@@ -126,8 +126,8 @@ describe('orphans', () => {
   test('those of slots that are no longer wanted help until every slot has its worker', () => {
     const pool = simulate({ workers: 1, orphans: [orphan({ id: 1 }), orphan({ id: 2 }), orphan({ id: 3 })] })
     assert.deepEqual(pool.serving(), [4])
-    assert.equal(snapshot(pool.state).desiredWorkers, 1)
-    assert.equal(snapshot(pool.state).readyWorkers, 1)
+    assert.equal(snapshotOf(pool.state).desiredWorkers, 1)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 1)
     assert.deepEqual([1, 2, 3].map((id) => rowOf(pool, id)?.state), ['ready', 'ready', 'ready'])
     pool.settle()
     assert.deepEqual([...pool.processes.keys()], [4])
@@ -156,7 +156,7 @@ describe('orphans', () => {
     pool.feed({ type: 'worker-ready', worker: candidate })
     assert.equal(pool.serving()[0], candidate)
     assert.deepEqual([rowOf(pool, 1)?.state, rowOf(pool, 2)?.state], ['draining', 'ready'])
-    assert.equal(snapshot(pool.state).state, 'starting')
+    assert.equal(snapshotOf(pool.state).state, 'starting')
     pool.settle()
     assert.equal(pool.last('rollout.succeeded').release, 'r2')
     assert.deepEqual([...pool.processes.keys()], pool.serving())
@@ -167,7 +167,7 @@ describe('orphans', () => {
     pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
     pool.exit(pool.state.slots[0].candidate ?? 0, { code: 1 })
     assert.ok(pool.last('rollout.failed'))
-    assert.equal(snapshot(pool.state).readyWorkers, 2)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
     pool.settle()
     assert.deepEqual(pool.state.slots.map(({ release }) => release), ['r1', 'r1'])
     assert.deepEqual([...pool.processes.keys()], pool.serving())

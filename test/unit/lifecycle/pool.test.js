@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { OPTIONS, simulate } from '../../support/simulation.js'
 
 describe('pool', () => {
@@ -10,7 +10,7 @@ describe('pool', () => {
     assert.equal(pool.state.phase, 'starting')
     pool.feed({ type: 'worker-ready', worker: 2 })
     assert.equal(pool.state.phase, 'running')
-    assert.equal(snapshot(pool.state).readyWorkers, 2)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
   })
 
   test('replaces a killed worker at once, and the next death in a row after 100 ms, 200 ms, 400 ms', () => {
@@ -25,7 +25,7 @@ describe('pool', () => {
     }
     assert.deepEqual(delays, [0, 100, 200, 400])
     assert.equal(pool.last('worker.exited').cause, 'killed')
-    assert.equal(snapshot(pool.state).workers[0].restarts, 4)
+    assert.equal(snapshotOf(pool.state).workers[0].restarts, 4)
   })
 
   test('shows a slot that waits out its backoff, with the time of the next try', () => {
@@ -33,7 +33,7 @@ describe('pool', () => {
     pool.settle()
     pool.exit(1, { code: 1 })
     pool.exit(2, { code: 1 })
-    const [row] = snapshot(pool.state).workers
+    const [row] = snapshotOf(pool.state).workers
     assert.equal(row.state, 'backoff')
     assert.equal(row.id, null)
     assert.equal(Date.parse(String(row.retryAt)), pool.at + 100)
@@ -46,13 +46,13 @@ describe('pool', () => {
       if (pool.serving()[0] === 0) pool.passNextDeadline()
     }
     assert.equal(pool.types().filter((type) => type === 'worker.crash-looping').length, 1)
-    assert.equal(snapshot(pool.state).workers[0].crashLooping, true)
+    assert.equal(snapshotOf(pool.state).workers[0].crashLooping, true)
     pool.settle()
     assert.equal(pool.ready(), 1)
-    assert.equal(snapshot(pool.state).workers[0].crashLooping, true)
+    assert.equal(snapshotOf(pool.state).workers[0].crashLooping, true)
     pool.passNextDeadline()
     assert.equal(pool.types().at(-1), 'worker.recovered')
-    assert.equal(snapshot(pool.state).workers[0].crashLooping, false)
+    assert.equal(snapshotOf(pool.state).workers[0].crashLooping, false)
     pool.exit(pool.serving()[0], { code: 1 })
     assert.equal(pool.last('worker.restarted').detail.delayMs, 0)
   })

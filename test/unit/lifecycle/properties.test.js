@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { listStandbys } from '../../../server/lifecycle/promotion.js'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { isOccupied, stopsFirst } from '../../../server/lifecycle/vacancy.js'
 import { NEW_RELEASE, OPTIONS, orphan, simulate, verdict } from '../../support/simulation.js'
 
@@ -174,7 +174,7 @@ function becomeHealthy (/** @type {Pool} */ pool) {
   pool.drift = {}
   for (let round = 0; round < 1000; round++) {
     pool.settle()
-    const living = pool.state.slots.length - snapshot(pool.state).workers.filter(({ state }) => state === 'finished').length
+    const living = pool.state.slots.length - snapshotOf(pool.state).workers.filter(({ state }) => state === 'finished').length
     const isQuiet = !pool.state.rollout && pool.ready() === living && pool.processes.size === living + wantedStandbys(pool)
     if (isQuiet) return
     if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
@@ -245,7 +245,7 @@ test('with stop-first no more slots are without a worker than the surge says, an
     HAPPENINGS[kind](pool, 0)
     for (const choice of choices) {
       stepOne(pool, choice)
-      assert.ok(snapshot(pool.state).readyWorkers >= workers - surge, `${pool.ready()} of ${workers} are ready`)
+      assert.ok(snapshotOf(pool.state).readyWorkers >= workers - surge, `${pool.ready()} of ${workers} are ready`)
       assertConsistent(pool)
     }
     becomeHealthy(pool)
@@ -259,10 +259,10 @@ test('while healthy workers take over from orphans, the slots that are served ne
     const pool = simulate({ workers, orphans: slots.map((slot, n) => orphan({ id: n + 1, slot })) })
     if (rollout !== 'none') HAPPENINGS[rollout](pool, 0)
     let floor = new Set(slots.filter((slot) => slot <= workers)).size
-    assert.equal(snapshot(pool.state).readyWorkers, floor)
+    assert.equal(snapshotOf(pool.state).readyWorkers, floor)
     for (const choice of choices) {
       stepOne(pool, choice)
-      const { readyWorkers } = snapshot(pool.state)
+      const { readyWorkers } = snapshotOf(pool.state)
       assert.ok(readyWorkers >= floor, `${readyWorkers} slots are served, after ${floor}`)
       assertOrphansServeUntilReplaced(pool)
       floor = readyWorkers

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { releasesInUse, snapshot } from '../../../server/lifecycle/snapshot.js'
+import { releasesInUse, snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.js'
 
 const CRASH = { code: 1 }
@@ -13,8 +13,8 @@ function running ({ standby = 1, workers = 2, ...more } = {}) {
 }
 
 /** @param {ReturnType<typeof simulate>} pool @returns {[number, string, string][]} */
-const standing = (pool) => snapshot(pool.state).standby.workers.map(({ id, state, release }) => [id, state, release])
-const workersOf = (/** @type {ReturnType<typeof simulate>} */ pool) => snapshot(pool.state).workers.map(({ id, slot, state }) => [id, slot, state])
+const standing = (pool) => snapshotOf(pool.state).standby.workers.map(({ id, state, release }) => [id, state, release])
+const workersOf = (/** @type {ReturnType<typeof simulate>} */ pool) => snapshotOf(pool.state).workers.map(({ id, slot, state }) => [id, slot, state])
 
 describe('workers on standby', () => {
   test('are forked one after the other, once every slot is served', () => {
@@ -26,7 +26,7 @@ describe('workers on standby', () => {
     pool.feed({ type: 'worker-held', worker: 3 })
     assert.deepEqual(standing(pool), [[3, 'standby', 'r1'], [4, 'starting', 'r1']])
     pool.feed({ type: 'worker-held', worker: 4 })
-    const { standby, workers, readyWorkers } = snapshot(pool.state)
+    const { standby, workers, readyWorkers } = snapshotOf(pool.state)
     assert.deepEqual([standby.wanted, standby.ready, standby.problem, readyWorkers], [2, 2, null, 2])
     assert.deepEqual(workers.map(({ id }) => id), [1, 2], 'they are none of the slots')
     assert.deepEqual([...pool.deadlines.keys()].filter((key) => /^ready:/.test(key)), [], 'nobody is in a hurry any more')
@@ -50,7 +50,7 @@ describe('workers on standby', () => {
     assert.ok(pool.deadlines.has('ready:3'))
     pool.feed({ type: 'worker-ready', worker: 3 })
     assert.deepEqual(standing(pool), [[4, 'starting', 'r1']])
-    assert.deepEqual(snapshot(pool.state).workers.map(({ id, logSlot, restarts }) => [id, logSlot, restarts]), [[1, 1, 0], [3, 0, 1]])
+    assert.deepEqual(snapshotOf(pool.state).workers.map(({ id, logSlot, restarts }) => [id, logSlot, restarts]), [[1, 1, 0], [3, 0, 1]])
   })
 
   test('take over from who hangs, is ended by an exception, or by an operator', () => {
@@ -154,7 +154,7 @@ describe('an app that cannot stand by', () => {
     assert.match(pool.last('standby.useless').message, /^standby worker 3 did not listen within 30000 ms \(option ready.timeoutMs\)/)
     pool.settle()
     assert.deepEqual([standing(pool), pool.deadlines.has('standby:0')], [[], false])
-    assert.match(String(snapshot(pool.state).standby.problem), /did not listen/)
+    assert.match(String(snapshotOf(pool.state).standby.problem), /did not listen/)
     pool.exit(1, CRASH)
     pool.settle()
     assert.deepEqual(standing(pool), [])
@@ -162,7 +162,7 @@ describe('an app that cannot stand by', () => {
     pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
     pool.settle()
     assert.deepEqual(standing(pool).map(([, state, release]) => [state, release]), [['standby', 'r2']])
-    assert.equal(snapshot(pool.state).standby.problem, null)
+    assert.equal(snapshotOf(pool.state).standby.problem, null)
   })
 
   test('as it asks for its slot while it loads has none', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { simulate } from '../../support/simulation.js'
 
 const UPGRADE = Object.freeze({ type: 'upgrade', execPath: null, note: 'why', actor: 'ada' })
@@ -9,7 +9,7 @@ test('is announced before it is begun, and nothing else begins while it runs', (
   const deck = startUpgrade()
   assert.equal(deck.nextMaster, 'starting')
   assert.deepEqual(deck.last('master.upgrading'), { type: 'master.upgrading', actor: 'ada', message: 'the next master starts: why', detail: { execPath: null } })
-  assert.equal(snapshot(deck.state).upgrade?.actor, 'ada')
+  assert.equal(snapshotOf(deck.state).upgrade?.actor, 'ada')
   for (const input of [UPGRADE, { type: 'scale', workers: 3 }, { type: 'rollout', kind: 'restart' }, { type: 'restart-worker', worker: 1 }]) {
     assert.equal(deck.feed({ ...input, actor: 'ada' }).code, 'upgrade-running')
   }
@@ -39,7 +39,7 @@ test('the next master comes to nothing: all is as before, and ids go on without 
   const deck = startUpgrade()
   deck.feed({ type: 'next-gone', reason: 'exit code 1', lastWorker: 4, orphans: [] })
   assert.equal(deck.last('master.upgrade-failed').message, 'the next master ended before it was ready (exit code 1)')
-  assert.equal(snapshot(deck.state).upgrade, null)
+  assert.equal(snapshotOf(deck.state).upgrade, null)
   assert.deepEqual(deck.serving(), [1, 2])
   deck.exit(1, { signal: 'SIGKILL' })
   assert.equal(deck.serving()[0], 5)

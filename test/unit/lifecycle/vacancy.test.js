@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { snapshot } from '../../../server/lifecycle/snapshot.js'
+import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, orphan, simulate } from '../../support/simulation.js'
 
 /** @typedef {ReturnType<typeof simulate>} Pool */
@@ -55,7 +55,7 @@ describe('rollout.order stop-first', () => {
   test('with a larger surge as many slots are without a worker at a time', () => {
     const pool = stopFirst({ workers: 4, rollout: { surge: 2 } })
     pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'test' })
-    assert.equal(snapshot(pool.state).readyWorkers, 2)
+    assert.equal(snapshotOf(pool.state).readyWorkers, 2)
   })
 
   test('a new worker that fails gives its slot back to the old release, once it has gone', () => {
@@ -88,7 +88,7 @@ describe('rollout.order stop-first', () => {
       pool.feed({ type: verb, rollout: 1, actor: 'test' })
       end(pool, 1)
       pool.feed({ type: 'worker-ready', worker: 2 })
-      assert.deepEqual([living(pool), pool.state.workers[2].release, snapshot(pool.state).readyWorkers], [['1: 2 ready'], release, 1], verb)
+      assert.deepEqual([living(pool), pool.state.workers[2].release, snapshotOf(pool.state).readyWorkers], [['1: 2 ready'], release, 1], verb)
     }
   })
 
@@ -147,7 +147,7 @@ describe('rollout.order stop-first', () => {
     assert.deepEqual(living(pool), ['2: 2 draining', '1: 3 ready'])
     end(pool, 2)
     pool.feed({ type: 'worker-ready', worker: 4 })
-    assert.deepEqual([snapshot(pool.state).state, pool.ready()], ['running', 2])
+    assert.deepEqual([snapshotOf(pool.state).state, pool.ready()], ['running', 2])
   })
 
   test('canaries and upgrades, which have two live side by side, are refused', () => {

@@ -4,7 +4,7 @@ import http from 'node:http'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { request } from '../../../server/system/http.js'
+import { sendRequest } from '../../../server/system/http.js'
 
 /** @param {import('node:test').TestContext} t @param {http.RequestListener} answer */
 async function serve (t, answer) {
@@ -17,7 +17,7 @@ async function serve (t, answer) {
 
 test('sends a body as it comes', async (t) => {
   const { url } = await serve(t, async (req, res) => res.end(await text(req)))
-  const response = await request(url, { method: 'POST', headers: {}, recipient: null, body: Readable.from(['a', 'b', 'c']) })
+  const response = await sendRequest(url, { method: 'POST', headers: {}, recipient: null, body: Readable.from(['a', 'b', 'c']) })
   assert.equal(await text(response), 'abc')
 })
 
@@ -26,7 +26,7 @@ test('sends no more once it is refused, and holds no connection', async (t) => {
   // Whatever the server thinks of a body that is not whole.
   const closed = once(server, 'connection').then(([socket]) => new Promise((resolve) => socket.once('close', resolve)))
   const endless = Readable.from((function * () { for (;;) yield Buffer.alloc(64 * 1024) })())
-  const response = await request(url, { method: 'POST', headers: {}, recipient: null, body: endless })
+  const response = await sendRequest(url, { method: 'POST', headers: {}, recipient: null, body: endless })
   assert.equal(response.statusCode, 413)
   assert.equal(await text(response), 'too much')
   await closed
@@ -35,5 +35,5 @@ test('sends no more once it is refused, and holds no connection', async (t) => {
 test('fails with what its body fails with', async (t) => {
   const { url } = await serve(t, () => {})
   const body = new Readable({ read () { this.destroy(new Error('the disk is gone')) } })
-  await assert.rejects(request(url, { method: 'POST', headers: {}, recipient: null, body }), { message: 'the disk is gone' })
+  await assert.rejects(sendRequest(url, { method: 'POST', headers: {}, recipient: null, body }), { message: 'the disk is gone' })
 })

@@ -3,25 +3,25 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import { describe, test } from 'node:test'
-import { identify, isAlive, signalProcess } from '../../../server/system/process-identity.js'
+import { identifyProcess, isAlive, signalProcess } from '../../../server/system/process-identity.js'
 import { until } from '../../support/until.js'
 
 describe('process identity', { skip: process.platform !== 'linux' && 'without /proc a process is known by its number alone' }, () => {
   test('a process is alive until it ends, and is told from every other', async (t) => {
     const child = await sleeper(t)
-    const identity = identify(child.pid)
+    const identity = identifyProcess(child.pid)
     assert.equal(isAlive(identity), true)
     assert.notEqual(identity.startTime, null)
-    assert.notDeepEqual({ ...identity, pid: 0 }, { ...identify(process.pid), pid: 0 })
+    assert.notDeepEqual({ ...identity, pid: 0 }, { ...identifyProcess(process.pid), pid: 0 })
     child.kill('SIGKILL')
     await once(child, 'exit')
     assert.equal(isAlive(identity), false)
-    assert.equal(identify(child.pid).startTime, null)
+    assert.equal(identifyProcess(child.pid).startTime, null)
   })
 
   test('a later process with the same number is not alive under the old identity, and is never signalled', async (t) => {
     const child = await sleeper(t)
-    const { pid, startTime } = identify(child.pid)
+    const { pid, startTime } = identifyProcess(child.pid)
     const [bootId, ticks] = String(startTime).split(':')
     const others = [`${bootId}:${Number(ticks) - 1}`, `00000000-0000-0000-0000-000000000000:${ticks}`]
     const kill = t.mock.method(process, 'kill')
@@ -35,12 +35,12 @@ describe('process identity', { skip: process.platform !== 'linux' && 'without /p
   })
 
   test('the start time is read behind a name that looks like other fields', (t) => {
-    const before = identify(process.pid)
+    const before = identifyProcess(process.pid)
     const { title } = process
     t.after(() => { process.title = title })
     process.title = 'x) Z 1 (y'
     assert.match(fs.readFileSync(`/proc/${process.pid}/stat`, 'utf8'), /\(x\) Z 1 \(y\) /)
-    assert.deepEqual(identify(process.pid), before)
+    assert.deepEqual(identifyProcess(process.pid), before)
     assert.equal(isAlive(before), true)
   })
 
@@ -53,14 +53,14 @@ describe('process identity', { skip: process.platform !== 'linux' && 'without /p
     const end = /** @type {import('node:stream').Writable} */ (parent.stdio[3])
     end.end()
     await until(() => / Z /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')), 'the zombie')
-    const identity = identify(pid)
+    const identity = identifyProcess(pid)
     assert.notEqual(identity.startTime, null)
     assert.equal(isAlive(identity), false)
     assert.doesNotThrow(() => signalProcess(identity, 'SIGTERM'))
   })
 
   test('one that ends between the look and the signal is no error, one that may not be signalled is', (t) => {
-    const identity = identify(process.pid)
+    const identity = identifyProcess(process.pid)
     const fail = (/** @type {string} */ code) => () => { throw Object.assign(new Error(code), { code }) }
     const kill = t.mock.method(process, 'kill', fail('ESRCH'))
     assert.doesNotThrow(() => signalProcess(identity, 'SIGTERM'))

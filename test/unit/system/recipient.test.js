@@ -5,13 +5,13 @@ import http from 'node:http'
 import net from 'node:net'
 import { test } from 'node:test'
 import { otherEndOf } from '../../../server/system/connection-owner.js'
-import { request } from '../../../server/system/http.js'
-import { identify, pidNamespace } from '../../../server/system/process-identity.js'
+import { sendRequest } from '../../../server/system/http.js'
+import { identifyProcess, pidNamespace } from '../../../server/system/process-identity.js'
 import { whyAbsent, whyNotTold } from '../../../server/system/recipient.js'
 import { until } from '../../support/until.js'
 import { lacksStrangers, OTHER_UID, startStranger } from '../../support/stranger.js'
 
-const HERE = identify(process.pid)
+const HERE = identifyProcess(process.pid)
 const GONE = { pid: 2 ** 30, startTime: null }
 const SECRET = { headers: { authorization: 'Bearer secret' } }
 const isLinux = process.platform === 'linux'
@@ -21,16 +21,16 @@ for (const host of ['127.0.0.1', '::1']) {
     const server = http.createServer((req, res) => { res.end(req.headers.authorization) })
     t.after(() => { server.closeAllConnections(); server.close() })
     await once(server.listen(0, host), 'listening')
-    const response = await request(urlOf(host, /** @type {net.AddressInfo} */ (server.address()).port), { ...SECRET, recipient: { processes: [HERE] } })
+    const response = await sendRequest(urlOf(host, /** @type {net.AddressInfo} */ (server.address()).port), { ...SECRET, recipient: { processes: [HERE] } })
     assert.equal((await response.setEncoding('utf8').toArray()).join(''), 'Bearer secret')
   })
 
   test(`no byte of it goes to a process of another user on ${host}, unless the deck is his`, { skip: lacksStrangers }, async (t) => {
     const heard = await startStranger(t, { host }).listening
     const url = urlOf(host, heard.port)
-    await assert.rejects(request(url, { ...SECRET, recipient: { processes: [HERE] } }), { message: `a process of another user (uid ${OTHER_UID}) answers there` })
-    await assert.rejects(request(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID + 1 } }), { message: /another user/ })
-    const response = await request(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID } })
+    await assert.rejects(sendRequest(url, { ...SECRET, recipient: { processes: [HERE] } }), { message: `a process of another user (uid ${OTHER_UID}) answers there` })
+    await assert.rejects(sendRequest(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID + 1 } }), { message: /another user/ })
+    const response = await sendRequest(url, { ...SECRET, recipient: { processes: [HERE], owner: OTHER_UID } })
     assert.equal(response.resume().statusCode, 200)
     await until(() => heard.text.includes('secret'), 'the one that he may hear')
     assert.equal(heard.text.match(/GET/g)?.length, 1)
@@ -49,7 +49,7 @@ test('a connection that waits to be taken is told nothing: it could be anybody\'
   assert.equal(otherEndOf(socket), 'not taken')
   let at = 0
   assert.equal(await whyNotTold(socket, { processes: [HERE] }, { isPinned: false, now: () => (at += 10_001) }), 'nobody has taken the connection within 20000 ms')
-  await assert.rejects(request(urlOf('127.0.0.1', port), { ...SECRET, recipient: { processes: [HERE] }, signal: AbortSignal.timeout(50) }))
+  await assert.rejects(sendRequest(urlOf('127.0.0.1', port), { ...SECRET, recipient: { processes: [HERE] }, signal: AbortSignal.timeout(50) }))
 })
 
 for (const [found, recipient, isPinned, expected] of /** @type {[any, any, boolean, RegExp | null][]} */ ([
@@ -77,7 +77,7 @@ test('a master that has ended is told nothing, whoever has its number by now; it
   assert.equal(whyAbsent({ processes: [GONE, HERE] }), null)
   assert.equal(whyAbsent({ processes: [GONE], pidNamespace: 'pid:[1]' }), null, 'in a container numbers are others')
   assert.match(String(whyAbsent({ processes: [GONE], pidNamespace: pidNamespace() })), /has ended/)
-  await assert.rejects(request('http://127.0.0.1:1', { ...SECRET, recipient: { processes: [GONE] } }), { message: /has ended/ })
+  await assert.rejects(sendRequest('http://127.0.0.1:1', { ...SECRET, recipient: { processes: [GONE] } }), { message: /has ended/ })
 })
 
 /** @param {string} host @param {number} port */

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { identify } from '../../../server/system/process-identity.js'
+import { identifyProcess } from '../../../server/system/process-identity.js'
 import { registerDeck, runningDecks, runtimeFolder, withdrawDeck } from '../../../server/system/running-decks.js'
 import { tempFolder } from '../../support/folder.js'
 import { registered } from '../../support/registered.js'
@@ -27,7 +27,7 @@ function list () {
 test('decks that run are listed by name, in a folder of this user alone', () => {
   const { folder, env } = list()
   assert.deepEqual(runningDecks(env), [])
-  const [shop, mail] = [deck(), deck({ name: 'mail', keeper: identify(process.ppid), configFile: '/srv/clusterdeck.config.js', fingerprint: 'AB:CD' })]
+  const [shop, mail] = [deck(), deck({ name: 'mail', keeper: identifyProcess(process.ppid), configFile: '/srv/clusterdeck.config.js', fingerprint: 'AB:CD' })]
   registerDeck(shop, env)
   registerDeck(mail, env)
   assert.deepEqual(runningDecks(env), [mail, shop])
@@ -58,7 +58,7 @@ test('an entry is forgotten once neither its master nor its keeper lives', async
   const { env, folder } = list()
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   await once(child, 'spawn')
-  registerDeck(deck({ master: NO_PROCESS, keeper: identify(Number(child.pid)) }), env)
+  registerDeck(deck({ master: NO_PROCESS, keeper: identifyProcess(Number(child.pid)) }), env)
   assert.equal(runningDecks(env).length, 1, 'the keeper starts another master')
   child.kill('SIGKILL')
   await once(child, 'exit')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { existingFolder, pinned, workingFolder } from '../../../server/system/working-folder.js'
+import { existingFolder, pinPath, workingFolder } from '../../../server/system/working-folder.js'
 import { tempFolder } from '../../support/folder.js'
 
 const gone = () => { throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' }) }
@@ -32,6 +32,6 @@ test('one that has been removed keeps its name, and the nearest folder above it 
 
 test('what is named below a link stays where that led, and nothing else is moved', () => {
   const from = { named: '/srv/current', real: '/srv/releases/1' }
-  assert.equal(pinned('/srv/current/.clusterdeck', from), '/srv/releases/1/.clusterdeck')
-  for (const other of ['/srv/current-data', '/var/lib/app', '/srv']) assert.equal(pinned(other, from), other)
+  assert.equal(pinPath('/srv/current/.clusterdeck', from), '/srv/releases/1/.clusterdeck')
+  for (const other of ['/srv/current-data', '/var/lib/app', '/srv']) assert.equal(pinPath(other, from), other)
 })
