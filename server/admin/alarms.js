@@ -12,7 +12,7 @@ export function attachAlarms ({ io, deck }) {
   const latest = throttleLatest(catchUp)
   io.on('connection', (socket) => {
     socket.on('notify', (wish, reply) => {
-      const kinds = listen(socket, wish)
+      const kinds = listenForAlarms(socket, wish)
       latest.ask(socket, { kinds, after: wish?.after, reply })
     })
     socket.on('disconnect', () => latest.forget(socket))
@@ -28,14 +28,18 @@ export function attachAlarms ({ io, deck }) {
   }
 
   /** Its wish takes the place of the one before. */
-  function listen (/** @type {import('socket.io').Socket} */ socket, /** @type {unknown} */ wish) {
+  function listenForAlarms (/** @type {import('socket.io').Socket} */ socket, /** @type {unknown} */ wish) {
     const kinds = alarmKindsIn(wish)
     for (const room of socket.rooms) if (room.startsWith(ROOMS)) socket.leave(room)
     socket.join(kinds.map(roomOf))
     return kinds
   }
 
-  function catchUp (/** @type {import('socket.io').Socket} */ socket, /** @type {{ kinds: ReturnType<typeof listen>, after: unknown, reply: unknown }} */ { kinds, after, reply }) {
+  /**
+   * @param {import('socket.io').Socket} socket
+   * @param {{ kinds: ReturnType<typeof listenForAlarms>, after: unknown, reply: unknown }} wish
+   */
+  function catchUp (socket, { kinds, after, reply }) {
     for (const alarm of missedAlarms(deck.notices, { kinds, after })) socket.emit('alarm', alarm)
     if (typeof reply === 'function') reply({ last: deck.events.lastId })
   }

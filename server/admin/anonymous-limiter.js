@@ -4,8 +4,8 @@ import { headersOf, PROBLEM_TYPE, toProblem } from '../api/problem.js'
 import { securityHeaders } from './guard.js'
 
 /**
- * Those who are not signed in: what they may see, and how often one address may ask for anything else. They are refused
- * before anything is made of the request, so that a flood leaves the master time for its workers.
+ * Limits requests without a sign-in: which paths they may read, and how many others one address may send. They are refused
+ * before the request is parsed, so that a flood leaves the master time for its workers.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {{ status: number, headers: Record<string, string | number>, body: string }} Refusal
  */
@@ -13,11 +13,11 @@ import { securityHeaders } from './guard.js'
 /** What may be seen without signing in; everything else is denied, whether it exists or not. */
 const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
 const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
-/** So many are counted apart. */
+/** How many addresses are counted separately. */
 const MAX_ADDRESSES = 10_000
 
-const UNKNOWN = refusalOf(new DeckError('unauthenticated', 'Sign in, or send the token: Authorization: Bearer <admin.token>'))
-const TOO_MANY = refusalOf(new DeckError('rate-limited', 'Too many requests; see Retry-After'))
+const UNKNOWN = refusalOf(new DeckError('unauthenticated', 'Sign in again, or send a token: Authorization: Bearer <token>'))
+const TOO_MANY = refusalOf(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
 
 /**
  * @param {object} parts
@@ -30,26 +30,26 @@ export function createAnonymousLimiter ({ windowMs, limit, basePath = '', now })
   /** @type {Map<string, number>} */
   const asked = new Map()
   let endsAt = now() + windowMs
-  let tooMany = after(0)
+  let tooMany = refusalFor(0)
 
   return {
-    /** @param {IncomingMessage} req by somebody unknown @returns {Refusal | null} null: there is something to see */
+    /** @param {IncomingMessage} req without a sign-in @returns {Refusal | null} null: it may be answered */
     refuse (req) {
       if (isPublic(pathOf(req)) || isPageVisit(req)) return null
-      if (count(addressOf(req)) > limit) return tooManyFor(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
-      // htmx follows this one itself; a redirect would put the sign-in page into a part of the page.
+      if (countRequest(addressOf(req)) > limit) return tooManyFor(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
+      // htmx follows this header; a redirect would put the sign-in page into a part of the page.
       return req.headers['hx-request'] ? { ...UNKNOWN, headers: { ...UNKNOWN.headers, 'HX-Redirect': `${basePath}/sign-in` } } : UNKNOWN
     }
   }
 
   /** @param {number} seconds */
   function tooManyFor (seconds) {
-    if (tooMany.headers['Retry-After'] !== seconds) tooMany = after(seconds)
+    if (tooMany.headers['Retry-After'] !== seconds) tooMany = refusalFor(seconds)
     return tooMany
   }
 
   /** @param {string} address */
-  function count (address) {
+  function countRequest (address) {
     if (now() >= endsAt || asked.size > MAX_ADDRESSES) {
       asked.clear()
       endsAt = now() + windowMs
@@ -61,11 +61,11 @@ export function createAnonymousLimiter ({ windowMs, limit, basePath = '', now })
 }
 
 /** @param {number} seconds @returns {Refusal} */
-function after (seconds) {
+function refusalFor (seconds) {
   return { ...TOO_MANY, headers: { ...TOO_MANY.headers, 'Retry-After': seconds } }
 }
 
-/** Made once: it is the same for everybody. @param {DeckError} error @returns {Refusal} */
+/** Made once, as it is the same for every request. @param {DeckError} error @returns {Refusal} */
 function refusalOf (error) {
   const body = JSON.stringify(toProblem(error))
   const headers = { ...securityHeaders(), ...headersOf(error), 'Content-Type': PROBLEM_TYPE, 'Content-Length': Buffer.byteLength(body) }
@@ -77,7 +77,7 @@ export function isPublic (path) {
   return PUBLIC_PATHS.includes(path) || PUBLIC_FOLDERS.some((folder) => path.startsWith(folder))
 }
 
-/** Who is sent to the sign-in page. @param {IncomingMessage} req */
+/** Whether the sender is sent to the sign-in page. @param {IncomingMessage} req */
 function isPageVisit (req) {
   const { method, headers } = req
   return method === 'GET' && !pathOf(req).startsWith('/api/') && !headers['hx-request'] && String(headers.accept).includes('text/html')

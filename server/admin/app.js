@@ -5,7 +5,7 @@ import { routeOperations } from '../api/endpoint.js'
 import { createIdempotency } from '../api/idempotency.js'
 import { sendProblem, toDeckError } from '../api/problem.js'
 import { assetsRouter } from '../dashboard/assets.js'
-import { compress } from './compression.js'
+import { compressResponse } from './compression.js'
 import { clusterResources } from '../api/cluster.js'
 import { configResources } from '../api/config.js'
 import { crashResources } from '../api/crashes.js'
@@ -81,19 +81,19 @@ export function createApp (parts) {
   app.use('/actions/switch', limitRequests({ windowMs, limit: switches }))
   app.use(denyStrangers)
   app.use(assetsRouter())
-  app.use(compress)
-  /** @type {ReturnType<typeof describeApi> | null} most masters are never asked */
+  app.use(compressResponse)
+  /** @type {ReturnType<typeof describeApi> | null} made at the first request, as most masters get none */
   let document = null
-  const describe = () => {
+  const readDocument = () => {
     document ??= describeApi(mounts, { ...parts.deck.snapshot().master, url: parts.basePath || '/' })
     return document
   }
-  const mounts = operationsOf(parts, describe)
+  const mounts = operationsOf(parts, readDocument)
   const idempotency = createIdempotency({ store: parts.history.answers, now: parts.now })
   for (const { base, groups } of mounts) app.use(base, routeOperations(groups, { idempotency }))
   app.use('/api', (req) => { throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
   app.use(signInRouter(parts))
-  app.use(dashboardRouter({ ...parts, describe }))
+  app.use(dashboardRouter({ ...parts, describe: readDocument }))
   app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
   app.use(answerError(parts.log))
   return app
@@ -114,9 +114,15 @@ export function operationsOf (parts, describe) {
         Notices: { about: 'What has gone wrong while nobody looked.', resources: noticeResources(parts) },
         Configuration: { about: 'What the master runs with.', resources: configResources(parts) },
         Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
-        Fleet: { about: 'Decks on other machines, and rollouts over all of them.', resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts), ...fleetEventResources(parts) } },
+        Fleet: {
+          about: 'Decks on other machines, and rollouts over all of them.',
+          resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts), ...fleetEventResources(parts) }
+        },
         Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
-        History: { about: 'What happened, and what happens now.', resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts), ...eventResources(parts) } },
+        History: {
+          about: 'What happened, and what happens now.',
+          resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts), ...eventResources(parts) }
+        },
         Crashes: { about: 'What workers have died of.', resources: crashResources(parts) },
         Messages: { about: 'What operators say to the app.', resources: messageResources(parts) },
         Vitals: { about: 'How the workers are.', resources: vitalsResources(parts) },
@@ -153,7 +159,7 @@ function limitRequests ({ windowMs, limit }) {
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     validate: false,
-    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests; see Retry-After'))
+    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
   })
 }
 

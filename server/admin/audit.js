@@ -1,13 +1,18 @@
 /**
- * Who has changed something, from where, and who was refused, for the history.
+ * Records in the history who changed something, from where, and who was refused.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {import('node:http').ServerResponse} ServerResponse
- * @typedef {{ method: string, url: string, remoteAddress?: string, statusCode: number | null }} Asked  `statusCode`: null where the connection was closed before the answer
+ * @typedef {{
+ *   method: string,
+ *   url: string,
+ *   remoteAddress?: string,
+ *   statusCode: number | null
+ * }} Asked  `statusCode`: null if the connection closed before the answer
  */
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const REFUSALS = new Set([401, 403])
-/** Of refusals: whoever is refused again and again is counted, so that nobody fills the history. */
+/** More refusals within the window are only counted, so that nobody fills the history. */
 const MAX_TOLD = 10
 const WINDOW_MS = 60_000
 const MAX_PATH_CHARS = 200
@@ -20,19 +25,24 @@ const MAX_PATH_CHARS = 200
 export function createAudit ({ events, timers }) {
   let told = 0
   let untold = 0
-  /** @type {any} */
-  let window = null
+  /** @type {NodeJS.Timeout | undefined} */
+  let window
 
   return {
     /** @param {IncomingMessage} req @param {ServerResponse} res */
     watch (req, res) {
-      // Later it may be what a router has made of it, and a socket that was reset does not know any more where it came from.
+      // Read now, as a router changes the URL and a socket that was reset has no address.
       const { method = '', url = '', socket: { remoteAddress } } = req
-      // Whoever hangs up before the answer has asked for it all the same, and it may be done.
+      // A request counts even if the client hangs up before the answer, as it may have been done.
       res.once('close', () => {
         const statusCode = res.headersSent ? res.statusCode : null
-        if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) refused(req, { method, url, remoteAddress, statusCode })
-        else if (!READS.has(method) && (statusCode === null || statusCode < 400) && req.auth) events.publish({ type: 'access.used', ...describe(req, { method, url, remoteAddress, statusCode }) })
+        if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) recordRefused(req, { method, url, remoteAddress, statusCode })
+        else if (!READS.has(method) && (statusCode === null || statusCode < 400) && req.auth) {
+          events.publish({
+            type: 'access.used',
+            ...describeRequest(req, { method, url, remoteAddress, statusCode })
+          })
+        }
       })
     },
 
@@ -40,11 +50,11 @@ export function createAudit ({ events, timers }) {
   }
 
   /** @param {IncomingMessage} req @param {Asked} request */
-  function refused (req, request) {
+  function recordRefused (req, request) {
     window ??= timers.setTimeout(endWindow, WINDOW_MS)
     if (told < MAX_TOLD) {
       told++
-      events.publish({ type: 'access.refused', ...describe(req, request) })
+      events.publish({ type: 'access.refused', ...describeRequest(req, request) })
     } else {
       untold++
     }
@@ -52,18 +62,18 @@ export function createAudit ({ events, timers }) {
 
   function endWindow () {
     if (untold > 0) events.publish({ type: 'access.refused', message: `${untold} more requests were refused within a minute`, detail: { count: untold } })
-    window = null
+    window = undefined
     told = untold = 0
   }
 }
 
-/** Somebody who has not signed in yet, and only looks, is sent to the sign-in page. @param {IncomingMessage} req */
+/** Whether to record it: a visit without a sign-in is only sent to the sign-in page. @param {IncomingMessage} req */
 function isAttempt ({ auth, headers, method = '' }) {
   return Boolean(auth) || headers.authorization !== undefined || !READS.has(method)
 }
 
 /** @param {IncomingMessage} req @param {Asked} request */
-function describe (req, { method, url, remoteAddress = 'unknown', statusCode }) {
+function describeRequest (req, { method, url, remoteAddress = 'unknown', statusCode }) {
   const { auth } = req
   const path = url.split('?', 1)[0].slice(0, MAX_PATH_CHARS)
   const address = auth?.from ?? remoteAddress

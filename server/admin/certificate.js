@@ -5,24 +5,28 @@ import { DeckError } from '../errors.js'
 
 /** @typedef {ReturnType<typeof createCertificate>} Certificate */
 
-const LOOK_EVERY_MS = 60_000
+const CHECK_EVERY_MS = 60_000
 
 /**
- * The certificate of the admin port. Whoever renews it replaces the files: the new one is taken within a minute.
+ * The certificate of the admin port. To renew it, replace the files: the new one is used within a minute.
  * @param {{ cert: string, key: string }} files PEM; the certificate with its chain
- * @param {{ onRenewed: (fingerprint: string) => void, onError: (error: unknown) => void, timers: Pick<typeof globalThis, 'setInterval' | 'clearInterval'> }} parts
+ * @param {{
+ *   onRenewed: (fingerprint: string) => void,
+ *   onError: (error: unknown) => void,
+ *   timers: Pick<typeof globalThis, 'setInterval' | 'clearInterval'>
+ * }} parts
  * @throws {DeckError} invalid-config
  */
 export function createCertificate (files, { onRenewed, onError, timers }) {
   let { pair, fingerprint } = readPair(files)
   let stamp = stampOf(files)
-  /** @type {any} */
-  let timer = null
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
 
   return {
     get pair () { return pair },
 
-    /** SHA-256 of the certificate, `AB:CD:…`: by it the command line of this machine knows the master. */
+    /** SHA-256 of the certificate, `AB:CD:…`: the command line on this machine recognises the master by it. */
     get fingerprint () { return fingerprint },
 
     /** @param {{ setSecureContext: (pair: { cert: Buffer, key: Buffer }) => void }} server */
@@ -31,7 +35,7 @@ export function createCertificate (files, { onRenewed, onError, timers }) {
         try {
           const newest = stampOf(files)
           if (newest === stamp) return
-          // Both files do not change at once: a pair that does not fit yet is looked at again.
+          // The two files do not change at the same time, so a pair that does not fit yet is checked again.
           ({ pair, fingerprint } = readPair(files))
           stamp = newest
           server.setSecureContext(pair)
@@ -39,7 +43,7 @@ export function createCertificate (files, { onRenewed, onError, timers }) {
         } catch (error) {
           onError(error)
         }
-      }, LOOK_EVERY_MS)
+      }, CHECK_EVERY_MS)
       timer?.unref?.()
     },
 
@@ -49,17 +53,21 @@ export function createCertificate (files, { onRenewed, onError, timers }) {
 
 /** @param {{ cert: string, key: string }} files @returns {{ pair: { cert: Buffer, key: Buffer }, fingerprint: string }} */
 function readPair ({ cert: certFile, key: keyFile }) {
-  const pair = { cert: read('cert', certFile), key: read('key', keyFile) }
+  const pair = { cert: readPem('cert', certFile), key: readPem('key', keyFile) }
   try {
     createSecureContext(pair)
     return { pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 }
   } catch (/** @type {any} */ error) {
-    throw new DeckError('invalid-config', `admin.tls: expected a certificate and its private key as PEM, received ${certFile} and ${keyFile} (${error.code ?? error.message})`, { cause: error })
+    throw new DeckError(
+      'invalid-config',
+      `admin.tls: expected a certificate and its private key as PEM, received ${certFile} and ${keyFile} (${error.code ?? error.message})`,
+      { cause: error }
+    )
   }
 }
 
 /** @param {'cert' | 'key'} name @param {string} file */
-function read (name, file) {
+function readPem (name, file) {
   try {
     return readFileSync(file)
   } catch (/** @type {any} */ error) {

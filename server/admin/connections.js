@@ -1,16 +1,16 @@
 /** @typedef {import('node:stream').Duplex} Socket */
 
-/** Who has just come may be about to say something; so many more are let in meanwhile. */
+/** A new connection gets this long to send a request. Meanwhile up to four times as many are accepted. */
 const PATIENCE_MS = 250
 const MAX_CROWD = 4
-/** What more would be good for nobody. */
+/** More connections would not help anybody. */
 const MOST = Object.freeze({ maxKnown: 512, maxStrangers: 256 })
 
 /** @typedef {{ maxKnown: number, maxStrangers: number }} Room */
 
 /**
- * Half of the descriptors are left for everything else: workers, files, the app's sockets.
- * @param {number} descriptors that this process may have open @returns {Room}
+ * Leaves half of the descriptors for workers, files and the app's sockets.
+ * @param {number} descriptors the limit of open files of this process @returns {Room}
  */
 export function roomWithin (descriptors) {
   const quarter = Math.floor(descriptors / 4)
@@ -18,9 +18,9 @@ export function roomWithin (descriptors) {
 }
 
 /**
- * The connections of a port that has room for only so many. Those who are signed in have room of their own. One too
- * many closes one of the holder who has most: the one that has been silent for the longest time. So nobody who only
- * holds connections keeps anybody else out, and a probe of the health, which asks at once, is always answered.
+ * Limits the connections of a port, those with a sign-in apart from the rest. One connection too many closes the longest
+ * idle one of the holder who has most. So holding connections keeps nobody else out, and a health probe, which sends its
+ * request at once, is always answered.
  * @param {Room} room
  */
 export function createConnections ({ maxKnown, maxStrangers }) {
@@ -28,7 +28,7 @@ export function createConnections ({ maxKnown, maxStrangers }) {
   const known = createPlaces(maxKnown)
 
   return {
-    /** @param {Socket} socket a new one */
+    /** @param {Socket} socket */
     admit (socket) {
       socket.once('close', () => {
         strangers.leave(socket)
@@ -37,7 +37,7 @@ export function createConnections ({ maxKnown, maxStrangers }) {
       strangers.enter(socket, '')
     },
 
-    /** @param {Socket} socket has asked for something @param {string | null} holder who is signed in, as text; null: nobody */
+    /** @param {Socket} socket one that has sent a request @param {string | null} holder who is signed in; null: nobody */
     heard (socket, holder) {
       const named = holder ?? known.holderOf(socket)
       if (named === undefined) return strangers.enter(socket, '')
@@ -49,31 +49,31 @@ export function createConnections ({ maxKnown, maxStrangers }) {
 
 /** @param {number} max */
 function createPlaces (max) {
-  /** Of each holder since when their connections are silent, the longest first. @type {Map<string, Map<Socket, number>>} */
+  /** Connections of each holder with the start of their idle time, the longest first. @type {Map<string, Map<Socket, number>>} */
   const ofHolder = new Map()
   /** @type {Map<Socket, string>} */
   const holders = new Map()
 
-  return { holderOf: (/** @type {Socket} */ socket) => holders.get(socket), enter, leave }
+  return { holderOf: (/** @type {Socket} */ socket) => holders.get(socket), enter: addSocket, leave: removeSocket }
 
   /** @param {Socket} socket @param {string} holder */
-  function enter (socket, holder) {
+  function addSocket (socket, holder) {
     if (socket.destroyed) return
-    leave(socket)
+    removeSocket(socket)
     const now = performance.now()
     holders.set(socket, holder)
     const own = ofHolder.get(holder) ?? new Map()
     ofHolder.set(holder, own.set(socket, now))
     while (holders.size > max) {
-      const [[oldest, since]] = largest()
+      const [[oldest, since]] = largestHolder()
       if (holders.size <= max * MAX_CROWD && now - since < PATIENCE_MS) return
-      leave(oldest)
+      removeSocket(oldest)
       oldest.destroy()
     }
   }
 
   /** @param {Socket} socket */
-  function leave (socket) {
+  function removeSocket (socket) {
     const holder = holders.get(socket)
     if (holder === undefined) return
     holders.delete(socket)
@@ -82,7 +82,7 @@ function createPlaces (max) {
     if (own.size === 0) ofHolder.delete(holder)
   }
 
-  function largest () {
+  function largestHolder () {
     return [...ofHolder.values()].reduce((most, own) => own.size > most.size ? own : most)
   }
 }

@@ -5,8 +5,19 @@ import { DeckError } from '../errors.js'
  * Stands before express and before engine.io, on every request and every upgrade: engine.io does not ask again
  * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
- * @typedef {{ name: string | null, role: import('../api/roles.js').Role, token: number | null, until: number | null }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold; `until`: when they are nobody any more, ms since the epoch
- * @typedef {Person & { actor: string, via: 'session' | 'token' | 'fleet', client: 'dashboard' | 'cli' | 'api', from?: string, bound?: string }} Auth `actor`: as the history names them; `client`: what they ask by; `from`: the member of the fleet by which they ask; `bound`: why their role is no more
+ * @typedef {{
+ *   name: string | null,
+ *   role: import('../api/roles.js').Role,
+ *   token: number | null,
+ *   until: number | null
+ * }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold; `until`: when they are nobody any more, ms since the epoch
+ * @typedef {Person & {
+ *   actor: string,
+ *   via: 'session' | 'token' | 'fleet',
+ *   client: 'dashboard' | 'cli' | 'api',
+ *   from?: string,
+ *   bound?: string
+ * }} Auth `actor`: as the history names them; `client`: what they ask by; `from`: the member of the fleet by which they ask; `bound`: why their role is no more
  */
 
 /** Where socket.io answers; nothing below it is reached without being signed in. */
@@ -129,7 +140,10 @@ function checkTarget (/** @type {IncomingMessage} */ { url }) {
 function checkHost (/** @type {IncomingMessage} */ req, /** @type {Set<string>} */ hosts) {
   const given = req.headersDistinct.host ?? []
   if (given.length === 1 && hosts.has(given[0].toLowerCase())) return
-  throw new DeckError('forbidden', `Host: ${JSON.stringify(given.join(', ').slice(0, 100))} is not a host name of this admin port; admin.allowedHosts adds more`)
+  throw new DeckError(
+    'forbidden',
+    `Host: ${JSON.stringify(given.join(', ').slice(0, 100))} is not a host name of this admin port; admin.allowedHosts adds more`
+  )
 }
 
 function checkOrigin (/** @type {IncomingMessage} */ req, /** @type {Set<string>} */ origins) {

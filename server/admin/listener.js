@@ -9,7 +9,7 @@ import { expectOwner } from '../system/connection-owner.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
-/** Each is worth a turn of its own: the workers ask for their sockets at the same time. */
+/** Each is loaded in its own turn of the event loop, as workers ask for their sockets meanwhile. */
 const PACKAGES = ['express', 'socket.io', 'helmet', 'express-rate-limit', 'eta']
 
 /**
@@ -23,20 +23,24 @@ const SERVER_OPTIONS = Object.freeze({
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16 * 1024
 })
-/** Of connections that say nothing before they are encrypted. */
+/** Limits for the TLS handshake. */
 const TLS_OPTIONS = Object.freeze({ handshakeTimeout: 5_000, minVersion: /** @type {const} */ ('TLSv1.2') })
-/** Who comes while this many wait to be let in is heard of seconds later, if at all: many may come at once. */
+/** Long, as a connection that does not fit is accepted seconds later, if at all. */
 const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT'
-/** Of what is no HTTP, or none that is taken here. @type {Readonly<Record<string, string>>} */
-const STATUS_OF = Object.freeze({ [TOO_SLOW]: '408 Request Timeout', HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large', HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large' })
+/** Answers to requests that are no valid HTTP. @type {Readonly<Record<string, string>>} */
+const STATUS_OF = Object.freeze({
+  [TOO_SLOW]: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large'
+})
 const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 
 const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
-/** What is behind the port takes longer to load than a worker takes to start. */
+/** Loads the site, which takes longer than the start of a worker. */
 export async function loadSite () {
   for (const name of PACKAGES) {
     await nextTurn()
@@ -46,7 +50,8 @@ export async function loadSite () {
 }
 
 /**
- * The admin port: bound at once, so that a start fails with it; what is behind it is loaded later, and who comes before that waits.
+ * The admin port. It is bound at once, so that a start fails if it cannot be bound. The site is loaded later; earlier
+ * requests wait for it.
  * @param {object} parts
  * @param {import('../deck.js').Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
@@ -68,11 +73,30 @@ export async function loadSite () {
  * @param {http.ServerOptions} [parts.serverOptions]
  * @param {import('./connections.js').Room} [parts.maxConnections]
  * @param {typeof loadSite} [parts.load]
- * @param {Promise<unknown>} [parts.loadAfter] unless somebody asks before
+ * @param {Promise<unknown>} [parts.loadAfter] or with the first request
  */
 export function createAdmin ({
-  deck, history, token, host = '127.0.0.1', port = 0, portsToTry = 1, socket, allowedHosts = [], basePath = '', publicUrl: configuredUrl, certificate = null, sessionTtlMs = DEFAULT_SESSION_TTL_MS,
-  now = Date.now, log = SILENT_LOG, timers = REAL_TIMERS, randomBytes, limits = {}, serverOptions = {}, maxConnections = roomWithin(Infinity), load = loadSite, loadAfter = Promise.resolve()
+  deck,
+  history,
+  token,
+  host = '127.0.0.1',
+  port = 0,
+  portsToTry = 1,
+  socket,
+  allowedHosts = [],
+  basePath = '',
+  publicUrl: configuredUrl,
+  certificate = null,
+  sessionTtlMs = DEFAULT_SESSION_TTL_MS,
+  now = Date.now,
+  log = SILENT_LOG,
+  timers = REAL_TIMERS,
+  randomBytes,
+  limits = {},
+  serverOptions = {},
+  maxConnections = roomWithin(Infinity),
+  load = loadSite,
+  loadAfter = Promise.resolve()
 }) {
   const publicUrl = configuredUrl?.replace(/\/+$/, '') ?? null
   const options = { ...SERVER_OPTIONS, ...serverOptions }
@@ -86,9 +110,9 @@ export function createAdmin ({
   const closing = new AbortController()
   const wanted = new AbortController()
   setMaxListeners(0, closing.signal)
-  /** @type {Set<import('node:stream').Duplex>} the server loses sight of a socket that was upgraded */
+  /** @type {Set<import('node:stream').Duplex>} kept here, as the server does not track upgraded sockets */
   const upgraded = new Set()
-  /** Those with a request that is not answered yet. @type {WeakSet<import('node:net').Socket>} */
+  /** Sockets with a request that is not answered yet. @type {WeakSet<import('node:net').Socket>} */
   const asking = new WeakSet()
   /** @type {{ url: string, publicUrl: string, loaded: Promise<void> } | null} */
   let open = null
@@ -99,7 +123,14 @@ export function createAdmin ({
 
   return {
     /**
-     * @returns {Promise<{ url: string, publicUrl: string, host: string, port: number, socket: any, loaded: Promise<void> }>} `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle;
+     * @returns {Promise<{
+     *   url: string,
+     *   publicUrl: string,
+     *   host: string,
+     *   port: number,
+     *   socket: any,
+     *   loaded: Promise<void>
+     * }>} `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle;
      *   `loaded`: resolves once what is behind the port answers
      * @throws {DeckError} `port-in-use`, `listen-failed`
      */
@@ -109,13 +140,13 @@ export function createAdmin ({
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
       certificate?.renewFor(/** @type {https.Server} */ (outer))
       open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSite(realPort) }
-      outer.on('request', answer)
-      outer.on('clientError', refuse)
-      outer.on('upgrade', upgrade)
+      outer.on('request', answerRequest)
+      outer.on('clientError', refuseSocket)
+      outer.on('upgrade', upgradeSocket)
       return { url, publicUrl: open.publicUrl, host, port: realPort, socket: /** @type {any} */ (outer)._handle, loaded: open.loaded }
     },
 
-    /** @returns {string} a link that signs in whoever opens it first */
+    /** @returns {string} a one-time sign-in link */
     signInLink () {
       if (!open) throw new DeckError('listen-failed', 'The admin port is not open yet')
       return `${open.publicUrl}/sign-in?code=${links.create().code}`
@@ -125,26 +156,28 @@ export function createAdmin ({
     revokeSessions () { site?.revokeSessions() },
 
     /**
-     * What another deck is asked to do here, for somebody who is signed in there.
-     * @param {import('./in-process-transport.js').InProcessRequest} order @param {import('./guard.js').Auth} auth @param {{ maxBytes: number, signal: AbortSignal }} limits
+     * Answers a request of another deck, for a person who is signed in there.
+     * @param {import('./in-process-transport.js').InProcessRequest} order
+     * @param {import('./guard.js').Auth} auth
+     * @param {{ maxBytes: number, signal: AbortSignal }} limits
      * @returns {Promise<import('./in-process-transport.js').Answer>}
      * @throws {DeckError} stopping, payload-too-large, and what `signal` is aborted with
      */
     async ask (order, auth, limits) {
       wanted.abort()
       await open?.loaded
-      if (!site || closing.signal.aborted) throw new DeckError('stopping', 'The admin page of this master is not there')
+      if (!site || closing.signal.aborted) throw new DeckError('stopping', 'The admin page of this master is not available')
       return site.ask(order, auth, limits)
     },
 
-    /** Lets answers end that are on their way, then cuts the rest. Closing twice is fine. */
+    /** Waits a moment for answers to end, then closes all connections. It may be called twice. */
     close () {
-      closed ??= end()
+      closed ??= closePort()
       return closed
     }
   }
 
-  async function end () {
+  async function closePort () {
     if (!open) return
     closing.abort()
     wanted.abort()
@@ -163,21 +196,39 @@ export function createAdmin ({
     if (closing.signal.aborted) return
     try {
       const { createSite } = await load()
-      site = createSite({ deck, history, token, host, port: realPort, allowedHosts, basePath, publicUrl, hasTls: certificate !== null, sessionTtlMs, links, closing: closing.signal, now, log, timers, randomBytes, limits })
+      site = createSite({
+        deck,
+        history,
+        token,
+        host,
+        port: realPort,
+        allowedHosts,
+        basePath,
+        publicUrl,
+        hasTls: certificate !== null,
+        sessionTtlMs,
+        links,
+        closing: closing.signal,
+        now,
+        log,
+        timers,
+        randomBytes,
+        limits
+      })
     } catch (error) {
-      // The workers do without it.
+      // The workers run without it.
       log.error({ err: error }, 'the admin page could not be loaded')
     }
   }
 
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
-  async function answer (req, res) {
+  async function answerRequest (req, res) {
     const { socket } = req
-    // No browser and no tool of today asks for more before it is answered; node would begin with all of that in one turn.
+    // Pipelined requests are refused: no current client sends them, and node would begin all of them in one turn.
     if (asking.has(socket)) return socket.destroy()
     asking.add(socket)
     res.once('prefinish', () => {
-      // At once: what nobody has begun to read when the answer is sent, node reads to its end.
+      // Cut now, as node would read the rest of an unread body to its end.
       if (!req.complete) cutEndlessBody(req).resume().read(0)
     })
     res.once('finish', () => {
@@ -185,7 +236,7 @@ export function createAdmin ({
       endIfClosing(socket)
     })
     if (!site) {
-      // Nobody can say yet who it is; but silent it is not.
+      // The sender is not known yet, but the connection is not idle.
       connections.heard(rawOf(req.socket), '')
       wanted.abort()
       await open?.loaded
@@ -195,8 +246,8 @@ export function createAdmin ({
     connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }
 
-  /** As node does, but for whoever may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
-  function refuse (error, socket) {
+  /** As node does, but spares a body that may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
+  function refuseSocket (error, socket) {
     if (error.code === TOO_SLOW && mayTakeTime(socket)) return
     const isBegun = /** @type {any} */ (socket)._httpMessage?.headersSent
     if (socket.writable && !isBegun) socket.write(`HTTP/1.1 ${STATUS_OF[String(error.code)] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`)
@@ -204,21 +255,21 @@ export function createAdmin ({
   }
 
   /** @param {http.IncomingMessage} req @param {import('node:stream').Duplex} socket @param {Buffer} head */
-  async function upgrade (req, socket, head) {
+  async function upgradeSocket (req, socket, head) {
     upgraded.add(socket)
     socket.once('close', () => upgraded.delete(socket))
-    // ECONNRESET: until the site has it, nobody else listens.
-    const ignore = () => {}
-    socket.on('error', ignore)
+    // ECONNRESET: no other listener exists until the site takes the socket.
+    const ignoreError = () => {}
+    socket.on('error', ignoreError)
     wanted.abort()
     if (!site) await open?.loaded
-    socket.off('error', ignore)
+    socket.off('error', ignoreError)
     if (site) site.upgrade(req, socket, head)
     else socket.destroy()
     connections.heard(rawOf(/** @type {import('node:net').Socket} */ (socket)), req.auth ? holderOf(req.auth) : null)
   }
 
-  // close() ends idle connections once, when it is called; those that became idle since would keep it waiting.
+  // close() ends idle connections only once; it would wait for those that become idle later.
   function endIfClosing (/** @type {import('node:net').Socket} */ socket) {
     if (closing.signal.aborted) socket.end()
   }
@@ -230,12 +281,12 @@ export function createAdmin ({
 }
 
 /**
- * Where a connection is encrypted, what is asked comes over another socket than the one that was accepted.
+ * With TLS, requests arrive on another socket than the accepted one, so the accepted one is looked up by its address.
  * @param {http.Server} server @param {(socket: import('node:net').Socket) => void} admit
- * @returns {(socket: import('node:net').Socket) => import('node:net').Socket} the one that was accepted
+ * @returns {(socket: import('node:net').Socket) => import('node:net').Socket} finds the accepted socket
  */
 function followConnections (server, admit) {
-  /** @type {Map<string, import('node:net').Socket>} by the other end */
+  /** @type {Map<string, import('node:net').Socket>} by the address of the client */
   const raw = new Map()
   const endOf = (/** @type {import('node:net').Socket} */ { remoteAddress, remotePort }) => `${remoteAddress} ${remotePort}`
   server.on('connection', (socket) => {
@@ -247,20 +298,25 @@ function followConnections (server, admit) {
   return (socket) => raw.get(endOf(socket)) ?? socket
 }
 
-/** @param {http.Server} server @param {{ host: string, port: number, socket?: any }} place @param {number} portsToTry @returns {Promise<number>} the real port */
+/**
+ * @param {http.Server} server
+ * @param {{ host: string, port: number, socket?: any }} place
+ * @param {number} portsToTry
+ * @returns {Promise<number>} the real port
+ */
 async function bindOne (server, place, portsToTry) {
   for (let n = 0; n < portsToTry - 1; n++) {
     try {
-      return await bind(server, { ...place, port: place.port + n })
+      return await bindServer(server, { ...place, port: place.port + n })
     } catch (error) {
       if (!(error instanceof DeckError) || error.code !== 'port-in-use') throw error
     }
   }
-  return await bind(server, { ...place, port: place.port + portsToTry - 1 })
+  return await bindServer(server, { ...place, port: place.port + portsToTry - 1 })
 }
 
 /** @param {http.Server} server @param {{ host: string, port: number, socket?: any }} place @returns {Promise<number>} the real port */
-function bind (server, { host, port, socket }) {
+function bindServer (server, { host, port, socket }) {
   return new Promise((resolve, reject) => {
     server.once('error', (cause) => reject(bindError(/** @type {NodeJS.ErrnoException} */ (cause), { host, port })))
     const onListening = () => {
@@ -280,7 +336,7 @@ function bindError (cause, { host, port }) {
   return new DeckError('listen-failed', `admin.host: expected an address to listen on, received ${host}:${port} (${cause.code})`, { cause })
 }
 
-/** An address to bind to is not always one to visit. */
+/** An address to bind, such as 0.0.0.0, is not always one to visit. */
 function reachableName (/** @type {string} */ host) {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

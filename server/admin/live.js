@@ -9,24 +9,28 @@ import { attachAlarms } from './alarms.js'
 import { throttleLatest } from './throttle-latest.js'
 
 /**
- * The live page: what changed is rendered once and sent to everybody who looks at the same page.
+ * The live page: changes are rendered once and sent to all viewers of the same page.
  * @typedef {import('socket.io').Socket} Socket
  * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events' | 'vitals' | 'fleet'>} Deck
  * @typedef {import('../dashboard/fragment.js').Shown} Shown
  * @typedef {ReturnType<typeof followPage>} Followed
- * @typedef {object} Room  everybody of one role at one URL
+ * @typedef {object} Room  all viewers of one role at one URL
  * @property {string} key
  * @property {string} url
  * @property {Set<Socket>} viewers
  * @property {Followed['render']} render
  * @property {Followed['chart']} chart
- * @property {Map<string, Shown>} shown  by id, as all of them have it
- * @property {Map<string, string>} figures  by key, as all of them have it
- * @property {number} chartedMs  until when they have the vitals
- * @typedef {{ fragments: { id: string, html: string, hash: string }[], figures: Record<string, string>, vitals?: import('../dashboard/chart-values.js').ChartValues }} Update
+ * @property {Map<string, Shown>} shown  by id, what all viewers have
+ * @property {Map<string, string>} figures  by key, what all viewers have
+ * @property {number} chartedMs  the viewers have the vitals until then
+ * @typedef {{
+ *   fragments: { id: string, html: string, hash: string }[],
+ *   figures: Record<string, string>,
+ *   vitals?: import('../dashboard/chart-values.js').ChartValues
+ * }} Update
  */
 
-/** Vitals come without an event, so viewed pages are looked over in this rhythm. */
+/** Vitals change without an event, so viewed pages are rendered this often. */
 const BEAT_MS = 500
 /** However fast events come, a page is not rendered more often than this. */
 const MIN_GAP_MS = 200
@@ -52,14 +56,14 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   })
   /** @type {Map<string, Room>} by role and URL; a room without viewers does not exist */
   const rooms = new Map()
-  // Nobody looks at two pages at once.
-  const latest = throttleLatest(watch)
+  // A viewer has one page, so only the latest request counts.
+  const latest = throttleLatest(watchPage)
   /** @type {NodeJS.Timeout | null} */
   let beat = null
   /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */
   let scheduled = null
   let lastUpdateAt = -Infinity
-  /** No event of this deck tells what others do in a rollout of the fleet. @type {(() => void) | null} */
+  /** Rollouts of the fleet on other hosts cause no event here. @type {(() => void) | null} */
   let endFleet = null
 
   const unsubscribe = deck.events.subscribe(scheduleUpdate)
@@ -71,13 +75,13 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
     socket.on('watch', (url, ...rest) => latest.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
     socket.on('disconnect', () => {
       latest.forget(socket)
-      leave(socket)
+      leaveRoom(socket)
       if (io.sockets.sockets.size === 0) stopBeat()
     })
   })
 
   return {
-    /** Signs out those who are signed in no longer, at once. */
+    /** Disconnects viewers whose session has ended. */
     endOutsiders,
 
     close () {
@@ -86,16 +90,15 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
       endFleet?.()
       stopBeat()
       latest.close()
-      // Not io.close(), which closes the HTTP server too, and not disconnectSockets(), after which browsers stay away:
-      // they are to come back to the next master.
+      // Not io.close(), which also closes the HTTP server, and not disconnectSockets(), after which browsers do not
+      // reconnect: they should come back to the next master.
       io.engine.close()
     }
   }
 
-  /** What events tell of does not wait for a beat, nor because of one. */
   function onBeat () {
     endOutsiders()
-    update()
+    updateRooms()
   }
 
   function endOutsiders () {
@@ -107,24 +110,25 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   }
 
   /**
-   * A viewer came, came back, or moved on: from now on it gets what changes there, beginning with all that it does not
-   * have yet.
+   * A viewer has opened a page or reconnected: it gets what it does not have yet, then each change.
    * @param {Socket} socket @param {{ url: unknown, known: unknown, reply: unknown }} request `known`: hashes of what it shows, by id
    */
-  function watch (socket, { url, known, reply }) {
-    leave(socket)
-    attempt(() => {
-      const room = typeof url === 'string' && url.length <= MAX_URL_CHARS ? enter(socket, url) : null
+  function watchPage (socket, { url, known, reply }) {
+    leaveRoom(socket)
+    attemptTask(() => {
+      const room = typeof url === 'string' && url.length <= MAX_URL_CHARS ? enterRoom(socket, url) : null
       if (!room) return
       const hashes = new Map(typeof known === 'object' && known !== null ? Object.entries(known) : [])
-      const fragments = Array.from(room.shown, ([id, shown]) => ({ id, html: shown.html, hash: hashOf(shown) })).filter(({ id, hash }) => hashes.get(id) !== hash)
-      send(socket, room, { fragments, figures: Object.fromEntries(room.figures) })
+      const fragments = Array
+        .from(room.shown, ([id, shown]) => ({ id, html: shown.html, hash: hashOf(shown) }))
+        .filter(({ id, hash }) => hashes.get(id) !== hash)
+      sendChanges(socket, room, { fragments, figures: Object.fromEntries(room.figures) })
     })
     if (typeof reply === 'function') reply({ version: ASSETS_VERSION, software })
   }
 
-  /** @returns {Room | null} null for what is no address */
-  function enter (/** @type {Socket} */ socket, /** @type {string} */ url) {
+  /** @returns {Room | null} null: not a URL */
+  function enterRoom (/** @type {Socket} */ socket, /** @type {string} */ url) {
     const can = powersOf(authenticate(socket.request))
     const key = `${can.role} ${url}`
     const room = rooms.get(key) ?? openRoom(key, url, can)
@@ -135,7 +139,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
     return room
   }
 
-  function leave (/** @type {Socket} */ socket) {
+  function leaveRoom (/** @type {Socket} */ socket) {
     for (const room of rooms.values()) {
       if (!room.viewers.delete(socket)) continue
       socket.leave(room.key)
@@ -150,7 +154,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
     const followed = followPage({ deck, history, now, can, render: views.render }, new URL(withoutBase(basePath, url), 'http://localhost'))
     /** @type {Room} */
     const room = { key, url, viewers: new Set(), ...followed, shown: new Map(), figures: new Map(), chartedMs: now() }
-    renewed(room)
+    renderRoom(room)
     return room
   }
 
@@ -164,20 +168,20 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   function answerEvents () {
     scheduled = null
     lastUpdateAt = performance.now()
-    update()
+    updateRooms()
   }
 
-  function update () {
+  function updateRooms () {
     for (const room of rooms.values()) {
-      attempt(() => {
-        const changes = renewed(room)
-        if (changes) send(io.to(room.key), room, changes)
+      attemptTask(() => {
+        const changes = renderRoom(room)
+        if (changes) sendChanges(io.to(room.key), room, changes)
       })
     }
   }
 
-  /** @param {Room} room @returns {Update | null} what those who have all until now have to get; null: nothing */
-  function renewed (room) {
+  /** @param {Room} room @returns {Update | null} the changes since the last rendering; null: none */
+  function renderRoom (room) {
     const changed = []
     const figures = /** @type {Record<string, string>} */ ({})
     for (const { id, html } of room.render()) {
@@ -199,13 +203,13 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
     return values
   }
 
-  /** `now` lets the browser's clocks tick by ours; `url`: by the time that it arrives the viewer may be elsewhere. */
-  function send (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Room} */ { url }, /** @type {Update} */ update) {
+  /** `now` sets the clock of the browser; by `url` it ignores changes of a page that it has left. */
+  function sendChanges (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Room} */ { url }, /** @type {Update} */ update) {
     to.emit('fragments', { now: now(), url, ...update })
   }
 
   /** A page that cannot be rendered must not take the master down. */
-  function attempt (/** @type {() => void} */ task) {
+  function attemptTask (/** @type {() => void} */ task) {
     try {
       task()
     } catch (error) {

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { operation } from '../api/endpoint.js'
 
 /**
- * What Prometheus reads. Names, units and types are those that its documentation asks for; labels are slots, classes and
- * causes, so there are no more of them than the cluster has slots, however many workers come and go.
+ * Metrics for Prometheus. Names, units and types follow its documentation. Labels are slots, classes and causes, so their
+ * number does not grow with the workers that come and go.
  * @typedef {{ vitals: ReturnType<import('../vitals/vitals.js').Vitals['metrics']>, status: Status }} Facts
  * @typedef {import('../deck.js').Status} Status
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'vitals'>} Deck
@@ -13,45 +13,88 @@ import { operation } from '../api/endpoint.js'
 
 /** @type {readonly Metric[]} */
 const METRICS = Object.freeze(/** @type {Metric[]} */ ([
-  ['info', 'gauge', 'Always 1; the version of clusterdeck and of Node.', ({ status }) => [{ labels: { version: status.master.version, node_version: status.master.nodeVersion }, value: 1 }]],
+  [
+    'info',
+    'gauge',
+    'Always 1; the version of clusterdeck and of Node.',
+    ({ status }) => [{ labels: { version: status.master.version, node_version: status.master.nodeVersion }, value: 1 }]
+  ],
   ['workers_desired', 'gauge', 'Workers that should run.', ({ status }) => [{ value: status.desiredWorkers }]],
   ['workers_ready', 'gauge', 'Slots with a worker that is ready.', ({ status }) => [{ value: status.readyWorkers }]],
-  ['workers_finished', 'gauge', 'Slots whose program has ended with exit code 0, and is not started again by itself.', ({ status }) => [{ value: status.finishedWorkers }]],
-  ['worker_up', 'gauge', 'Whether the slot has a worker that is ready (1) or not (0).', ({ status }) => slotsOf(status).map((slot) => ({ labels: { slot }, value: Number(hasReady(status, slot)) }))],
-  ['rollout_running', 'gauge', 'Whether a rollout is running (1) or not (0).', ({ status }) => [{ value: Number(status.rollout !== null && !status.rollout.done) }]],
+  [
+    'workers_finished',
+    'gauge',
+    'Slots whose program has ended with exit code 0, and is not started again by itself.',
+    ({ status }) => [{ value: status.finishedWorkers }]
+  ],
+  [
+    'worker_up',
+    'gauge',
+    'Whether the slot has a worker that is ready (1) or not (0).',
+    ({ status }) => slotsOf(status).map((slot) => ({ labels: { slot }, value: Number(hasReady(status, slot)) }))
+  ],
+  [
+    'rollout_running',
+    'gauge',
+    'Whether a rollout is running (1) or not (0).',
+    ({ status }) => [{ value: Number(status.rollout !== null && !status.rollout.done) }]
+  ],
   ['rollouts_total', 'counter', 'Rollouts that have ended.', ({ vitals }) => vitals.rollouts.map(({ result, value }) => ({ labels: { result }, value }))],
   ['worker_exits_total', 'counter', 'Workers that have ended.', ({ vitals }) => vitals.exits.map(({ cause, value }) => ({ labels: { cause }, value }))],
-  ['ended_requests_total', 'counter', 'Requests that were not answered yet when their worker ended: it had not drained in time, or got SIGKILL.', ({ vitals }) => [{ value: vitals.endedRequests }]],
+  [
+    'ended_requests_total',
+    'counter',
+    'Requests that were not answered yet when their worker ended: it had not drained in time, or got SIGKILL.',
+    ({ vitals }) => [{ value: vitals.endedRequests }]
+  ],
   ['ended_connections_total', 'counter', 'Connections that were open then.', ({ vitals }) => [{ value: vitals.endedConnections }]],
-  ['worker_restarts_total', 'counter', 'Workers that were replaced because the one before had failed.', ({ status, vitals }) => slotsOf(status, vitals.restarts).map((slot) => ({ labels: { slot }, value: vitals.restarts.find((each) => each.slot === slot)?.value ?? 0 }))],
-  ['worker_cpu_seconds_total', 'counter', 'User and system time of the slot\'s workers.', ({ vitals }) => vitals.cpuSeconds.map(({ slot, value }) => ({ labels: { slot }, value }))],
-  newest('worker_resident_memory_bytes', 'Resident memory.', 'rssBytes'),
-  newest('worker_heap_used_bytes', 'JavaScript heap in use.', 'heapUsedBytes'),
-  newest('worker_heap_size_bytes', 'JavaScript heap.', 'heapTotalBytes'),
-  newest('worker_external_memory_bytes', 'Memory of objects outside of the JavaScript heap.', 'externalBytes'),
-  newest('worker_eventloop_utilization_ratio', 'Share of time in which the event loop was busy, 0 to 1.', 'eventLoopUtilization'),
-  newest('worker_eventloop_delay_p50_seconds', 'How late timers were, median of the last second.', 'loopDelayP50Ms', 1000),
-  newest('worker_eventloop_delay_p99_seconds', 'How late timers were, 99th percentile of the last second.', 'loopDelayP99Ms', 1000),
-  newest('worker_eventloop_delay_max_seconds', 'How late timers were, maximum of the last second.', 'loopDelayMaxMs', 1000),
-  newest('worker_http_requests_in_flight', 'HTTP requests that are not answered yet.', 'inFlight'),
-  newest('worker_open_connections', 'Connections to the servers of the app.', 'openConnections'),
-  ['http_requests_total', 'counter', 'HTTP requests that have ended, by class of their status; aborted: their connection went first.', ({ vitals }) => vitals.requests.map(({ slot, class: codeClass, value }) => ({ labels: { slot, code_class: codeClass }, value }))],
-  ['http_request_duration_seconds', 'histogram', 'From the headers of a request until its answer is sent.', ({ vitals }) => histogram(vitals.duration)]
+  [
+    'worker_restarts_total',
+    'counter',
+    'Workers that were replaced because the one before had failed.',
+    ({ status, vitals }) => slotsOf(status, vitals.restarts).map((slot) => ({
+      labels: { slot },
+      value: vitals.restarts.find((each) => each.slot === slot)?.value ?? 0
+    }))
+  ],
+  [
+    'worker_cpu_seconds_total',
+    'counter',
+    'User and system time of the slot\'s workers.',
+    ({ vitals }) => vitals.cpuSeconds.map(({ slot, value }) => ({ labels: { slot }, value }))
+  ],
+  newestGauge('worker_resident_memory_bytes', 'Resident memory.', 'rssBytes'),
+  newestGauge('worker_heap_used_bytes', 'JavaScript heap in use.', 'heapUsedBytes'),
+  newestGauge('worker_heap_size_bytes', 'JavaScript heap.', 'heapTotalBytes'),
+  newestGauge('worker_external_memory_bytes', 'Memory of objects outside of the JavaScript heap.', 'externalBytes'),
+  newestGauge('worker_eventloop_utilization_ratio', 'Share of time in which the event loop was busy, 0 to 1.', 'eventLoopUtilization'),
+  newestGauge('worker_eventloop_delay_p50_seconds', 'How late timers were, median of the last second.', 'loopDelayP50Ms', 1000),
+  newestGauge('worker_eventloop_delay_p99_seconds', 'How late timers were, 99th percentile of the last second.', 'loopDelayP99Ms', 1000),
+  newestGauge('worker_eventloop_delay_max_seconds', 'How late timers were, maximum of the last second.', 'loopDelayMaxMs', 1000),
+  newestGauge('worker_http_requests_in_flight', 'HTTP requests that are not answered yet.', 'inFlight'),
+  newestGauge('worker_open_connections', 'Connections to the servers of the app.', 'openConnections'),
+  [
+    'http_requests_total',
+    'counter',
+    'HTTP requests that have ended, by class of their status; aborted: their connection went first.',
+    ({ vitals }) => vitals.requests.map(({ slot, class: codeClass, value }) => ({ labels: { slot, code_class: codeClass }, value }))
+  ],
+  ['http_request_duration_seconds', 'histogram', 'From the headers of a request until its answer is sent.', ({ vitals }) => toHistogram(vitals.duration)]
 ]))
 
 const PREFIX = 'clusterdeck_'
-// The loop of the master has little to do; looking at it more often would be most of that.
+// The master has little to do, so measuring its event loop more often would be most of its work.
 const LOOP_PRECISION_MS = 50
 
 const TEXT = 'text/plain'
 
 /**
- * For Prometheus, with the token as everything else: `authorization: { credentials_file: …/admin.token }`.
+ * Needs a token, as everything does: `authorization: { credentials_file: …/admin.token }`.
  * @param {{ deck: Deck }} parts
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
 export function metricsResources ({ deck }) {
-  /** @type {ReturnType<typeof createMetrics> | null} a cluster that nobody scrapes does without */
+  /** @type {ReturnType<typeof createMetrics> | null} created by the first request */
   let metrics = null
 
   return {
@@ -81,11 +124,11 @@ async function createMetrics ({ deck }) {
   const { default: { Registry, collectDefaultMetrics } } = await import('prom-client')
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS })
-  /** @type {Facts} all of one moment */
+  /** @type {Facts} taken at one moment */
   let facts
   for (const [suffix, type, help, values] of METRICS) {
     const name = PREFIX + suffix
-    // Counted elsewhere, as prom-client's own metrics cannot be: it asks each for its values by this method alone.
+    // The values are counted elsewhere, and prom-client asks each metric for them by this method.
     registry.registerMetric(/** @type {any} */ ({ name, get: async () => ({ name, help, type, values: values(facts) }) }))
   }
 
@@ -96,12 +139,17 @@ async function createMetrics ({ deck }) {
 }
 
 /** @param {string} name @param {string} help @param {string} column @param {number} [divisor] @returns {Metric} */
-function newest (name, help, column, divisor = 1) {
-  return [name, 'gauge', help, ({ vitals }) => vitals.slots.flatMap(({ slot, values: { [column]: value } }) => value === null ? [] : [{ labels: { slot }, value: value / divisor }])]
+function newestGauge (name, help, column, divisor = 1) {
+  return [
+    name,
+    'gauge',
+    help,
+    ({ vitals }) => vitals.slots.flatMap(({ slot, values: { [column]: value } }) => value === null ? [] : [{ labels: { slot }, value: value / divisor }])
+  ]
 }
 
 /** @param {Facts['vitals']['duration']} duration @returns {Value[]} */
-function histogram ({ buckets, count, sumSeconds }) {
+function toHistogram ({ buckets, count, sumSeconds }) {
   const name = `${PREFIX}http_request_duration_seconds`
   return [
     ...buckets.map((bucket) => ({ metricName: `${name}_bucket`, labels: { le: bucket.le }, value: bucket.count })),
@@ -111,7 +159,7 @@ function histogram ({ buckets, count, sumSeconds }) {
   ]
 }
 
-/** @param {Status} status @param {{ slot: number }[]} [more] those that were scaled away too, whose counts stay @returns {number[]} */
+/** @param {Status} status @param {{ slot: number }[]} [more] slots that were removed by scaling, whose counts stay @returns {number[]} */
 function slotsOf ({ workers }, more = []) {
   return [...new Set([...workers, ...more].map(({ slot }) => slot))].sort((a, b) => a - b)
 }

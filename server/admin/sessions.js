@@ -3,8 +3,8 @@ import { stringifySetCookie } from 'cookie'
 import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.js'
 
 /**
- * Who asks: the token's holder, or a browser with a session. The secret of a session lives in its cookie alone;
- * stored is its hash, keyed by the token, so that a new token ends every session of the old one.
+ * Identifies the sender of a request by a token or by a session. The secret of a session is in its cookie alone. Its hash
+ * is stored, keyed by the token, so that a new token ends every session of the old one.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {import('./guard.js').Auth} Auth
  * @typedef {import('./guard.js').Person} Person
@@ -22,7 +22,7 @@ const SECRET_SHAPE = /^[\w-]{43}$/
 // Pages of other ports can set cookies of our name for a longer path; those come first in the header.
 const MAX_CANDIDATES = 4
 const MAX_REMEMBERED = 1000
-/** Whoever holds the token of the data folder. @type {Readonly<Person>} */
+/** The holder of the token of the data folder. @type {Readonly<Person>} */
 const ADMIN = Object.freeze({ name: null, role: 'admin', token: null, until: null })
 const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
 
@@ -30,17 +30,30 @@ const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
  * @param {object} parts
  * @param {SessionStore} parts.store
  * @param {string} parts.token
- * @param {Pick<import('./tokens.js').Tokens, 'find' | 'isValid'>} [parts.tokens] those with a name
- * @param {number} parts.ttlMs  fixed: a session does not get longer by being used
+ * @param {Pick<import('./tokens.js').Tokens, 'find' | 'isValid'>} [parts.tokens] named tokens
+ * @param {number} parts.ttlMs  fixed: use does not extend a session
  * @param {string} parts.cookieName
  * @param {string} [parts.cookiePath]
  * @param {(req: IncomingMessage) => 'http' | 'https'} [parts.schemeOf]
- * @param {typeof ownerOfConnection} [parts.ownerOf] a cookie goes to every port of a host name, also to a server of another user, who cannot use it from this machine
+ * @param {typeof ownerOfConnection} [parts.ownerOf]  a browser sends a cookie to every port of a host, also to a server of another
+ *   user; the check of the owner keeps that user from using it on this machine
  * @param {() => number} [parts.now]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Pick<import('./app.js').Log, 'warn'>} [parts.log]
  */
-export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cookieName, cookiePath = '/', schemeOf = () => 'http', ownerOf = ownerOfConnection, now = Date.now, randomBytes = cryptoRandomBytes, log = { warn () {} } }) {
+export function createSessions ({
+  store,
+  token,
+  tokens = NO_TOKENS,
+  ttlMs,
+  cookieName,
+  cookiePath = '/',
+  schemeOf = () => 'http',
+  ownerOf = ownerOfConnection,
+  now = Date.now,
+  randomBytes = cryptoRandomBytes,
+  log = { warn () {} }
+}) {
   const tokenHash = sha256(token)
   // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
   /** @type {Map<string, Session>} */
@@ -57,7 +70,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
      * @returns {Auth | null}
      */
     authenticate (req) {
-      // Whoever sends a token means it: a wrong one is not made good by a cookie.
+      // A wrong token is refused even with a valid cookie.
       if (req.headers.authorization !== undefined) return byToken(req)
       const session = findSession(req)
       if (!session) return null
@@ -67,7 +80,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
 
     whoHolds,
 
-    /** @param {Person} [person] @returns {boolean} whether they are still who they were when a link was made for them */
+    /** @param {Person} [person] @returns {boolean} whether the person still has the rights that a link was made for */
     isStill: ({ token, until } = ADMIN) => (until === null || until > now()) && (token === null || tokens.isValid(token)),
 
     /** @param {IncomingMessage} req @param {Person} [person] @returns {string} the Set-Cookie value of a new session */
@@ -76,7 +89,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
       const createdAt = now()
       const expiresAt = Math.min(createdAt + ttlMs, until ?? Infinity)
       const session = { hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket) }
-      remember(session)
+      rememberSession(session)
       tryStore('keep a new session', () => store.create(session))
       return setCookie(req, secret, Math.max(0, Math.floor((expiresAt - createdAt) / 1000)))
     },
@@ -87,7 +100,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
      */
     close (req) {
       const session = findSession(req)
-      if (session) end(session.hash)
+      if (session) endSession(session.hash)
       return setCookie(req, '', 0)
     },
 
@@ -107,7 +120,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
     return { actor: person.name ?? client, via: 'token', client, ...person }
   }
 
-  /** @param {string} candidate @returns {Person | null} in a time that does not tell where it differs from the admin token */
+  /** @param {string} candidate @returns {Person | null} compares in constant time with the admin token */
   function whoHolds (candidate) {
     if (timingSafeEqual(sha256(candidate), tokenHash)) return ADMIN
     const known = tokens.find(candidate)
@@ -120,7 +133,7 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
       const session = lookUp(hashOf(secret))
       if (!session || !isOpenTo(session.owner, ownerOf(req.socket))) continue
       if (session.expiresAt > now() && (session.token === null || tokens.isValid(session.token))) return session
-      end(session.hash)
+      endSession(session.hash)
     }
     return null
   }
@@ -132,21 +145,21 @@ export function createSessions ({ store, token, tokens = NO_TOKENS, ttlMs, cooki
     if (known || !isStoreTrusted) return known ?? null
     try {
       const stored = store.find(hash) ?? null
-      if (stored) remember(stored)
+      if (stored) rememberSession(stored)
       return stored
     } catch (error) {
-      // Signed out until the database is back; signing in anew by token or link works meanwhile.
+      // The session is not known until the database is back; signing in again works meanwhile.
       log.warn({ err: error }, 'could not look up a session in the database')
       return null
     }
   }
 
-  function end (/** @type {string} */ hash) {
+  function endSession (/** @type {string} */ hash) {
     remembered.delete(hash)
     if (!tryStore('end a session', () => store.revoke(hash))) ended.add(hash)
   }
 
-  function remember (/** @type {Session} */ session) {
+  function rememberSession (/** @type {Session} */ session) {
     remembered.set(session.hash, session)
     if (remembered.size > MAX_REMEMBERED) remembered.delete(/** @type {string} */ (remembered.keys().next().value))
   }
@@ -179,7 +192,7 @@ function sha256 (/** @type {string} */ text) {
   return createHash('sha256').update(text).digest()
 }
 
-/** @returns {string[]} those that can be a secret of ours */
+/** @returns {string[]} values in the form of our secrets */
 function cookieValues (/** @type {string | undefined} */ header, /** @type {string} */ name) {
   return (header ?? '').split(';')
     .map((pair) => pair.trim())

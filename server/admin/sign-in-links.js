@@ -35,7 +35,11 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
     /**
      * Uses the link up. Once only.
      * @param {string} code
-     * @returns {{ outcome: 'valid' | 'used' | 'unknown', person?: import('./guard.js').Person, from?: string | null }} a link that has expired is as unknown as one that never was
+     * @returns {{
+     *   outcome: 'valid' | 'used' | 'unknown',
+     *   person?: import('./guard.js').Person,
+     *   from?: string | null
+     * }} a link that has expired is as unknown as one that never was
      */
     redeem (code) {
       const link = links.get(hashOf(code))

@@ -53,8 +53,8 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
 
   router.get('/sign-in', (req, res) => {
     const { code, next, state } = queryOf(req)
-    const { outcome, ...link } = code === null ? { outcome: null } : redeem(req, code)
-    if (outcome === 'valid') return enter(req, res, { next, ...link })
+    const { outcome, ...link } = code === null ? { outcome: null } : redeemCode(req, code)
+    if (outcome === 'valid') return startSession(req, res, { next, ...link })
     if (req.auth) return res.redirect(303, safePath(next))
     if (outcome) return showPage(res, 401, NOTICES[outcome], next)
     return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : null, next)
@@ -64,7 +64,7 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
     const { token, next } = req.body ?? {}
     // A token that is pasted brings its line end along.
     const person = sessions.whoHolds(String(token ?? '').trim())
-    if (person) return enter(req, res, { next, person })
+    if (person) return startSession(req, res, { next, person })
     return showPage(res, 401, NOTICES.wrongToken, next)
   })
 
@@ -77,7 +77,7 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
   return router
 
   /** @returns {ReturnType<typeof links.redeem>} */
-  function redeem (/** @type {express.Request} */ req, /** @type {string} */ code) {
+  function redeemCode (/** @type {express.Request} */ req, /** @type {string} */ code) {
     // Browsers fetch ahead what may be clicked, chat programs what was pasted, and pages what they like: only a visit counts.
     if (!isVisit(req)) throw new DeckError('forbidden', 'A sign-in link has to be visited: it cannot be fetched in advance, or by another page')
     const link = CODE_SHAPE.test(code) ? links.redeem(code) : /** @type {const} */ ({ outcome: 'unknown' })
@@ -85,10 +85,15 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
   }
 
   /** @param {express.Request} req @param {express.Response} res @param {{ next: unknown, person?: import('./guard.js').Person, from?: string | null }} how */
-  function enter (req, res, { next, person, from = null }) {
+  function startSession (req, res, { next, person, from = null }) {
     const actor = person?.name ?? 'dashboard'
     const [role, address] = [person?.role ?? 'admin', req.socket.remoteAddress ?? 'unknown']
-    deck.events.publish({ type: 'access.signed-in', actor, message: `${actor} (${role}) from ${address}${from === null ? '' : `, by the dashboard of ${from}`}`, detail: { role, address, token: person?.token ?? null, ...(from !== null && { deck: from }) } })
+    deck.events.publish({
+      type: 'access.signed-in',
+      actor,
+      message: `${actor} (${role}) from ${address}${from === null ? '' : `, by the dashboard of ${from}`}`,
+      detail: { role, address, token: person?.token ?? null, ...(from !== null && { deck: from }) }
+    })
     res.append('Set-Cookie', sessions.open(req, person))
     return res.redirect(303, safePath(next))
   }

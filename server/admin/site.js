@@ -39,14 +39,43 @@ const SECURITY_HEADERS = new Map(Object.entries(securityHeaders()))
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} parts.limits  others than usual
  */
-export function createSite ({ deck, history, token, host, port, allowedHosts, basePath, publicUrl, hasTls, sessionTtlMs, links, closing, now, log, timers, randomBytes, limits: wanted }) {
+export function createSite ({
+  deck,
+  history,
+  token,
+  host,
+  port,
+  allowedHosts,
+  basePath,
+  publicUrl,
+  hasTls,
+  sessionTtlMs,
+  links,
+  closing,
+  now,
+  log,
+  timers,
+  randomBytes,
+  limits: wanted
+}) {
   const inner = http.createServer()
   const limits = { ...LIMITS, ...wanted }
   const schemeOf = createSchemeOf(publicUrl)
   // The name that a caller used is one that the caller can reach, and the guard has checked it.
   const urlFor = (/** @type {http.IncomingMessage} */ req) => publicUrl ?? `${schemeOf(req)}://${req.headers.host}${basePath}`
   const tokens = createTokens({ store: history.tokens, owner: token, now, randomBytes })
-  const sessions = createSessions({ store: history.sessions, tokens, token, ttlMs: sessionTtlMs, cookieName: `clusterdeck_${port}`, cookiePath: basePath || '/', schemeOf, now, randomBytes, log })
+  const sessions = createSessions({
+    store: history.sessions,
+    tokens,
+    token,
+    ttlMs: sessionTtlMs,
+    cookieName: `clusterdeck_${port}`,
+    cookiePath: basePath || '/',
+    schemeOf,
+    now,
+    randomBytes,
+    log
+  })
   const { authenticate } = sessions
   const { version, nodeVersion } = deck.snapshot().master
   const software = `clusterdeck ${version} on Node ${nodeVersion}`
@@ -59,7 +88,7 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
   const nextTurn = createTurns()
   const inside = createInProcessTransport((auth, req, res) => {
     req.auth = auth
-    begin(req, res)
+    beginRequest(req, res)
     inner.emit('request', req, res)
   })
   /** What is being answered to those who are signed in. @type {Map<http.IncomingMessage, http.ServerResponse>} */
@@ -87,11 +116,11 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
       try {
         req.auth = guard.admitRequest(req)
         const refusal = req.auth ? null : strangers.refuse(req)
-        if (refusal) return refuse(req, res, refusal)
-        begin(req, res)
+        if (refusal) return refuseRequest(req, res, refusal)
+        beginRequest(req, res)
         inner.emit('request', req, res)
       } catch (error) {
-        if (req.auth === undefined) begin(req, res)
+        if (req.auth === undefined) beginRequest(req, res)
         reportInternal(error)
         sendProblem(res, error)
       }
@@ -111,7 +140,7 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
   }
 
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res @param {import('./anonymous-limiter.js').Refusal} refusal */
-  async function refuse (req, res, { status, headers, body }) {
+  async function refuseRequest (req, res, { status, headers, body }) {
     audit.watch(req, res)
     // The system lets one new connection in with each turn of the loop: many refusals in one would keep others waiting.
     await nextTurn()
@@ -119,15 +148,15 @@ export function createSite ({ deck, history, token, host, port, allowedHosts, ba
   }
 
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
-  function begin (req, res) {
+  function beginRequest (req, res) {
     res.setHeaders(SECURITY_HEADERS)
     audit.watch(req, res)
     // Who asks by another deck is signed in there.
-    if (req.auth && req.auth.via !== 'fleet') follow(req, res)
+    if (req.auth && req.auth.via !== 'fleet') followRequest(req, res)
   }
 
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
-  function follow (req, res) {
+  function followRequest (req, res) {
     answering.set(req, res)
     res.once('close', () => answering.delete(req))
   }

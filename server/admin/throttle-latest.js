@@ -20,24 +20,24 @@ export function throttleLatest (answer) {
       const earlier = waiting.get(socket)
       if (earlier) return Object.assign(earlier, { wish })
       const waitMs = (answeredAt.get(socket) ?? -Infinity) + MIN_GAP_MS - performance.now()
-      waiting.set(socket, { wish, timer: setTimeout(grant, Math.max(0, waitMs), socket) })
+      waiting.set(socket, { wish, timer: setTimeout(grantSocket, Math.max(0, waitMs), socket) })
     },
 
-    forget,
+    forget: forgetSocket,
 
     close () {
-      for (const socket of waiting.keys()) forget(socket)
+      for (const socket of waiting.keys()) forgetSocket(socket)
     }
   }
 
-  function grant (/** @type {Socket} */ socket) {
+  function grantSocket (/** @type {Socket} */ socket) {
     const wish = waiting.get(socket)?.wish
-    forget(socket)
+    forgetSocket(socket)
     answer(socket, wish)
     answeredAt.set(socket, performance.now())
   }
 
-  function forget (/** @type {Socket} */ socket) {
+  function forgetSocket (/** @type {Socket} */ socket) {
     clearTimeout(waiting.get(socket)?.timer)
     waiting.delete(socket)
   }

@@ -31,14 +31,14 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
   /** @type {Set<() => void>} */
   const listeners = new Set()
   const root = hashOf(`root of tokens ${owner}`)
-  attempt(() => store.keepOf(root))
+  readOrNull(() => store.keepOf(root))
 
   return {
     /** @param {string} secret @returns {KnownToken | null} */
     find (secret) {
       if (!SHAPE.test(secret)) return null
       const hash = hashOf(secret)
-      const token = remembered.get(ids.get(hash) ?? NaN) ?? attempt(() => store.find(hash))
+      const token = remembered.get(ids.get(hash) ?? NaN) ?? readOrNull(() => store.find(hash))
       if (!token || !isValid(token)) return null
       remembered.set(token.id, token)
       ids.set(hash, token.id)
@@ -50,7 +50,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
 
     /** @returns {KnownToken[]} newest first, also those that have expired @throws {DeckError} history-unavailable */
     list () {
-      return /** @type {KnownToken[]} */ (written(() => store.list()).filter(({ id }) => !revoked.has(id)))
+      return /** @type {KnownToken[]} */ (writeOrThrow(() => store.list()).filter(({ id }) => !revoked.has(id)))
     },
 
     /**
@@ -59,7 +59,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
      * @throws {DeckError} not-possible, history-unavailable
      */
     create ({ name, role, ttlMs, createdBy, createdWith }) {
-      return written(() => {
+      return writeOrThrow(() => {
         if (store.list().length >= MAX_TOKENS) throw new DeckError('not-possible', `there are ${MAX_TOKENS} tokens already: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
         const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs }
@@ -73,13 +73,13 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
      * @param {number} id @returns {{ token: KnownToken, made: KnownToken[] }} @throws {DeckError} not-found, history-unavailable
      */
     revoke (id) {
-      const all = (attempt(() => store.list()) ?? [...remembered.values()]).filter((each) => !revoked.has(each.id))
+      const all = (readOrNull(() => store.list()) ?? [...remembered.values()]).filter((each) => !revoked.has(each.id))
       const token = all.find((each) => each.id === id)
       if (!token) throw new DeckError('not-found', `Token ${id} does not exist`)
       const made = madeWith(id, all)
       for (const each of [token, ...made]) revoked.add(each.id)
       for (const listener of listeners) listener()
-      written(() => store.remove(id))
+      writeOrThrow(() => store.remove(id))
       return /** @type {{ token: KnownToken, made: KnownToken[] }} */ ({ token, made })
     },
 
@@ -94,7 +94,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
 
   /** @param {number} id */
   function isKnown (id) {
-    const token = remembered.get(id) ?? attempt(() => store.get(id))
+    const token = remembered.get(id) ?? readOrNull(() => store.get(id))
     if (!token || !isValid(token)) return false
     remembered.set(id, token)
     return true
@@ -108,7 +108,7 @@ function madeWith (id, all) {
 }
 
 /** @template T @param {() => T} read @returns {T | null} */
-function attempt (read) {
+function readOrNull (read) {
   try {
     return read()
   } catch {
@@ -118,7 +118,7 @@ function attempt (read) {
 }
 
 /** @template T @param {() => T} work @returns {T} @throws {DeckError} history-unavailable */
-function written (work) {
+function writeOrThrow (work) {
   try {
     return work()
   } catch (error) {

@@ -1,9 +1,9 @@
 /**
- * Where a proxy shows this site below a path of its own, such as `/deck`. What asks for it may say that path or leave it
- * out, as proxies do both; what is answered has it. Inside nobody knows of it.
+ * Serves the site below a path of a proxy, such as `/deck`. Requests may have the path or not, as proxies do both; answers
+ * have it. The rest of the code does not know the path.
  */
 
-/** Attributes of our own templates that hold a path; whatever an app says has its quotes escaped. */
+/** Attributes of our own templates that hold a path. Text of an app cannot match, as its quotes are escaped. */
 const LINK = / (href|src|action|hx-(?:get|post|put|patch|delete))="\/(?!\/)/g
 const HEADERS = Object.freeze(['location', 'hx-redirect', 'hx-push-url', 'link'])
 
@@ -20,7 +20,7 @@ export function htmlWithBase (basePath, html) {
 }
 
 /**
- * Lets the headers of an answer that lead somewhere lead below the base.
+ * Adds the base path to headers of an answer that hold a URL.
  * @param {string} basePath @param {import('node:http').ServerResponse} res
  */
 export function addBaseToHeaders (basePath, res) {

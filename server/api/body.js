@@ -1,11 +1,11 @@
-/** Nothing here takes as much; whoever sends a little too much still comes to read why it is refused. */
+/** More than any request needs, so that a client that sends a little too much can still read the refusal. */
 const MAX_READ_BYTES = 4 * 1024 * 1024
-/** What is on its way already when somebody who may send much is answered, in the buffers of both ends. */
+/** How much may still be in the buffers of both ends when a large upload is answered. */
 const MAX_LATE_BYTES = 64 * 1024 * 1024
 
 /**
- * Cuts the connection of whoever sends on and on: what reads a body reads it to its end, refused or not. To be called in
- * the turn in which its reading begins.
+ * Cuts a connection whose body does not end, as even a refused body is read to its end. Call it in the turn in which
+ * reading begins.
  * @template {import('node:http').IncomingMessage} T @param {T} req @returns {T}
  */
 export function cutEndlessBody (req) {
@@ -16,13 +16,13 @@ export function cutEndlessBody (req) {
   })
 }
 
-/** How long one that may take its time may be silent. */
+/** How long a slow body may pause. */
 const SILENT_MS = 60_000
 /** @type {WeakSet<object>} sockets */
 const patient = new WeakSet()
 
 /**
- * Of somebody who may send that much: its body may take longer than others', for as long as something comes.
+ * Lets the body of this request take longer, as long as data keeps coming.
  * @param {import('node:http').IncomingMessage} req
  */
 export function takeTime (req) {

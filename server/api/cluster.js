@@ -25,7 +25,14 @@ export const WORKER = z.strictObject({
   crashLooping: z.boolean(),
   retryAt: TIME.nullable().describe('when a slot without a worker gets its next one'),
   finished: z.strictObject({
-    at: TIME, worker: NUMBER, release: RELEASE_NAME, cause: z.string(), code: z.int().nullable(), succeeded: z.boolean().describe('it has done its work, by its exit code')
+    at: TIME,
+    worker: NUMBER,
+    release: RELEASE_NAME,
+    cause: z.string(),
+    code: z.int().nullable(),
+    succeeded: z
+      .boolean()
+      .describe('it has done its work, by its exit code')
   }).nullable().describe('how the program of a slot has ended that is not started again by itself'),
   vitals: SAMPLE.extend({ requestsPerSecond: z.number().nullable() }).meta({ id: 'Vitals' }).nullable()
 }).meta({ id: 'Worker' })
@@ -59,7 +66,9 @@ const HEALTH = z.strictObject({
   hint: z.string(),
   reasons: z.array(z.strictObject({
     slots: z.array(NUMBER),
-    text: z.string().meta({ description: 'of the app: hostile', examples: ['TypeError: Cannot read properties of undefined (reading \'price\'), in total (price.js)'] }),
+    text: z
+      .string()
+      .meta({ description: 'of the app: hostile', examples: ['TypeError: Cannot read properties of undefined (reading \'price\'), in total (price.js)'] }),
     event: NUMBER.describe('the newest of these exits, in the history'),
     crashGroup: NUMBER.nullable()
   })).describe('what workers have died of, where it matters now')
@@ -82,7 +91,9 @@ export const STATUS = z.strictObject({
   master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT }),
   app: z.strictObject({ name: z.string().describe('of this deck'), entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),
-  isEven: z.boolean().nullable().describe('whether connections are spread evenly over the workers that are idle; null: none listens yet, or the addresses of the clients decide'),
+  isEven: z.boolean()
+    .nullable()
+    .describe('whether connections are spread evenly over the workers that are idle; null: none listens yet, or the addresses of the clients decide'),
   history: z.strictObject({ problem: z.string().nullable().describe('why it cannot be written at the moment') }),
   lastEventId: COUNT,
   health: HEALTH,
@@ -95,7 +106,7 @@ const UPGRADE_BODY = z.strictObject({
 }).meta({ examples: [{ note: 'clusterdeck 1.4' }] })
 
 /**
- * The cluster as it is, and as it should be.
+ * The state of the cluster, and the wanted number of workers.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'dispatch' | 'openRequests'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
@@ -188,7 +199,7 @@ export function clusterResources ({ deck }) {
         role: 'viewer',
         hasTag: true,
         answer: SCALE,
-        handle: scale
+        handle: scaleView
       }),
 
       PUT: operation({
@@ -204,7 +215,7 @@ export function clusterResources ({ deck }) {
         handle ({ req, body, auth }) {
           checkMatch(req, tagOf(deck.snapshot().desiredWorkers), { isRequired: false })
           deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor })
-          return scale()
+          return scaleView()
         }
       })
     },
@@ -215,7 +226,7 @@ export function clusterResources ({ deck }) {
         summary: 'Changes to another master, and to another node, without a gap',
         description: '`status.upgrade` is null again when it is over; the history tells how it ended.',
         role: 'admin',
-        // It names a program to run.
+        // The body names a program to run.
         byToken: 'An upgrade',
         cli: 'clusterdeck upgrade',
         body: UPGRADE_BODY,
@@ -242,7 +253,7 @@ export function clusterResources ({ deck }) {
     }
   }
 
-  function scale () {
+  function scaleView () {
     const { desiredWorkers } = deck.snapshot()
     return { headers: { ETag: tagOf(desiredWorkers) }, body: { desiredWorkers } }
   }

@@ -7,7 +7,9 @@ import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
 const SETTING = z.strictObject({
   name: z.string().meta({ description: 'its path in a config file', examples: ['drain.deadlineMs'] }),
   value: z.unknown().describe('null where nothing is set, or where it is secret'),
-  source: z.enum(['default', 'file', 'environment', 'flag', 'program', 'operator']).describe('where the value comes from; `operator`: it was changed since the start'),
+  source: z
+    .enum(['default', 'file', 'environment', 'flag', 'program', 'operator'])
+    .describe('where the value comes from; `operator`: it was changed since the start'),
   from: z.string().nullable().describe('the file, the variable or the flag'),
   default: z.unknown(),
   description: z.string(),
@@ -25,7 +27,7 @@ const WANTED = z.looseObject({}).refine((wanted) => Object.keys(wanted).length >
 const SHOWN_WANTED = CHANGE.meta({ description: DESCRIPTION, minProperties: 1, examples: [{ 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }] })
 
 /**
- * What the master runs with.
+ * The settings that the master runs with.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'settings' | 'configure'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
@@ -39,7 +41,7 @@ export function configResources ({ deck }) {
         cli: 'clusterdeck config',
         hasTag: true,
         answer: SETTINGS,
-        handle: reply
+        handle: configReply
       }),
 
       PATCH: operation({
@@ -57,13 +59,13 @@ export function configResources ({ deck }) {
         handle ({ req, body, auth }) {
           checkMatch(req, tagOf(deck.settings.digest()), { isRequired: true })
           deck.configure({ wanted: body, actor: auth.actor })
-          return reply()
+          return configReply()
         }
       })
     }
   }
 
-  function reply () {
+  function configReply () {
     return { headers: { ETag: tagOf(deck.settings.digest()) }, body: { items: deck.settings.list() } }
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CAUSES } from '../events/kinds.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
-import { CRASH_SORT, crashFilters, paging } from './filters.js'
+import { CRASH_SORT, crashFilters, pagingFields } from './filters.js'
 import { parseId, textParam } from './input.js'
 import { SAMPLE } from './vitals.js'
 
@@ -10,7 +10,7 @@ const KIND = z.enum(['exception', 'unhandled-rejection', 'exit-code', 'signal', 
 
 export const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
-/** Crashes that are one and the same fault. */
+/** A crash group: crashes of the same fault. */
 const CRASH_GROUP = z.strictObject({
   id: NUMBER,
   fingerprint: z.string(),
@@ -74,18 +74,28 @@ const CRASH = OCCURRENCE.extend({
   isCut: z.boolean().describe('it was too large to be kept whole').optional()
 }).meta({ id: 'Crash' })
 
-/** With the releases in which it came. */
+/** With the releases that it occurred in. */
 const KNOWN_CRASH_GROUP = CRASH_GROUP.extend({ releases: z.array(GROUP_RELEASE) }).meta({ id: 'KnownCrashGroup' })
 
 const NOTE = z.strictObject({ id: NUMBER, at: TIME, actor: ACTOR, text: z.string() }).meta({ id: 'CrashNote' })
 
-const CRASH_GROUP_IN_FULL = KNOWN_CRASH_GROUP.extend({ notes: z.array(NOTE).describe('oldest first'), occurrences: z.array(OCCURRENCE), latest: CRASH.nullable() }).meta({ id: 'CrashGroupInFull' })
+const CRASH_GROUP_IN_FULL = KNOWN_CRASH_GROUP
+  .extend({ notes: z.array(NOTE).describe('oldest first'), occurrences: z.array(OCCURRENCE), latest: CRASH.nullable() })
+  .meta({ id: 'CrashGroupInFull' })
 
-/** What people write, here and in the dashboard. */
-export const NOTE_TEXT = z.string().trim().min(1).max(2000).meta({ description: 'a text of 1 to 2000 characters', examples: ['the cart is empty after a timeout'] })
+/** Fields of forms, here and in the dashboard. */
+export const NOTE_TEXT = z.string()
+  .trim()
+  .min(1)
+  .max(2000)
+  .meta({ description: 'a text of 1 to 2000 characters', examples: ['the cart is empty after a timeout'] })
 export const ASSIGNEE = z.string().trim().min(1).max(100).meta({ description: 'a name of 1 to 100 characters', examples: ['ada'] })
 
-const ACTIONS = /** @type {const} */ ({ resolve: 'Marks a group as mended; it opens again if it comes back', mute: 'Tells nobody of a group any more', reopen: 'Opens a group again' })
+const ACTIONS = /** @type {const} */ ({
+  resolve: 'Marks a group as mended; it opens again if it comes back',
+  mute: 'Tells nobody of a group any more',
+  reopen: 'Opens a group again'
+})
 
 /**
  * @param {object} parts
@@ -94,7 +104,12 @@ const ACTIONS = /** @type {const} */ ({ resolve: 'Marks a group as mended; it op
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function crashResources ({ deck, now }) {
-  const listQuery = z.strictObject({ ...crashFilters(now), fingerprint: textParam('the fingerprint of a group', FINGERPRINT), sort: CRASH_SORT, ...paging(100) })
+  const listQuery = z.strictObject({
+    ...crashFilters(now),
+    fingerprint: textParam('the fingerprint of a group', FINGERPRINT),
+    sort: CRASH_SORT,
+    ...pagingFields(100)
+  })
 
   return {
     '/crashes': {
@@ -164,13 +179,13 @@ export function crashResources ({ deck, now }) {
         handle: ({ id, req, auth }) => ({ body: deck.crashes.removeNote(id, parseId(req.params.n), auth.actor) })
       })
     },
-    '/crashes/:id/resolve': { POST: action('resolve') },
-    '/crashes/:id/mute': { POST: action('mute') },
-    '/crashes/:id/reopen': { POST: action('reopen') }
+    '/crashes/:id/resolve': { POST: stateOperation('resolve') },
+    '/crashes/:id/mute': { POST: stateOperation('mute') },
+    '/crashes/:id/reopen': { POST: stateOperation('reopen') }
   }
 
   /** @param {import('../crashes/crashes.js').CrashAction} name @returns {import('./endpoint.js').Operation} */
-  function action (name) {
+  function stateOperation (name) {
     return operation({
       name: `${name}Crash`,
       summary: ACTIONS[name],

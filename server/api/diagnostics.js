@@ -33,7 +33,7 @@ const START_BODY = z.strictObject({
 }).meta({ examples: [{ kind: 'cpu-profile', durationMs: 10_000 }] })
 
 /**
- * A look into one worker, and the files that come of it.
+ * Profiles and snapshots of a worker, and their files.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'diagnostics'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
@@ -74,7 +74,7 @@ export function diagnosticsResources ({ deck }) {
         role: 'viewer',
         problems: ['not-found'],
         answer: DIAGNOSTICS,
-        handle: ({ id }) => ({ body: find(id) })
+        handle: ({ id }) => ({ body: findDiagnostic(id) })
       }),
       DELETE: operation({
         name: 'deleteDiagnostics',
@@ -99,13 +99,18 @@ export function diagnosticsResources ({ deck }) {
         problems: ['not-found'],
         answer: { [BINARY]: z.file() },
         async handle ({ id, req, res, auth }) {
-          const item = find(id)
+          const item = findDiagnostic(id)
           const found = deck.diagnostics.file(id, auth.actor)
           const stat = found && statSync(found.file, { throwIfNoEntry: false })
           if (!found || !stat) throw new DeckError('not-found', `Diagnostics ${id} have no file (${item.state})`)
-          res.set({ 'Content-Type': BINARY, 'Content-Length': String(stat.size), 'Content-Disposition': `attachment; filename="${found.name}"`, 'Cache-Control': 'no-store' })
+          res.set({
+            'Content-Type': BINARY,
+            'Content-Length': String(stat.size),
+            'Content-Disposition': `attachment; filename="${found.name}"`,
+            'Cache-Control': 'no-store'
+          })
           if (req.method === 'HEAD') res.end()
-          // Whoever goes away in the middle has ended it.
+          // The client has ended the download.
           else await pipeline(createReadStream(found.file), res).catch(() => res.destroy())
           return undefined
         }
@@ -113,7 +118,7 @@ export function diagnosticsResources ({ deck }) {
     }
   }
 
-  function find (/** @type {number} */ id) {
+  function findDiagnostic (/** @type {number} */ id) {
     const item = deck.diagnostics.get(id)
     if (!item) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
     return item

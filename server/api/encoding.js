@@ -7,12 +7,12 @@ const ENCODINGS = /** @type {const} */ (['br', 'gzip'])
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
-/** The levels: for what is made once and kept, and for what is made anew each time. */
+/** Compression levels: for files that are compressed once and kept, and for answers that are compressed each time. */
 export const KEPT = Object.freeze({ br: 10, gzip: 9 })
 export const PASSING = Object.freeze({ br: 8, gzip: 4 })
 
 /**
- * The smallest that it takes: of encodings that are as welcome as each other, a browser names gzip first.
+ * Picks the smallest encoding that the client accepts: a browser lists equal choices with gzip first.
  * @param {import('express').Request} req @returns {Encoding | null}
  */
 export function encodingFor (req) {
@@ -20,11 +20,11 @@ export function encodingFor (req) {
 }
 
 /**
- * Beside the event loop.
+ * Compresses outside of the event loop.
  * @param {Buffer} content @param {Encoding} encoding @param {Readonly<Record<Encoding, number>>} levels
  * @returns {Promise<Buffer>}
  */
-export function encode (content, encoding, levels) {
+export function encodeContent (content, encoding, levels) {
   if (encoding === 'gzip') return zip(content, { level: levels.gzip })
   return brotli(content, { params: { [constants.BROTLI_PARAM_QUALITY]: levels.br, [constants.BROTLI_PARAM_SIZE_HINT]: content.length } })
 }

@@ -2,11 +2,11 @@ import express, { Router } from 'express'
 import { DeckError } from '../errors.js'
 import { cutEndlessBody, takeTime } from './body.js'
 import { NO_BODY, NO_QUERY, parseBody, parseId, parseQuery } from './input.js'
-import { allows } from './roles.js'
+import { roleAllows } from './roles.js'
 
 /**
- * One operation of the API, told as data: who may ask for it, what it takes, what it does and what it answers. Everything
- * that can be wrong with a request is answered before `handle` runs, so nothing that is refused changes anything.
+ * One operation of the API as data: the role that it needs, what it takes, does and returns. A request is checked before
+ * `handle` runs, so a refused request changes nothing.
  * @typedef {import('express').Request} Request
  * @typedef {import('express').Response} Response
  * @typedef {import('zod').ZodType} Schema
@@ -52,7 +52,8 @@ import { allows } from './roles.js'
  * @property {Record<number, Record<string, Schema>>} [others]  answers with another status, by media type
  * @property {boolean} [isPassedOn]  whether another deck does it, and answers the same to the same request itself
  * @property {readonly import('../errors.js').ErrorCode[]} [problems]  beside those that any operation may have
- * @property {(call: Call<import('zod').infer<Q>, import('zod').infer<B>>) => Reply | undefined | Promise<Reply | undefined>} handle  undefined: it has answered itself
+ * @property {(call: Call<import('zod').infer<Q>, import('zod').infer<B>>) => Reply | undefined | Promise<Reply | undefined>} handle
+ *   undefined: it has answered itself
  */
 
 /** @typedef {Partial<Record<Method, Operation>>} Resource */
@@ -64,7 +65,7 @@ const BODY_LIMIT_BYTES = 64 * 1024
 const readJson = express.json({ limit: BODY_LIMIT_BYTES, strict: false, inflate: false, type: JSON_TYPE })
 
 /**
- * Only for its types: `handle` gets what `query` and `body` describe.
+ * Exists for its types: `handle` gets what `query` and `body` describe.
  * @template {import('zod').ZodObject} Q @template {import('zod').ZodObject} B
  * @param {Operation<Q, B>} operation
  * @returns {Operation}
@@ -81,16 +82,16 @@ export function operation (operation) {
 export function routeOperations (groups, { idempotency }) {
   const router = Router({ caseSensitive: true })
   for (const [path, resource] of Object.values(groups).flatMap(({ resources }) => Object.entries(resources))) {
-    router.all(path, (req, res) => answer(resource, req, res, idempotency))
+    router.all(path, (req, res) => answerRequest(resource, req, res, idempotency))
   }
   return router
 }
 
 /** @param {Resource} resource @param {Request} req @param {Response} res @param {import('./idempotency.js').Idempotency} idempotency */
-async function answer (resource, req, res, idempotency) {
+async function answerRequest (resource, req, res, idempotency) {
   const operation = operationFor(resource, req.method)
   if (operation.deprecated) res.set(deprecationHeaders(operation.deprecated))
-  if (operation.role !== null) permit(req.auth, operation.role)
+  if (operation.role !== null) requireRole(req.auth, operation.role)
   if (operation.byToken && req.auth?.via !== 'token') throw new DeckError('forbidden', `${operation.byToken} requires a token, not a session`)
   /** @type {Call} */
   const call = {
@@ -99,11 +100,13 @@ async function answer (resource, req, res, idempotency) {
     auth: /** @type {any} */ (req.auth),
     id: req.params.id === undefined ? 0 : parseId(req.params.id),
     query: parseQuery(operation.query ?? NO_QUERY, req.url),
-    type: negotiate(req, operation.produces ?? [JSON_TYPE]),
+    type: negotiateType(req, operation.produces ?? [JSON_TYPE]),
     body: await bodyOf(operation, req, res)
   }
-  const work = async () => operation.handle(call)
-  const reply = await (req.method === 'POST' && !operation.isPassedOn ? idempotency.once(call, operation, /** @type {() => Promise<Reply>} */ (work)) : work())
+  const runOperation = async () => operation.handle(call)
+  const reply = await (req.method === 'POST' && !operation.isPassedOn
+    ? idempotency.once(call, operation, /** @type {() => Promise<Reply>} */ (runOperation))
+    : runOperation())
   if (!reply || res.destroyed) return
   res.status(operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
 }
@@ -112,14 +115,18 @@ async function answer (resource, req, res, idempotency) {
  * @param {import('../admin/guard.js').Auth | null | undefined} auth @param {import('./roles.js').Role} role
  * @throws {DeckError} unauthenticated, forbidden
  */
-export function permit (auth, role) {
+export function requireRole (auth, role) {
   if (!auth) throw new DeckError('unauthenticated', 'Sign in, or send a token')
-  if (allows(auth.role, role)) return
-  throw new DeckError('forbidden', `This needs the role ${role}, and ${auth.actor} is ${auth.role}${auth.bound ? `: ${auth.bound}` : ''}`, { details: { role } })
+  if (roleAllows(auth.role, role)) return
+  throw new DeckError(
+    'forbidden',
+    `This needs the role ${role}, and ${auth.actor} is ${auth.role}${auth.bound ? `: ${auth.bound}` : ''}`,
+    { details: { role } }
+  )
 }
 
 /**
- * As of RFC 9745 and RFC 8594.
+ * Headers of RFC 9745 and RFC 8594.
  * @param {NonNullable<Operation['deprecated']>} deprecated @returns {Record<string, string>}
  */
 function deprecationHeaders ({ since, until, instead }) {
@@ -139,7 +146,7 @@ function operationFor (resource, method) {
 }
 
 /** @param {Request} req @param {string[]} produces */
-function negotiate (req, produces) {
+function negotiateType (req, produces) {
   if (produces.length === 0) return ''
   const type = req.accepts(produces)
   if (type) return type
@@ -149,7 +156,7 @@ function negotiate (req, produces) {
 /** @param {Operation} operation @param {Request} req @param {Response} res */
 async function bodyOf (operation, req, res) {
   if (req.method === 'GET' || req.method === 'HEAD') return {}
-  if (operation.takes !== undefined) return streamed(operation.takes, req)
+  if (operation.takes !== undefined) return isStreamed(operation.takes, req)
   if (!hasBody(req)) return parseBody(operation.body ?? NO_BODY, {})
   checkType(req, JSON_TYPE)
   await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
@@ -159,7 +166,7 @@ async function bodyOf (operation, req, res) {
 }
 
 /** @param {string} type @param {Request} req */
-function streamed (type, req) {
+function isStreamed (type, req) {
   checkType(req, type)
   takeTime(req)
   return {}
@@ -168,7 +175,10 @@ function streamed (type, req) {
 /** @param {Request} req @param {string} type @throws {DeckError} unsupported-media-type */
 function checkType (req, type) {
   if (req.is(type)) return
-  throw new DeckError('unsupported-media-type', `Content-Type: expected ${type}, received ${JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))}`)
+  throw new DeckError(
+    'unsupported-media-type',
+    `Content-Type: expected ${type}, received ${JSON.stringify(String(req.headers['content-type'] ?? '').slice(0, 100))}`
+  )
 }
 
 function hasBody (/** @type {Request} */ { headers }) {

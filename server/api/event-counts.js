@@ -8,7 +8,7 @@ import { readAfter } from './full-page.js'
 import { nextTurn } from './turn.js'
 
 /**
- * How often events happened over time, for charts: an answer is as long as there are steps, however many events there were.
+ * Counts events over time, for charts. The answer has one item a step, however many events there are.
  * @typedef {import('../../db/event-counts.js').CountWithEnds} Count
  */
 
@@ -16,14 +16,22 @@ const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** What a chart is made of. */
+/** One step of a chart. */
 const STEPS_MS = Object.freeze({
-  '1s': SECOND_MS, '5s': 5 * SECOND_MS, '15s': 15 * SECOND_MS, '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '15m': 15 * MINUTE_MS, '1h': HOUR_MS, '3h': 3 * HOUR_MS, '1d': 24 * HOUR_MS
+  '1s': SECOND_MS,
+  '5s': 5 * SECOND_MS,
+  '15s': 15 * SECOND_MS,
+  '1m': MINUTE_MS,
+  '5m': 5 * MINUTE_MS,
+  '15m': 15 * MINUTE_MS,
+  '1h': HOUR_MS,
+  '3h': 3 * HOUR_MS,
+  '1d': 24 * HOUR_MS
 })
 const STEP_NAMES = /** @type {(keyof typeof STEPS_MS)[]} */ (Object.keys(STEPS_MS))
 const MAX_STEPS = 500
 const DEFAULT_RANGE_MS = 24 * HOUR_MS
-// The database reads for a few milliseconds in each; after that the caller goes on.
+// The database reads for a few milliseconds in each turn; after these turns the answer has a cursor.
 const MAX_TURNS = 100
 
 const EVENT_COUNT = z.strictObject({
@@ -61,15 +69,21 @@ export function eventCountResources ({ history, now }) {
           items: z.array(EVENT_COUNT).describe('oldest step first'),
           next: z.string().nullable().describe('a cursor, where there were too many for one answer: what it brings has to be added to the same steps')
         }),
-        handle: async ({ query }) => ({ body: await count(query) })
+        handle: async ({ query }) => ({ body: await countEvents(query) })
       })
     }
   }
 
-  async function count (/** @type {Record<string, any>} */ { until = now(), since = until - DEFAULT_RANGE_MS, step, cursor, ...filters }) {
+  async function countEvents (/** @type {Record<string, any>} */ { until = now(), since = until - DEFAULT_RANGE_MS, step, cursor, ...filters }) {
     const stepMs = stepOf({ since, until, step })
     const { items, next } = await countAll({ ...filters, since, until, cursor }, stepMs)
-    return { stepMs, since: iso(since), until: iso(until), items: items.sort((a, b) => a.step - b.step || a.lastId - b.lastId).map((each) => toShown(each, stepMs)), next }
+    return {
+      stepMs,
+      since: toIso(since),
+      until: toIso(until),
+      items: items.sort((a, b) => a.step - b.step || a.lastId - b.lastId).map((each) => toShown(each, stepMs)),
+      next
+    }
   }
 
   /** @param {import('../../db/event-search.js').EventQuery} query @param {number} stepMs @returns {Promise<{ items: Count[], next: string | null }>} */
@@ -91,22 +105,33 @@ export function eventCountResources ({ history, now }) {
 function addTo (counts, more) {
   const key = `${more.step} ${more.type} ${more.cause}`
   const known = counts.get(key)
-  counts.set(key, known ? { ...known, count: known.count + more.count, firstMs: Math.min(known.firstMs, more.firstMs), lastMs: Math.max(known.lastMs, more.lastMs), lastId: Math.max(known.lastId, more.lastId) } : more)
+  counts.set(key, known
+    ? {
+        ...known,
+        count: known.count + more.count,
+        firstMs: Math.min(known.firstMs, more.firstMs),
+        lastMs: Math.max(known.lastMs, more.lastMs),
+        lastId: Math.max(known.lastId, more.lastId)
+      }
+    : more)
 }
 
 /** @param {{ since: number, until: number, step?: keyof typeof STEPS_MS }} query @throws {DeckError} `invalid-query` */
 function stepOf ({ since, until, step }) {
-  const suits = (/** @type {keyof typeof STEPS_MS} */ name) => (until - since) / STEPS_MS[name] <= MAX_STEPS
-  const chosen = step ?? STEP_NAMES.find(suits)
-  if (chosen !== undefined && suits(chosen)) return STEPS_MS[chosen]
-  throw new DeckError('invalid-query', `${step ? 'step' : 'since'}: expected at most ${MAX_STEPS} steps from since to until, received ${Math.ceil((until - since) / STEPS_MS[step ?? '1d'])}`)
+  const isFineEnough = (/** @type {keyof typeof STEPS_MS} */ name) => (until - since) / STEPS_MS[name] <= MAX_STEPS
+  const chosen = step ?? STEP_NAMES.find(isFineEnough)
+  if (chosen !== undefined && isFineEnough(chosen)) return STEPS_MS[chosen]
+  throw new DeckError(
+    'invalid-query',
+    `${step ? 'step' : 'since'}: expected at most ${MAX_STEPS} steps from since to until, received ${Math.ceil((until - since) / STEPS_MS[step ?? '1d'])}`
+  )
 }
 
 /** @param {Count} count @param {number} stepMs */
 function toShown ({ step, type, cause, count, firstMs, lastMs, lastId }, stepMs) {
-  return { at: iso(step * stepMs), type, cause, count, firstAt: iso(firstMs), lastAt: iso(lastMs), lastId }
+  return { at: toIso(step * stepMs), type, cause, count, firstAt: toIso(firstMs), lastAt: toIso(lastMs), lastId }
 }
 
-function iso (/** @type {number} */ ms) {
+function toIso (/** @type {number} */ ms) {
   return new Date(ms).toISOString()
 }

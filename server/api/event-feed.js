@@ -5,8 +5,8 @@ import { admitStream, EVENT_STREAM, openStream, serverSentEvent } from './server
 import { nextTurn } from './turn.js'
 
 /**
- * Events as they happen. A reader that was away sends Last-Event-ID and gets what it missed first; one that reads too
- * slowly is cut off, and does just that.
+ * Streams events as they happen. With Last-Event-ID a reader first gets what it missed. A reader that is too slow is cut
+ * off and can come back this way.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  */
 
@@ -37,7 +37,7 @@ export function eventFeedResources ({ deck, history }, stream) {
           admitStream(call, stream)
           const after = lastEventId(call.req.headers['last-event-id'])
           const feed = openFeed(call)
-          if (after !== null) await replay(after, feed)
+          if (after !== null) await replayEvents(after, feed)
           feed.goLive()
           return undefined
         }
@@ -52,35 +52,34 @@ export function eventFeedResources ({ deck, history }, stream) {
     const unsubscribe = deck.events.subscribe((event) => {
       if (!isLive) return
       if (res.writableLength > MAX_UNSENT_BYTES) res.destroy()
-      else send(event)
+      else sendEvent(event)
     })
     res.once('close', unsubscribe)
-    return { res, write, send, isOpen, goLive () { isLive = true } }
+    return { res, write, send: sendEvent, isOpen, goLive () { isLive = true } }
 
     /** @param {DeckEvent} event */
-    function send (event) {
+    function sendEvent (event) {
       write(`id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`)
     }
   }
 
   /**
-   * Ids ascend without reuse, so the past is read by id until it has caught up with the present, a slice a turn and no
-   * faster than the reader takes it.
+   * Reads the past by id until it reaches the present: a slice a turn, and no faster than the reader.
    * @param {number} after @param {ReturnType<typeof openFeed>} feed
    */
-  async function replay (after, feed) {
+  async function replayEvents (after, feed) {
     let id = Math.max(after + 1, deck.events.lastId - MAX_REPLAY + 1)
     if (id > after + 1) feed.write(`: events ${after + 1} to ${id - 1} are left out, read them from /api/v1/events\n\n`)
     await nextTurn()
     for (; id <= deck.events.lastId && feed.isOpen(); id++) {
       const event = readEvent(id)
       if (event) feed.send(event)
-      if (feed.res.writableNeedDrain) await drained(feed.res)
+      if (feed.res.writableNeedDrain) await waitForDrain(feed.res)
       else if (id % REPLAY_SLICE === 0) await nextTurn()
     }
   }
 
-  // While the database fails, the present is still worth following.
+  // While the database fails, live events are still sent.
   function readEvent (/** @type {number} */ id) {
     try {
       return history.event(id)
@@ -91,13 +90,13 @@ export function eventFeedResources ({ deck, history }, stream) {
 }
 
 /** @param {import('node:http').ServerResponse} res */
-function drained (res) {
+function waitForDrain (res) {
   return /** @type {Promise<void>} */ (new Promise((resolve) => {
-    const done = () => {
-      res.off('drain', done).off('close', done)
+    const stopWaiting = () => {
+      res.off('drain', stopWaiting).off('close', stopWaiting)
       resolve()
     }
-    res.once('drain', done).once('close', done)
+    res.once('drain', stopWaiting).once('close', stopWaiting)
   }))
 }
 

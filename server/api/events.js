@@ -4,10 +4,10 @@ import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { CSV_TYPE, NDJSON_TYPE, sendExport } from './export.js'
-import { eventFilters, paging } from './filters.js'
+import { eventFilters, pagingFields } from './filters.js'
 import { fullPage } from './full-page.js'
 
-/** A fact about the cluster. */
+/** One event of the history. */
 export const EVENT = z.strictObject({
   id: NUMBER.describe('ascending without reuse, over all masters of one data folder'),
   at: TIME,
@@ -34,7 +34,7 @@ export const EVENT = z.strictObject({
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function eventResources ({ history, now, log }) {
-  const listQuery = z.strictObject({ ...eventFilters(now), ...paging(1000) })
+  const listQuery = z.strictObject({ ...eventFilters(now), ...pagingFields(1000) })
 
   return {
     '/events': {

@@ -1,5 +1,5 @@
 /**
- * What something may look like, from its JSON Schema: its own example, else the plainest value that it allows.
+ * Makes an example from a JSON Schema: its own example, else the simplest value that it allows.
  * @param {Record<string, any>} schema
  * @param {Record<string, any>} components by name, what the schema refers to
  * @returns {unknown}
@@ -13,11 +13,11 @@ export function exampleOf (schema, components) {
   if (anyOf) return exampleOf(anyOf.find((/** @type {any} */ each) => each.type !== 'null'), components)
   if (type === 'array') return [exampleOf(schema.items, components)]
   if (type === 'object') return Object.fromEntries(Object.entries(schema.properties ?? {}).map(([key, each]) => [key, exampleOf(each, components)]))
-  return plainest(schema)
+  return simplestValue(schema)
 }
 
 /** @param {Record<string, any>} schema */
-function plainest ({ type, format, minimum = 0 }) {
+function simplestValue ({ type, format, minimum = 0 }) {
   if (format === 'date-time') return '2026-01-31T12:00:00.000Z'
   if (format === 'uri') return 'http://127.0.0.1:9777/'
   if (type === 'integer' || type === 'number') return minimum

@@ -4,8 +4,8 @@ import { pageAfter } from './full-page.js'
 import { nextTurn } from './turn.js'
 
 /**
- * The history as a file: everything that matches, in slices, so that neither the loop nor the memory of the master
- * notices how much it is. Backpressure comes from the stream: a slow reader slows down the reading of the database.
+ * The history as a file. It is read in slices, to spare the event loop and the memory of the master. A slow reader slows
+ * down the reading of the database by backpressure.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {import('../../db/event-search.js').EventQuery} EventQuery
  */
@@ -14,7 +14,7 @@ export const CSV_TYPE = 'text/csv'
 export const NDJSON_TYPE = 'application/x-ndjson'
 
 const SLICE = 200
-// An event may bring a stack of many kilobytes along, so a slice is also cut by its size.
+// An event may hold a stack of many kilobytes, so a slice is also limited by size.
 const CHUNK_CHARS = 64 * 1024
 
 const COLUMNS = /** @type {const} */ (['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid', 'release', 'rollout',
@@ -46,7 +46,7 @@ const FORMATS = Object.freeze(/** @type {Record<string, { head: string, line: (e
  */
 export async function sendExport ({ history, query, type, req, res, log }) {
   const format = FORMATS[type]
-  // The first slice is read before the status line goes out: what fails here can still be told properly.
+  // The first slice is read before the status line is sent, so that a failure still gets its own status.
   const first = history.page({ ...query, limit: Math.min(SLICE, query.limit ?? SLICE) })
   res.set({
     'Content-Type': `${type}; charset=utf-8`,
@@ -65,8 +65,13 @@ export async function sendExport ({ history, query, type, req, res, log }) {
 }
 
 /**
- * The text of an export, a little of it in every turn of the loop.
- * @param {{ history: Pick<import('../../db/history.js').History, 'page'>, query: EventQuery, type: string, first: { items: DeckEvent[], next: string | null } }} parts
+ * Yields the text of an export, a part in each turn of the event loop.
+ * @param {{
+ *   history: Pick<import('../../db/history.js').History, 'page'>,
+ *   query: EventQuery,
+ *   type: string,
+ *   first: { items: DeckEvent[], next: string | null }
+ * }} parts
  */
 export async function * exportChunks ({ history, query, type, first }) {
   const format = FORMATS[type]
@@ -75,7 +80,7 @@ export async function * exportChunks ({ history, query, type, first }) {
   if (format.head) yield format.head
   while (true) {
     left -= page.items.length
-    for (const chunk of chunks(page.items, format.line)) {
+    for (const chunk of toChunks(page.items, format.line)) {
       yield chunk
       await nextTurn()
     }
@@ -85,7 +90,7 @@ export async function * exportChunks ({ history, query, type, first }) {
 }
 
 /** @param {DeckEvent[]} events @param {(event: DeckEvent) => string} line */
-function * chunks (events, line) {
+function * toChunks (events, line) {
   let chunk = ''
   for (const event of events) {
     chunk += line(event)
@@ -93,12 +98,12 @@ function * chunks (events, line) {
     yield chunk
     chunk = ''
   }
-  // Without any event the loop turns all the same: a search that finds little reads many pages.
+  // The event loop turns even if a page has no event: a search that finds little reads many pages.
   yield chunk
 }
 
 /**
- * Spreadsheets run cells that begin like a formula (OWASP, "CSV Injection"), and messages are whatever an app threw.
+ * Escapes formulas, as spreadsheets run them (OWASP, "CSV Injection") and messages hold text of the app.
  * @param {unknown} value
  */
 export function csvCell (value) {

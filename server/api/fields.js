@@ -4,7 +4,7 @@ import { MAX_ID } from '../config/id.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { ROLES } from './roles.js'
 
-/** What bodies and answers are made of. */
+/** Fields that several bodies and answers share. */
 
 export const ROLE = z.enum(ROLES).describe(`one of ${ROLES.join(', ')}`)
 export const PERSON_NAME = z.string().regex(PERSON).refine((name) => !TAKEN.includes(name.toLowerCase()))

@@ -4,12 +4,12 @@ import { PROBLEMS } from '../events/kinds.js'
 import { integerParam, textParam, timeParam } from './input.js'
 
 /**
- * What narrows a list, and which part of it is meant: the API and the pages take the same.
+ * Filters and paging of lists, shared by the API and the pages.
  */
 
 const ANY_NUMBER = Number.MAX_SAFE_INTEGER
 const TYPES = /^[a-z]+(\.(\*|[a-z-]+(:[a-z-]+)?))?(,[a-z]+(\.(\*|[a-z-]+(:[a-z-]+)?))?){0,31}$/
-/** Stands for all that an operator looks for first. */
+/** Stands for all events that an operator checks first. */
 const ALL_PROBLEMS = 'problems'
 
 const q = z.string().min(1).max(100).optional()
@@ -17,12 +17,12 @@ const q = z.string().min(1).max(100).optional()
 export const CURSOR = textParam('the "next" of an earlier page', /^[\w-]{1,64}$/)
 
 /** @param {number} maxItems */
-export function paging (maxItems) {
+export function pagingFields (maxItems) {
   return { limit: integerParam(1, maxItems), cursor: CURSOR }
 }
 
-/** Of a list that has no filters. */
-export const PAGE_QUERY = z.strictObject(paging(100))
+/** The query of a list without filters. */
+export const PAGE_QUERY = z.strictObject(pagingFields(100))
 
 /** @param {() => number} now */
 export function eventFilters (now) {

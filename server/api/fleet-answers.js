@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ACTOR, COUNT, NUMBER, TIME } from './fields.js'
 
-/** What the API says of a fleet: its members, and its rollouts host by host. */
+/** Answers about a fleet: its members, and its rollouts host by host. */
 
 const NAME = z.string().meta({ description: 'of a member', examples: ['web-1-shop'] })
 const RELEASE = z.string().describe('as its deck calls it')
@@ -15,12 +15,16 @@ const MEMBER = z.strictObject({
   version: z.string().describe('of clusterdeck'),
   labels: z.record(z.string(), z.string()),
   release: RELEASE.nullable(),
-  code: z.strictObject({ version: z.string().nullable(), commit: z.string().nullable() }).nullable().describe('what it runs: each deck numbers its releases for itself'),
+  code: z.strictObject({ version: z.string().nullable(), commit: z.string().nullable() })
+    .nullable()
+    .describe('what it runs: each deck numbers its releases for itself'),
   workers: z.strictObject({ ready: COUNT, desired: COUNT }),
   health: z.strictObject({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: z.string() }),
   vitals: z.strictObject({ requestsPerSecond: z.number().nullable(), latencyP99Ms: z.number().nullable().describe('milliseconds') }),
   openCrashes: COUNT.nullable(),
-  rollout: z.strictObject({ id: COUNT, kind: z.string(), state: z.string(), replaced: COUNT, total: COUNT }).nullable().describe('its own, while one runs there'),
+  rollout: z.strictObject({ id: COUNT, kind: z.string(), state: z.string(), replaced: COUNT, total: COUNT })
+    .nullable()
+    .describe('its own, while one runs there'),
   turnOf: z.string().nullable().describe('the `uid` of the rollout of the fleet in whose turn it is'),
   url: z.string().nullable().describe('of its admin page, for people'),
   accept: z.enum(['nothing', 'read', 'operate']).describe('what it lets others do'),
@@ -28,7 +32,14 @@ const MEMBER = z.strictObject({
   isSilent: z.boolean().describe('it has said nothing for 15 s'),
   ageMs: z.number().describe('milliseconds since its last word came, by the clock of the deck that answers'),
   isOwn: z.boolean().describe('it is the deck that answers'),
-  mark: z.strictObject({ label: z.enum(['Behind', 'Ahead', 'Other code']), tone: z.string(), title: z.string().describe('what it should have'), isBehind: z.boolean() }).nullable().describe('null: it has the code that it should have, or nobody can tell')
+  mark: z.strictObject({
+    label: z.enum(['Behind', 'Ahead', 'Other code']),
+    tone: z.string(),
+    title: z.string().describe('what it should have'),
+    isBehind: z.boolean()
+  })
+    .nullable()
+    .describe('null: it has the code that it should have, or nobody can tell')
 }).meta({ id: 'FleetMember' })
 
 const TURN = z.strictObject({
@@ -64,7 +75,9 @@ export const FLEET_ROLLOUT = z.strictObject({
   ...HEAD,
   batches: z.array(z.array(NAME)).describe('in the order of their turns; those of one batch are in their turns at the same time'),
   turns: z.record(z.string(), TURN).describe('by member'),
-  timeline: z.array(z.strictObject({ at: TIME, type: z.string(), member: NAME.nullable(), actor: ACTOR.nullable(), message: z.string().nullable() })).describe('oldest first, the last 200')
+  timeline: z
+    .array(z.strictObject({ at: TIME, type: z.string(), member: NAME.nullable(), actor: ACTOR.nullable(), message: z.string().nullable() }))
+    .describe('oldest first, the last 200')
 }).meta({ id: 'FleetRollout' })
 
 export const FLEET_ROLLOUT_SUMMARY = z.strictObject({
@@ -75,9 +88,16 @@ export const FLEET_ROLLOUT_SUMMARY = z.strictObject({
 export const FLEET = z.strictObject({
   name: z.string(),
   member: NAME.describe('the deck that answers'),
-  nats: z.strictObject({ isConnected: z.boolean(), since: TIME, server: z.string().nullable(), problem: z.string().nullable().describe('why it is out of reach, or what went wrong last') }),
+  nats: z.strictObject({
+    isConnected: z.boolean(),
+    since: TIME,
+    server: z.string().nullable(),
+    problem: z.string().nullable().describe('why it is out of reach, or what went wrong last')
+  }),
   problem: z.string().nullable().describe('why this deck is not seen by the others'),
-  outbox: z.strictObject({ waiting: COUNT.nullable(), problem: z.string().nullable() }).describe('events of this deck that the fleet has not been told yet; null: nobody knows'),
+  outbox: z
+    .strictObject({ waiting: COUNT.nullable(), problem: z.string().nullable() })
+    .describe('events of this deck that the fleet has not been told yet; null: nobody knows'),
   members: z.array(MEMBER).describe('by name'),
   rollout: FLEET_ROLLOUT.nullable().describe('the newest one')
 }).meta({ id: 'Fleet' })

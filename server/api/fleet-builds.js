@@ -1,7 +1,6 @@
 /**
- * Which members of a fleet run other code than the rest. Each deck numbers its releases for itself, so what is compared is
- * what it says of its code: the commit, or else the version of the package. Where neither tells them apart, what has become
- * of their turns in the last rollout does.
+ * Finds the members of a fleet that run other code than the rest. Each deck numbers its own releases, so the commit is
+ * compared, or else the version of the package. If both are equal, the turns in the last rollout decide.
  * @typedef {import('../fleet/presence.js').Member} Member
  * @typedef {import('../fleet/rollout.js').FleetRollout} FleetRollout
  * @typedef {NonNullable<Member['code']>} Code
@@ -9,7 +8,7 @@
  * @typedef {{ code: Code, text: string }} Target  `text`: which that is
  */
 
-/** Whose code is that of the rollout: it depends on which way it went. */
+/** States of turns whose members run the code of the rollout. */
 const ARRIVED = Object.freeze({ forward: ['succeeded'], back: ['reverted', 'pending', 'skipped'] })
 const GOES_BACK = Object.freeze(['rolling-back', 'rolled-back'])
 const VERSION = /^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[\w.-]+)?/
@@ -25,7 +24,9 @@ export function marksOf (members, rollout) {
     const target = targetOf(ofApp, rollout)
     const isDeployed = rollout !== null && isBetween(rollout) && ofApp.some(({ member }) => rollout.turns[member]?.state === 'succeeded')
     for (const member of ofApp) {
-      const mark = (target && markOf(member, target)) ?? (isDeployed && owesTurn(member, rollout) ? behind(`Rollout ${rollout.id} of the fleet has not reached it`) : null)
+      const mark = (target && markOf(member, target)) ?? (isDeployed && owesTurn(member, rollout)
+        ? behindMark(`Rollout ${rollout.id} of the fleet has not reached it`)
+        : null)
       if (mark) marks.set(member.member, mark)
     }
   }
@@ -35,13 +36,15 @@ export function marksOf (members, rollout) {
 /** @param {Member[]} members of one app @param {FleetRollout | null} rollout @returns {Target | null} */
 function targetOf (members, rollout) {
   const known = members.filter(({ code }) => code && (code.commit ?? code.version) !== null)
-  const arrived = rollout && rollout.kind !== 'restart' ? known.filter(({ member }) => ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state)) : []
-  const codes = (/** @type {Member[]} */ of) => of.map(({ code }) => /** @type {Code} */ (code))
-  if (arrived.length > 0) return { code: commonest(codes(arrived)).code, text: `what rollout ${rollout?.id} of the fleet has left` }
-  const newest = newestOf(codes(known))
+  const arrived = rollout && rollout.kind !== 'restart'
+    ? known.filter(({ member }) => ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state))
+    : []
+  const codesOf = (/** @type {Member[]} */ of) => of.map(({ code }) => /** @type {Code} */ (code))
+  if (arrived.length > 0) return { code: mostCommonCode(codesOf(arrived)).code, text: `what rollout ${rollout?.id} of the fleet has left` }
+  const newest = newestOf(codesOf(known))
   if (newest) return { code: newest, text: 'the highest version of this app' }
   if (known.length === 0) return null
-  const { code, isTied } = commonest(codes(known))
+  const { code, isTied } = mostCommonCode(codesOf(known))
   return isTied ? null : { code, text: 'what most members of this app have' }
 }
 
@@ -53,7 +56,7 @@ function newestOf (codes) {
 }
 
 /** @param {Code[]} codes at least one @returns {{ code: Code, isTied: boolean }} */
-function commonest (codes) {
+function mostCommonCode (codes) {
   const [first, second] = groupsOf(codes, ({ commit, version }) => commit ?? `v${version}`)
   return { code: first[0], isTied: first.length === second?.length }
 }
@@ -76,11 +79,11 @@ function markOf ({ code }, { code: wanted, text }) {
   const title = `${codeText(wanted)} is ${text}`
   const order = code.version !== null && wanted.version !== null ? compareVersions(code.version, wanted.version) : 0
   if (order > 0) return { label: 'Ahead', tone: 'info', title, isBehind: false }
-  return order < 0 ? behind(title) : { label: 'Other code', tone: 'warn', title, isBehind: true }
+  return order < 0 ? behindMark(title) : { label: 'Other code', tone: 'warn', title, isBehind: true }
 }
 
 /** @param {string} title @returns {Mark} */
-function behind (title) {
+function behindMark (title) {
   return { label: 'Behind', tone: 'warn', title, isBehind: true }
 }
 

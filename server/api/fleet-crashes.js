@@ -6,7 +6,7 @@ import { COUNT, NUMBER, RELEASE_NAME, TIME } from './fields.js'
 import { crashFilters } from './filters.js'
 import { fleetOf } from './fleet.js'
 
-/** Crashes of all members of the fleet, asked of all at once. */
+/** Crashes of all members of the fleet, which are asked at the same time. */
 
 const NAME = z.string().regex(FINGERPRINT).meta({ description: 'the fingerprint of a group of crashes', examples: ['v1:0123456789abcdef0123456789abcdef'] })
 const STATE = z.enum(['open', 'resolved', 'muted'])
@@ -32,13 +32,34 @@ const GROUP = z.strictObject({
   lastSeenAt: TIME,
   isNewInRelease: z.boolean().describe('on a member, the release that runs is the first with it'),
   hasReturned: z.boolean(),
-  members: z.array(z.strictObject({ member: MEMBER, id: NUMBER.describe('of the group there'), count: COUNT, state: STATE, lastSeenAt: TIME, lastRelease: RELEASE_NAME.nullable() }))
+  members: z.array(z.strictObject({
+    member: MEMBER,
+    id: NUMBER.describe('of the group there'),
+    count: COUNT,
+    state: STATE,
+    lastSeenAt: TIME,
+    lastRelease: RELEASE_NAME.nullable()
+  }))
 }).meta({ id: 'FleetCrashGroup' })
 
-const LIST = z.strictObject({ ...ASKED, cut: z.array(MEMBER).describe('those that have more groups than the 100 that each is asked for, or groups that are not among the 1000 that have crashed last'), items: z.array(GROUP) }).meta({ id: 'FleetCrashes' })
-const SETTLED = z.strictObject({ fingerprint: NAME, ...ASKED, members: z.array(z.strictObject({ member: MEMBER, id: NUMBER })).describe('those that had the group') }).meta({ id: 'FleetCrashSettled' })
+const LIST = z
+  .strictObject({
+    ...ASKED,
+    cut: z
+      .array(MEMBER)
+      .describe('those that have more groups than the 100 that each is asked for, or groups that are not among the 1000 that have crashed last'),
+    items: z.array(GROUP)
+  })
+  .meta({ id: 'FleetCrashes' })
+const SETTLED = z
+  .strictObject({ fingerprint: NAME, ...ASKED, members: z.array(z.strictObject({ member: MEMBER, id: NUMBER })).describe('those that had the group') })
+  .meta({ id: 'FleetCrashSettled' })
 
-const SUMMARIES = /** @type {const} */ ({ resolve: 'Marks a group as mended on all members', mute: 'Tells nobody of a group any more, on all members', reopen: 'Opens a group again on all members' })
+const SUMMARIES = /** @type {const} */ ({
+  resolve: 'Marks a group as mended on all members',
+  mute: 'Tells nobody of a group any more, on all members',
+  reopen: 'Opens a group again on all members'
+})
 
 /**
  * @param {{ deck: import('../deck.js').Deck, now: () => number }} parts
@@ -70,14 +91,14 @@ export function fleetCrashResources ({ deck, now }) {
         path: { fingerprint: NAME },
         problems: ['no-fleet', 'not-found'],
         answer: SETTLED,
-        handle: async ({ req, auth }) => ({ body: await fleetOf(deck).settleCrash(checked(String(req.params.fingerprint)), action, auth) })
+        handle: async ({ req, auth }) => ({ body: await fleetOf(deck).settleCrash(parseId(String(req.params.fingerprint)), action, auth) })
       })
     }]))
   }
 }
 
 /** @param {string} text @throws {DeckError} invalid-id */
-function checked (text) {
+function parseId (text) {
   if (FINGERPRINT.test(text)) return text
   throw new DeckError('invalid-id', `fingerprint: expected one such as v1:0123456789abcdef0123456789abcdef, received ${JSON.stringify(text.slice(0, 80))}`)
 }

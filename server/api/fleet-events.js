@@ -3,11 +3,11 @@ import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { COUNT, NUMBER, pageOf, TIME } from './fields.js'
-import { eventFilters, paging } from './filters.js'
+import { eventFilters, pagingFields } from './filters.js'
 import { fleetOf } from './fleet.js'
 import { textParam } from './input.js'
 
-/** What has happened on all decks of the fleet. */
+/** The history of all members of the fleet. */
 
 const MAX_LIMIT = 200
 const DEFAULT_LIMIT = 50
@@ -36,7 +36,7 @@ export function fleetEventResources ({ deck, now }) {
         description: 'As the decks have told it: also of those that are gone. A page may have fewer items than `limit`, and still a `next`.',
         role: 'viewer',
         cli: 'clusterdeck fleet history',
-        query: z.strictObject({ ...fleetEventFilters(now), ...paging(MAX_LIMIT) }),
+        query: z.strictObject({ ...fleetEventFilters(now), ...pagingFields(MAX_LIMIT) }),
         problems: ['no-fleet', 'fleet-away'],
         answer: pageOf(ITEM),
         handle: async ({ query }) => ({ body: await fleetEvents(deck, query) })
@@ -56,7 +56,9 @@ export function fleetEventFilters (now) {
  */
 export async function fleetEvents (deck, { member, type, limit = DEFAULT_LIMIT, cursor }) {
   const fleet = fleetOf(deck)
-  if (cursor !== undefined && !PLACE.test(cursor)) throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(cursor)}`)
+  if (cursor !== undefined && !PLACE.test(cursor)) {
+    throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(cursor)}`)
+  }
   const { items, next } = await fleet.history({ member, types: type, limit, before: cursor === undefined ? null : Number(cursor) })
   return { items, next: next === null ? null : String(next) }
 }

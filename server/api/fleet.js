@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
-import { operation, permit } from './endpoint.js'
+import { operation, requireRole } from './endpoint.js'
 import { COUNT, listOf } from './fields.js'
 import { FLEET, FLEET_ROLLOUT, FLEET_ROLLOUT_SUMMARY } from './fleet-answers.js'
 import { marksOf } from './fleet-builds.js'
@@ -13,14 +13,16 @@ import { marksOf } from './fleet-builds.js'
 
 export const NAME = z.string().regex(MEMBER_NAME).describe('the name of a member')
 
-const DIGEST = z.string().regex(/^sha256:[0-9a-f]{64}$/).meta({ description: 'sha256: and 64 hex digits', examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
+const DIGEST = z.string()
+  .regex(/^sha256:[0-9a-f]{64}$/)
+  .meta({ description: 'sha256: and 64 hex digits', examples: [`sha256:${'0123456789abcdef'.repeat(4)}`] })
 const PUSHED = z.object({ digest: DIGEST, bytes: COUNT, pushedAt: z.string(), actor: z.string().nullable() }).meta({ id: 'PushedRelease' })
 const ARCHIVE_TYPE = 'application/gzip'
 
-/** A week. */
+/** At most a week. */
 const MAX_WAIT_MS = 604_800_000
 
-/** A rollout that is to be. */
+/** The body that starts a rollout. */
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member, to be deployed'),
@@ -37,7 +39,9 @@ export const WANTED = z.strictObject({
 })
 
 /**
- * @typedef {Omit<import('../fleet/rollout.js').FleetRollout, 'turns' | 'batches' | 'timeline'> & { progress: { total: number, done: number, failed: number } }} Summary
+ * @typedef {Omit<import('../fleet/rollout.js').FleetRollout, 'turns' | 'batches' | 'timeline'> & {
+ *   progress: { total: number, done: number, failed: number }
+ * }} Summary
  */
 
 /** Of one with hundreds of members, what a list needs. @param {import('../fleet/rollout.js').FleetRollout} rollout @returns {Summary} */
@@ -54,7 +58,15 @@ export function summaryOf ({ turns, batches, timeline, ...rollout }) {
 export function fleetResources ({ deck }) {
   return {
     '/fleet': {
-      GET: operation({ name: 'getFleet', summary: 'The members of the fleet, and its rollout', role: 'viewer', cli: 'clusterdeck fleet', problems: ['no-fleet', 'fleet-away'], answer: FLEET, handle: async () => ({ body: marked(await fleetOf(deck).look()) }) })
+      GET: operation({
+        name: 'getFleet',
+        summary: 'The members of the fleet, and its rollout',
+        role: 'viewer',
+        cli: 'clusterdeck fleet',
+        problems: ['no-fleet', 'fleet-away'],
+        answer: FLEET,
+        handle: async () => ({ body: withMarks(await fleetOf(deck).look()) })
+      })
     },
     '/fleet/rollouts': {
       GET: operation({
@@ -131,30 +143,39 @@ export function fleetResources ({ deck }) {
 }
 
 /** @param {import('../fleet/fleet.js').FleetStatus} status  with who is behind */
-function marked ({ members, ...status }) {
+function withMarks ({ members, ...status }) {
   const marks = marksOf(members, status.rollout)
   return { ...status, members: members.map((member) => ({ ...member, mark: marks.get(member.member) ?? null })) }
 }
 
 /** @param {{ kind: string, path?: string, release?: string }} wanted @throws {DeckError} invalid-body: it says what the others would not do */
 function checkSource ({ kind, path, release }) {
-  if (path !== undefined && kind !== 'deploy') throw new DeckError('invalid-body', `path: expected with kind "deploy" alone, received with ${JSON.stringify(kind)}`)
-  if (release !== undefined && kind !== 'rollback') throw new DeckError('invalid-body', `release: expected with kind "rollback" alone, received with ${JSON.stringify(kind)}`)
+  if (path !== undefined && kind !== 'deploy') {
+    throw new DeckError('invalid-body', `path: expected with kind "deploy" alone, received with ${JSON.stringify(kind)}`)
+  }
+  if (release !== undefined && kind !== 'rollback') {
+    throw new DeckError('invalid-body', `release: expected with kind "rollback" alone, received with ${JSON.stringify(kind)}`)
+  }
 }
 
 /**
- * What was pushed is code for all hosts.
+ * A pushed package is code for all hosts.
  * @param {{ kind: string, path?: string }} wanted @param {import('../admin/guard.js').Auth} auth @throws {DeckError} forbidden, invalid-body
  */
 function checkDigest ({ kind, path }, auth) {
-  permit(auth, 'admin')
-  if (kind !== 'deploy' || path !== undefined) throw new DeckError('invalid-body', `digest: expected with kind "deploy" and without a path, received with ${path === undefined ? JSON.stringify(kind) : 'one'}`)
+  requireRole(auth, 'admin')
+  if (kind !== 'deploy' || path !== undefined) {
+    throw new DeckError(
+      'invalid-body',
+      `digest: expected with kind "deploy" and without a path, received with ${path === undefined ? JSON.stringify(kind) : 'one'}`
+    )
+  }
 }
 
 /** @param {import('express').Request} req @returns {AsyncGenerator<Buffer>} @throws {DeckError} bad-request */
 async function * bytesOf (req) {
   try {
-    // Who refuses it has something to say.
+    // A member that refuses it says why.
     yield * req.iterator({ destroyOnReturn: false })
   } catch (cause) {
     throw new DeckError('bad-request', 'The body has ended before it was whole', { cause })
@@ -164,7 +185,7 @@ async function * bytesOf (req) {
 /** @param {FleetDeck} deck @throws {DeckError} no-fleet, fleet-away */
 export function fleetOf ({ fleet, joinsFleet }) {
   if (fleet) return fleet
-  if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this deck has only just started')
+  if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this deck is still connecting to NATS')
   throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
 }
 

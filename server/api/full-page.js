@@ -4,12 +4,12 @@ import { nextTurn } from './turn.js'
 /** @typedef {import('../events/stream.js').DeckEvent} DeckEvent */
 
 const DEFAULT_LIMIT = 100
-// A search that finds little reads for so many turns of the loop, a few milliseconds each; then its caller goes on.
+// A search reads for at most so many turns of the event loop, a few milliseconds each.
 const MAX_TURNS = 50
 
 /**
- * As many events as were asked for. The history ends a page when it has held the loop for long enough; here the loop
- * turns in between, so a caller meets a short page only in a long search.
+ * Reads as many events as requested. A page of the history ends early, to spare the event loop; this reads on in further
+ * turns, so that only a long search returns a short page.
  * @param {Pick<import('../../db/history.js').History, 'page'>} history
  * @param {import('../../db/event-search.js').EventQuery} query
  * @returns {Promise<{ items: DeckEvent[], next: string | null }>}
@@ -27,7 +27,7 @@ export async function fullPage (history, query) {
 }
 
 /**
- * A page that follows another one of the same call: what is no longer kept since then is the end.
+ * Reads the next page of the same call; it is empty if those events are no longer kept.
  * @param {Pick<import('../../db/history.js').History, 'page'>} history
  * @param {import('../../db/event-search.js').EventQuery} query
  */

@@ -8,14 +8,14 @@ import { integerParam } from './input.js'
 import { nextTurn } from './turn.js'
 
 /**
- * How many events there were over time, what went wrong apart from the rest.
+ * Counts events over time, problems separately.
  * @typedef {Pick<import('../../db/history.js').History, 'count' | 'times'>} History
  * @typedef {Omit<import('../../db/event-search.js').EventQuery, 'limit' | 'cursor'>} Query
  * @typedef {{ from: string, to: string, stepMs: number, countedSince: string | null, items: { at: string, count: number, problems: number }[] }} Histogram
  */
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS] = [1000, 60_000, 3_600_000, 86_400_000]
-/** As people divide time, so that most steps begin at a round time. */
+/** Round lengths, so that most steps begin at a round time. */
 const STEPS_MS = Object.freeze([
   ...[1, 2, 5, 10, 15, 30].map((seconds) => seconds * SECOND_MS),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
@@ -24,7 +24,7 @@ const STEPS_MS = Object.freeze([
 ])
 const DEFAULT_STEPS = 60
 const MAX_STEPS = 200
-// Of the loop, a few milliseconds each; then the caller is told how far it came.
+// Turns of the event loop, a few milliseconds each; after them the answer says how far the count came.
 const MAX_TURNS = 250
 const BAD = new Set(PROBLEMS)
 
@@ -52,7 +52,8 @@ export function histogramResources ({ history, now }) {
       GET: operation({
         name: 'getEventHistogram',
         summary: 'How many events there were over time',
-        description: 'Takes the filters of the history. Without `since` it begins with the oldest event that is kept, without `until` it ends now. There are at most `steps` (60) steps, of a round length.',
+        description: 'Takes the filters of the history. Without `since` it begins with the oldest event that is kept, without `until` it ends now. ' +
+          'There are at most `steps` (60) steps, of a round length.',
         role: 'viewer',
         query,
         answer: HISTOGRAM,
@@ -65,7 +66,7 @@ export function histogramResources ({ history, now }) {
 }
 
 /**
- * A piece in each turn of the loop.
+ * Counts a part in each turn of the event loop.
  * @param {History} history @param {Query} query @param {{ now: number, steps?: number, maxTurns?: number }} axis
  * @returns {Promise<Histogram>}
  * @throws {import('../errors.js').DeckError} `invalid-query`, `history-unavailable`
@@ -88,11 +89,17 @@ export async function countOverTime (history, query, { now, steps = DEFAULT_STEP
     piece = readAfter(() => history.count({ ...query, stepMs: axis.stepMs, cursor }), { counts: [], next: null, reachedMs: null })
   }
   const { stepMs, first, length } = axis
-  return { from: isoOf(first * stepMs), to: isoOf((first + length) * stepMs), stepMs, countedSince: piece.reachedMs === null ? null : isoOf(piece.reachedMs + 1), items }
+  return {
+    from: isoOf(first * stepMs),
+    to: isoOf((first + length) * stepMs),
+    stepMs,
+    countedSince: piece.reachedMs === null ? null : isoOf(piece.reachedMs + 1),
+    items
+  }
 }
 
 /**
- * Nothing is older than what is kept, and nothing is drawn there.
+ * The range begins with the oldest event that is kept.
  * @param {History} history @param {Query} query @param {{ now: number, steps: number }} axis
  */
 function axisOf (history, { since, until }, { now, steps }) {

@@ -4,8 +4,8 @@ import { DeckError } from '../errors.js'
 import { toDeckError } from './problem.js'
 
 /**
- * A request that is sent again, because its answer got lost, is not done again: the IETF's "Idempotency-Key HTTP Header
- * Field". The first answer is kept, over all masters of a data folder.
+ * A request that is repeated because its answer got lost is not done twice (IETF, "Idempotency-Key HTTP Header Field").
+ * The first answer is kept in the data folder, also for the next master.
  * @typedef {import('./endpoint.js').Call} Call
  * @typedef {import('./endpoint.js').Reply} Reply
  * @typedef {{ reply: Reply } | { problem: Pick<DeckError, 'code' | 'message' | 'details'> }} Outcome
@@ -18,7 +18,9 @@ const MAX_REMEMBERED = 1000
 const KEY = /^[!-~]{1,255}$/
 
 export const IDEMPOTENCY_KEY = z.string().regex(KEY).meta({
-  description: 'any text of 1 to 255 visible characters without spaces, of the caller\'s own: the same request with the same key is done once, and answered as the first time for 24 hours', examples: ['deploy-2026-01-31-7f3a']
+  description: '1 to 255 visible characters without spaces, chosen by the caller. ' +
+    'A request with the same key is done only once; for 24 hours a repeated one gets the first answer',
+  examples: ['deploy-2026-01-31-7f3a']
 })
 
 /**
@@ -29,7 +31,7 @@ export const IDEMPOTENCY_KEY = z.string().regex(KEY).meta({
 export function createIdempotency ({ store, now }) {
   /** @type {Map<string, Kept>} by key */
   const remembered = new Map()
-  /** @type {Map<string, string>} by key: what is asked for at the moment */
+  /** @type {Map<string, string>} by key: requests that are running */
   const running = new Map()
 
   return {
@@ -42,14 +44,21 @@ export function createIdempotency ({ store, now }) {
     async once (call, { isSecret = false }, work) {
       const given = call.req.headers['idempotency-key']
       if (given === undefined) return work()
-      if (!KEY.test(String(given))) throw new DeckError('bad-request', `Idempotency-Key: expected 1 to 255 visible characters without spaces, received ${JSON.stringify(String(given).slice(0, 100))}`)
+      if (!KEY.test(String(given))) {
+        throw new DeckError(
+          'bad-request',
+          `Idempotency-Key: expected 1 to 255 visible characters without spaces, received ${JSON.stringify(String(given).slice(0, 100))}`
+        )
+      }
       const key = hashOf(ownerOf(call), given)
       const request = hashOf(call.req.method, call.req.originalUrl, JSON.stringify(call.body))
-      const kept = running.has(key) ? null : find(key)
+      const kept = running.has(key) ? null : findOutcome(key)
       const known = running.get(key) ?? kept?.request
-      if (known !== undefined && known !== request) throw new DeckError('idempotency-key-reused', 'Idempotency-Key: expected one for each request, received the key of another one')
-      if (running.has(key)) throw new DeckError('idempotency-key-in-use', 'this request runs already: its answer is not there yet')
-      if (kept) return repeated(JSON.parse(kept.outcome))
+      if (known !== undefined && known !== request) {
+        throw new DeckError('idempotency-key-reused', 'Idempotency-Key: expected a new key for each request, received the key of another request')
+      }
+      if (running.has(key)) throw new DeckError('idempotency-key-in-use', 'This request is already running and has no answer yet')
+      if (kept) return toRepeated(JSON.parse(kept.outcome))
       running.set(key, request)
       try {
         return await work().then(keepReply, keepProblem)
@@ -59,56 +68,60 @@ export function createIdempotency ({ store, now }) {
 
       /** @param {Reply} reply */
       function keepReply (reply) {
-        keep({ reply })
+        keepOutcome({ reply })
         return reply
       }
 
-      /** A refusal is an answer too, except where nothing could be done at the moment: then the same request may be tried again. @param {unknown} error @returns {never} */
+      /**
+       * A refusal is kept, too, unless it is only for the moment: then the same request may be tried again.
+       * @param {unknown} error
+       * @returns {never}
+       */
       function keepProblem (error) {
         const { code, message, details, status } = toDeckError(error)
-        if (status !== 503) keep({ problem: { code, message, details } })
+        if (status !== 503) keepOutcome({ problem: { code, message, details } })
         throw error
       }
 
       /** @param {Outcome} outcome */
-      function keep (outcome) {
-        remember(key, { request, outcome: JSON.stringify(outcome), at: now() }, { isSecret })
+      function keepOutcome (outcome) {
+        storeOutcome(key, { request, outcome: JSON.stringify(outcome), at: now() }, { isSecret })
       }
     }
   }
 
   /** @param {string} key @returns {Kept | null} */
-  function find (key) {
-    const kept = remembered.get(key) ?? stored(key)
+  function findOutcome (key) {
+    const kept = remembered.get(key) ?? readStored(key)
     return kept && kept.at > now() - KEPT_MS ? kept : null
   }
 
   /** @param {string} key @returns {Kept | null} */
-  function stored (key) {
+  function readStored (key) {
     try {
       const row = store.find(key)
       return row && { request: row.request, outcome: row.answer, at: row.at }
     } catch {
-      // The database is away: what this master has answered is remembered all the same.
+      // The database is away; this master still remembers its own answers.
       return null
     }
   }
 
   /** @param {string} key @param {Kept} kept @param {{ isSecret: boolean }} how */
-  function remember (key, kept, { isSecret }) {
+  function storeOutcome (key, kept, { isSecret }) {
     remembered.set(key, kept)
     if (remembered.size > MAX_REMEMBERED) remembered.delete(/** @type {string} */ (remembered.keys().next().value))
     if (isSecret) return
     try {
       store.keep({ key, request: kept.request, answer: kept.outcome, at: kept.at }, { oldest: now() - KEPT_MS })
     } catch {
-      // As above: only the next master would miss it.
+      // As above: only the next master does not know it.
     }
   }
 }
 
 /** @param {Outcome} outcome @returns {Reply} @throws {DeckError} */
-function repeated (outcome) {
+function toRepeated (outcome) {
   if ('reply' in outcome) return { headers: { ...outcome.reply.headers, 'Idempotency-Replayed': 'true' }, body: outcome.reply.body }
   const { code, message, details } = outcome.problem
   throw new DeckError(code, message, { details })

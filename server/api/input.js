@@ -5,8 +5,8 @@ import { ID, MAX_ID } from '../config/id.js'
 import { didYouMean } from '../config/nearest.js'
 
 /**
- * What callers send, checked before anything acts on it. Every field of a schema is described by what it expects
- * (`.describe('an integer from 1 to 256')`); that sentence is what a caller reads.
+ * Checks input of callers. Each field of a schema describes what it expects (`.describe('an integer from 1 to 256')`);
+ * callers read that text in an error.
  * @typedef {{ path: string, expected: string, received: string }} Flaw
  */
 
@@ -17,7 +17,7 @@ const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\
 /** A query without parameters. */
 export const NO_QUERY = z.strictObject({})
 
-/** A body that has nothing to say: absent or `{}`. */
+/** An empty body: absent or `{}`. */
 export const NO_BODY = z.strictObject({})
 
 /**
@@ -34,7 +34,7 @@ export function parseQuery (schema, url) {
 }
 
 /**
- * What a page has in its address: its forms send their empty fields along, and what else is in there is not meant.
+ * Parses the query of a page. Its forms also send empty fields, which are ignored, as are unknown ones.
  * @template {z.ZodObject} S
  * @param {S} schema
  * @param {URLSearchParams} params
@@ -52,7 +52,7 @@ export function parseFields (schema, params) {
 /** @param {URLSearchParams} params @param {string} name */
 function checkOnce (params, name) {
   const values = params.getAll(name)
-  if (values.length > 1) throw invalidQuery([{ path: name, expected: 'to be given once', received: quote(values) }])
+  if (values.length > 1) throw invalidQuery([{ path: name, expected: 'to be given once', received: quoteValue(values) }])
 }
 
 /** @template {z.ZodObject} S @param {S} schema @param {Record<string, string>} query @returns {z.infer<S>} */
@@ -69,7 +69,7 @@ function checkedQuery (schema, query) {
  * @throws {DeckError} `invalid-body`
  */
 export function parseBody (schema, body) {
-  return parse(schema, body, { code: 'invalid-body', name: 'body' })
+  return parseInput(schema, body, { code: 'invalid-body', name: 'body' })
 }
 
 /**
@@ -80,15 +80,20 @@ export function parseBody (schema, body) {
  * @throws {DeckError} `invalid-argument`
  */
 export function parseArgument (schema, argument, name) {
-  return parse(schema, argument, { code: 'invalid-argument', name })
+  return parseInput(schema, argument, { code: 'invalid-argument', name })
 }
 
-/** @param {z.ZodObject} schema @param {unknown} input @param {{ code: 'invalid-body' | 'invalid-argument', name: string }} what @returns {Record<string, any>} */
-function parse (schema, input, { code, name }) {
+/**
+ * @param {z.ZodObject} schema
+ * @param {unknown} input
+ * @param {{ code: 'invalid-body' | 'invalid-argument', name: string }} what
+ * @returns {Record<string, any>}
+ */
+function parseInput (schema, input, { code, name }) {
   const result = schema.safeParse(input)
   if (result.success) return result.data
   const errors = flawsOf(schema, input, result.error)
-  throw new DeckError(code, sentence(errors, name), { details: { errors } })
+  throw new DeckError(code, toSentence(errors, name), { details: { errors } })
 }
 
 /**
@@ -98,7 +103,7 @@ function parse (schema, input, { code, name }) {
  */
 export function parseId (text) {
   if (ID.test(String(text))) return Number(text)
-  throw new DeckError('invalid-id', `id: expected a positive integer, received ${quote(text)}`)
+  throw new DeckError('invalid-id', `id: expected a positive integer, received ${quoteValue(text)}`)
 }
 
 /** @param {number} min @param {number} max */
@@ -122,18 +127,21 @@ export function durationParam (maxMs) {
 /** @param {() => number} now  a time as ISO 8601, or as how long ago it was; read as ms since the epoch */
 export function timeParam (now) {
   return z.string().transform(readBy((text) => parseTime(text, now))).optional()
-    .meta({ description: 'an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d', as: { type: 'string', anyOf: [{ format: 'date-time' }, { pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$' }], examples: ['2h'] } })
+    .meta({
+      description: 'an ISO 8601 time such as 2026-01-31T12:00:00Z, or how long ago, such as 15m, 2h or 7d',
+      as: { type: 'string', anyOf: [{ format: 'date-time' }, { pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$' }], examples: ['2h'] }
+    })
 }
 
 /** @param {string} text @param {() => number} now @returns {number | null} */
 function parseTime (text, now) {
   const agoMs = parseDuration(text)
   if (agoMs !== null) return now() - agoMs
-  // A plus sign that nobody escaped arrives as a space.
+  // An unescaped plus sign arrives as a space.
   const iso = text.replace(/ (?=\d\d:\d\d$)/, '+')
   const [, time, , , zone] = ISO_TIME.exec(iso) ?? [null, null]
   if (time === null) return null
-  // Without a zone JavaScript would take the master's own; times here are UTC.
+  // Without a zone a time is UTC; JavaScript would take the zone of the master.
   const ms = Date.parse(time && !zone ? `${iso}Z` : iso)
   return Number.isFinite(ms) ? ms : null
 }
@@ -151,13 +159,17 @@ export function readBy (parse) {
 /** @param {z.ZodObject} schema @param {unknown} input @param {z.ZodError} error @returns {Flaw[]} */
 function flawsOf (schema, input, { issues }) {
   return issues.flatMap((issue) => issue.code === 'unrecognized_keys'
-    ? issue.keys.map((key) => ({ path: [...issue.path, key].join('.'), expected: unknownName(key, Object.keys(fieldAt(schema, issue.path).shape)), received: quote(at(input, [...issue.path, key])) }))
-    : [{ path: issue.path.join('.'), expected: expectation(schema, issue), received: quote(at(input, issue.path)) }]
+    ? issue.keys.map((key) => ({
+      path: [...issue.path, key].join('.'),
+      expected: unknownName(key, Object.keys(fieldAt(schema, issue.path).shape)),
+      received: quoteValue(valueAt(input, [...issue.path, key]))
+    }))
+    : [{ path: issue.path.join('.'), expected: expectationOf(schema, issue), received: quoteValue(valueAt(input, issue.path)) }]
   ).slice(0, MAX_FLAWS)
 }
 
 /** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: any }} issue `params.expected`: what a check across fields expects */
-function expectation (schema, { path, message, params }) {
+function expectationOf (schema, { path, message, params }) {
   if (path.length === 0) return schema.description ?? 'a JSON object'
   const field = fieldAt(schema, path, { isBare: false })
   return params?.expected ?? field?.meta()?.expected ?? field?.description ?? message
@@ -165,13 +177,13 @@ function expectation (schema, { path, message, params }) {
 
 /** @param {any} schema @param {PropertyKey[]} path @param {{ isBare?: boolean }} [how] `isBare`: without what makes it optional */
 function fieldAt (schema, path, { isBare = true } = {}) {
-  const field = path.reduce((part, key) => bare(part)?.shape?.[key], schema)
-  return isBare ? bare(field) : field
+  const field = path.reduce((part, key) => withoutWrappers(part)?.shape?.[key], schema)
+  return isBare ? withoutWrappers(field) : field
 }
 
 /** @param {any} field @returns {any} */
-function bare (field) {
-  return field?.def.innerType ? bare(field.def.innerType) : field
+function withoutWrappers (field) {
+  return field?.def.innerType ? withoutWrappers(field.def.innerType) : field
 }
 
 function unknownName (/** @type {string} */ name, /** @type {string[]} */ known) {
@@ -179,12 +191,12 @@ function unknownName (/** @type {string} */ name, /** @type {string[]} */ known)
   return `one of ${known.join(', ')}${didYouMean(name, known)}`
 }
 
-function at (/** @type {any} */ value, /** @type {PropertyKey[]} */ path) {
+function valueAt (/** @type {any} */ value, /** @type {PropertyKey[]} */ path) {
   return path.reduce((part, key) => Object.hasOwn(Object(part), key) ? part[key] : undefined, value)
 }
 
-/** Bounded, since it goes into answers and logs. */
-function quote (/** @type {unknown} */ value) {
+/** Cut, as it goes into answers and logs. */
+function quoteValue (/** @type {unknown} */ value) {
   const text = value === undefined ? 'nothing' : textOf(value)
   return text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text
 }
@@ -194,15 +206,15 @@ function textOf (value) {
   try {
     return JSON.stringify(value) ?? `a ${typeof value}`
   } catch {
-    // RangeError: so deep that the stack does not reach. TypeError: what only a program can say.
+    // RangeError: nested too deeply. TypeError: a value that JSON has not, such as a BigInt.
     return 'something that cannot be shown'
   }
 }
 
-function sentence (/** @type {Flaw[]} */ flaws, whole = 'body') {
+function toSentence (/** @type {Flaw[]} */ flaws, whole = 'body') {
   return flaws.map(({ path, expected, received }) => `${path.slice(0, MAX_SHOWN_CHARS) || whole}: expected ${expected}, received ${received}`).join('; ')
 }
 
 function invalidQuery (/** @type {Flaw[]} */ errors) {
-  return new DeckError('invalid-query', sentence(errors), { details: { errors } })
+  return new DeckError('invalid-query', toSentence(errors), { details: { errors } })
 }

@@ -3,7 +3,7 @@ import { DeckError } from '../errors.js'
 import { integerParam, parseFields, timeParam } from './input.js'
 
 /**
- * The last lines of the workers' output, and the places in it from which a reader goes on.
+ * Lines of the workers' output, and the places from which a reader continues.
  * @typedef {'stdout' | 'stderr'} Stream
  * @typedef {{ slot: number, stream: Stream }} Log
  * @typedef {{ slot?: number, stream?: Stream }} Selection  all slots, both streams, unless said otherwise
@@ -20,15 +20,15 @@ export const STREAMS = /** @type {const} */ (['stdout', 'stderr'])
 export const MAX_LINES = 1000
 const DEFAULT_LINES = 100
 const MAX_QUERY_CHARS = 200
-// Of one log, and of all together.
+// Limits of one log, and of all logs together.
 const MIN_PAGE_BYTES = 4 * 1024
 const MAX_PAGE_BYTES = 256 * 1024
 const MAX_ANSWER_BYTES = 1024 * 1024
 export const PLACES = /^\d{1,3}[oe]\d{1,15}(-\d{1,3}[oe]\d{1,15}){0,511}$/
 
-/** Which logs are meant, as a query says it. */
+/** Selects logs in a query. */
 export const SELECTION = {
-  /** 0: the log of workers that are, or were, on standby. */
+  /** 0: the log of standby workers. */
   slot: integerParam(0, 256),
   stream: z.enum(STREAMS).optional().describe('"stdout" or "stderr"')
 }
@@ -69,8 +69,7 @@ export function selectedLogs (logs, { slot, stream }) {
 let reading = Promise.resolve()
 
 /**
- * The last lines of each log. One caller after the other: many who come at once would hold all that each of them is about
- * to get.
+ * Reads the last lines of each log, for one caller at a time: many at once would hold all their lines in memory.
  * @param {Deck} deck
  * @param {Selection & { lines?: number }} query
  * @returns {Promise<Page[]>} those of slots that are gone are empty, unless they are asked for
@@ -100,7 +99,7 @@ async function readPages (deck, query) {
 }
 
 /**
- * Lines that match, of all that the files hold.
+ * Searches all lines in the files.
  * @param {Deck} deck @param {Query} query
  * @returns {Promise<{ items: Entry[], next: string | null }>}
  * @throws {DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
@@ -120,8 +119,8 @@ export function isSearch ({ q, since, until, around, cursor }) {
 }
 
 /**
- * Lines of several logs in the order in which they have arrived; those of one log stay as they are. A line without a time
- * goes with the one before it.
+ * Merges lines of several logs by time of arrival; lines of one log keep their order. A line without a time follows the
+ * one before it.
  * @template {{ arrivedAt: string | null }} T
  * @param {T[][]} logs each from its oldest line on @returns {T[]}
  */
@@ -163,8 +162,8 @@ function checkSlot (logs, { slot }) {
 }
 
 /**
- * A text for a URL and for the id of a server-sent event, since a browser that reconnects sends no more than that. A byte
- * of a log keeps its number over rotation and over a change of masters, so these places do.
+ * Formats places as a text for a URL and for the id of a server-sent event, which is all that a reconnecting browser
+ * sends. A byte of a log keeps its number over rotation and a change of masters, so places stay valid.
  * @param {Iterable<{ log: Log, position: number }>} places @returns {string} `1o4096-1e0-2o77`: slot, stream, byte
  */
 export function formatPlaces (places) {
@@ -177,7 +176,12 @@ export function formatPlaces (places) {
  * @throws {DeckError} `invalid-query`
  */
 export function parsePlaces (text, source) {
-  if (!PLACES.test(text)) throw new DeckError('invalid-query', `${source}: expected the id of an event of this stream, such as 1o4096-1e0, received ${JSON.stringify(text.slice(0, 60))}`)
+  if (!PLACES.test(text)) {
+    throw new DeckError(
+      'invalid-query',
+      `${source}: expected the id of an event of this stream, such as 1o4096-1e0, received ${JSON.stringify(text.slice(0, 60))}`
+    )
+  }
   return text.split('-').map((place) => {
     const [, slot, letter, position] = /** @type {RegExpExecArray} */ (/^(\d+)([oe])(\d+)$/.exec(place))
     return { log: { slot: Number(slot), stream: letter === 'o' ? 'stdout' : 'stderr' }, position: Number(position) }

@@ -3,12 +3,27 @@ import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { COUNT, pageOf, TIME } from './fields.js'
 import { integerParam, textParam } from './input.js'
-import { MAX_LINES, PLACES, SELECTION, STREAMS, findLines, formatPlaces, isSearch, lastLines, lineFilters, mergeByTime, olderThan, parsePlaces, selectedLogs, toTime } from './log-lines.js'
+import {
+  MAX_LINES,
+  PLACES,
+  SELECTION,
+  STREAMS,
+  findLines,
+  formatPlaces,
+  isSearch,
+  lastLines,
+  lineFilters,
+  mergeByTime,
+  olderThan,
+  parsePlaces,
+  selectedLogs,
+  toTime
+} from './log-lines.js'
 import { admitStream, EVENT_STREAM, openStream, serverSentEvent } from './server-sent-events.js'
 import { nextTurn } from './turn.js'
 
 /**
- * What the workers have written to stdout and stderr. The text is the app's, and anybody's who makes it log something.
+ * Output of the workers on stdout and stderr. The text is hostile input, as users of the app can make it log something.
  * @typedef {import('./log-lines.js').Log} Log
  * @typedef {import('./log-lines.js').Selection} Selection
  */
@@ -23,7 +38,7 @@ const LINE = z.strictObject({
 
 const NDJSON_TYPE = 'application/x-ndjson'
 const TICK_MS = 100
-/** The same when it is about to end. */
+/** The same limit while the stream is about to end. */
 const READ_OUT_MS = 5
 // What a live tail reads of all its logs in one tick, and of one; one that falls further behind than MAX_LAG_BYTES
 // goes on near the end.
@@ -46,7 +61,9 @@ export function logResources ({ deck, now }, stream) {
       GET: operation({
         name: 'listLogLines',
         summary: 'The last lines of the workers\' output, or those that match, in the order of their arrival',
-        description: 'Without filters the last `lines` of each log. With `q`, `since`, `until` or `cursor` the newest `lines` of all that match in the files; `next` is where to look further, also where a search has stopped for the time it took. With `around` half of the lines are from before that time, and half from after it. Slots that the cluster has no more are left out unless `slot` names one.',
+        description: 'Without filters, the last `lines` of each log. With `q`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
+          '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time and half ' +
+          'after it. Removed slots are left out unless `slot` names one.',
         role: 'viewer',
         cli: 'clusterdeck logs',
         query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES), ...lineFilters(now) }),
@@ -67,20 +84,25 @@ export function logResources ({ deck, now }, stream) {
       GET: operation({
         name: 'followLogLines',
         summary: 'The workers\' output as it is written, as server-sent events',
-        description: 'Each `data` is a LogLine; the ids are places in the logs, from which `Last-Event-ID` or `from` go on. For a reader that is too slow lines are left out, and an event `dropped` says how many bytes.',
+        description: 'Each `data` is a LogLine. The ids are places in the logs; `Last-Event-ID` or `from` continues from one. ' +
+          'A reader that is too slow misses lines; an event `dropped` says how many bytes.',
         role: 'viewer',
         cli: 'clusterdeck logs --follow',
         headers: { 'Last-Event-ID': z.union([z.literal(''), z.string().regex(PLACES)]).optional().describe('the id of the last event that was read') },
         problems: ['not-found'],
         answer: { [EVENT_STREAM]: serverSentEvent('a LogLine; of `dropped` the log, and how many bytes', ['message', 'dropped']) },
-        query: z.strictObject({ ...SELECTION, lines: integerParam(0, MAX_LINES), from: textParam('the id of an event of this stream, such as 1o4096-1e0', PLACES) }),
+        query: z.strictObject({
+          ...SELECTION,
+          lines: integerParam(0, MAX_LINES),
+          from: textParam('the id of an event of this stream, such as 1o4096-1e0', PLACES)
+        }),
         produces: [EVENT_STREAM],
         async handle (call) {
           admitStream(call, stream)
           const { query } = call
           const places = placesOf(call.req, query)
           const past = await lastLines(deck, { ...query, lines: query.lines || 1 })
-          follow(call, { places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
+          followLogs(call, { places: places ?? past.map(({ log, end }) => ({ log, position: end })), past: !places && query.lines ? past : [] })
           return undefined
         }
       })
@@ -93,24 +115,24 @@ export function logResources ({ deck, now }, stream) {
    * @param {{ log: Log, position: number }[]} from.places  where to begin
    * @param {import('./log-lines.js').Page[]} from.past  to be told before
    */
-  function follow (call, { places, past }) {
+  function followLogs (call, { places, past }) {
     /** @type {Map<string, { log: Log, cursor: ReturnType<typeof logs.cursor> }>} */
     const cursors = new Map()
     const known = new Map(places.map(({ log, position }) => [keyOf(log), position]))
     let isReading = false
     openAll()
     const { res, write, end, isOpen } = openStream(call, stream, { onClosing: readOut })
-    const ticker = stream.timers.setInterval(tick, TICK_MS)
+    const ticker = stream.timers.setInterval(readNew, TICK_MS)
     res.once('close', () => stream.timers.clearInterval(ticker))
-    // What has no end yet comes once it has.
+    // A line without an end is sent once it ends.
     const told = mergeByTime(past.map(({ entries, hasOpenLine }) => entries.slice(0, hasOpenLine ? -1 : undefined))).map(toMessage)
-    send(told)
-    // Also a reader who has not been told anything yet can come back.
-    if (told.length === 0) write(`id: ${place()}\n\n`)
+    sendMessages(told)
+    // The first id lets a reader reconnect that has not received a line yet.
+    if (told.length === 0) write(`id: ${placeText()}\n\n`)
 
-    // The last words of the workers; who reads them too slowly is cut off with the admin port.
+    // Sends the last lines of the workers; a reader that is too slow is cut off with the admin port.
     async function readOut () {
-      while (isOpen() && isBehind()) await Promise.all([tick(), new Promise((resolve) => setTimeout(resolve, READ_OUT_MS))])
+      while (isOpen() && isBehind()) await Promise.all([readNew(), new Promise((resolve) => setTimeout(resolve, READ_OUT_MS))])
       end()
     }
 
@@ -118,7 +140,7 @@ export function logResources ({ deck, now }, stream) {
       return isReading || [...cursors.values()].some(({ cursor }) => cursor.lag() > 0)
     }
 
-    // A slot that has come since is told from its beginning.
+    // A new slot is read from its beginning.
     function openAll () {
       for (const log of selectedLogs(logs, call.query)) {
         const key = keyOf(log)
@@ -126,8 +148,8 @@ export function logResources ({ deck, now }, stream) {
       }
     }
 
-    // What its reader has not taken yet is not read on: the files keep it.
-    async function tick () {
+    // Nothing more is read until the reader has taken what was sent.
+    async function readNew () {
       if (isReading || !isOpen() || res.writableLength > MAX_UNSENT_BYTES) return
       isReading = true
       openAll()
@@ -135,10 +157,10 @@ export function logResources ({ deck, now }, stream) {
         const late = [...cursors.values()].filter(({ cursor }) => cursor.lag() > 0)
         const share = Math.max(MIN_READ_BYTES, Math.min(READ_BYTES, Math.floor(TICK_BYTES / late.length)))
         const read = []
-        for (const each of late) read.push(await advance(each, share))
-        if (isOpen()) send([...read.flatMap(({ dropped }) => dropped), ...mergeByTime(read.map(({ entries }) => entries)).map(toMessage)])
+        for (const each of late) read.push(await readLog(each, share))
+        if (isOpen()) sendMessages([...read.flatMap(({ dropped }) => dropped), ...mergeByTime(read.map(({ entries }) => entries)).map(toMessage)])
       } catch {
-        // EIO, EMFILE: the reader comes again.
+        // EIO, EMFILE: the reader can reconnect.
         end()
       } finally {
         isReading = false
@@ -146,7 +168,7 @@ export function logResources ({ deck, now }, stream) {
     }
 
     /** @param {{ log: Log, cursor: ReturnType<typeof logs.cursor> }} late @param {number} maxBytes */
-    async function advance ({ log, cursor }, maxBytes) {
+    async function readLog ({ log, cursor }, maxBytes) {
       await nextTurn()
       if (!isOpen()) return { dropped: [], entries: [] }
       const skipped = cursor.lag() > MAX_LAG_BYTES ? cursor.skipTo(maxBytes) : 0
@@ -157,19 +179,19 @@ export function logResources ({ deck, now }, stream) {
     }
 
     /** Their last one has the id with which a reader goes on behind them. @param {string[]} messages */
-    function send (messages) {
+    function sendMessages (messages) {
       if (messages.length === 0) return
-      write(`${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${place()}\n${messages.at(-1)}\n`)
+      write(`${messages.slice(0, -1).map((message) => `${message}\n`).join('')}id: ${placeText()}\n${messages.at(-1)}\n`)
     }
 
-    function place () {
+    function placeText () {
       return formatPlaces([...cursors.values()].map(({ log, cursor }) => ({ log, position: cursor.position })))
     }
   }
 }
 
 /**
- * Where a reader was before: a browser says it by itself when it has lost the connection.
+ * The place of a reader before it lost the connection; a browser sends it by itself.
  * @param {import('express').Request} req @param {{ lines?: number, from?: string }} query
  * @throws {DeckError} `invalid-query`
  */

@@ -6,17 +6,24 @@ import { fleetOf, NAME } from './fleet.js'
 import { IDEMPOTENCY_KEY } from './idempotency.js'
 
 /**
- * The API of another member of the fleet, by this deck. What that is asked it checks itself; who asks it is told.
+ * Forwards requests to the API of another member of the fleet. The member checks them itself and is told who asks.
  * @typedef {import('./endpoint.js').Method} Method
  */
 
 const ANSWER_WITHIN_MS = 10_000
-/** As long as a member lets anybody wait. */
+/** The longest time that a member may wait before it answers. */
 const MAX_WITHIN_MS = 75_000
-/** Of a member, which this deck need not know. */
+/** A path of the member, which this deck need not know. */
 const ANY_JSON = z.looseObject({})
 const ANY_TEXT = { 'application/json': ANY_JSON, 'application/x-ndjson': z.string(), 'text/csv': z.string(), 'text/plain': z.string() }
-const PATH = { member: NAME, path: z.string().min(1).max(200).regex(/^[A-Za-z\d][\w.-]*(\/[A-Za-z\d][\w.-]*)*$/).meta({ description: 'a path below `/api/v1` of that member, with its slashes', examples: ['status'] }) }
+const PATH = {
+  member: NAME,
+  path: z.string()
+    .min(1)
+    .max(200)
+    .regex(/^[A-Za-z\d][\w.-]*(\/[A-Za-z\d][\w.-]*)*$/)
+    .meta({ description: 'a path below `/api/v1` of that member, with its slashes', examples: ['status'] })
+}
 
 /** @type {Readonly<Record<Method, { name: string, summary: string, role: import('./roles.js').Role }>>} */
 const OPERATIONS = Object.freeze({
@@ -35,7 +42,8 @@ export function memberResources ({ deck }) {
   const passOn = Object.entries(OPERATIONS).map(([method, { name, summary, role }]) => [method, operation({
     name,
     summary,
-    description: 'The member checks, does and answers it by its own API, as its `fleet.accept` lets it: with `"read"` as for a viewer, with `"operate"` as for an operator at most. Its history names who asked, as `ada@web-1`. Streams, tokens and sign-in links are not for other decks.',
+    description: 'The member checks and answers the request by its own API. Its option `fleet.accept` sets the role: `"read"` is a viewer, ' +
+      '`"operate"` at most an operator. Its history names the sender as `ada@web-1`. Streams, tokens and sign-in links are not available.',
     role,
     cli: 'clusterdeck status --member web-2',
     path: PATH,
@@ -47,7 +55,7 @@ export function memberResources ({ deck }) {
     produces: [],
     answer: ANY_TEXT,
     others: { 201: ANY_TEXT, 202: ANY_TEXT },
-    handle: async (call) => send(call, await fleetOf(deck).ask(String(call.req.params.member), orderOf(call), call.auth, { withinMs: withinMs(call) }))
+    handle: async (call) => sendAnswer(call, await fleetOf(deck).ask(String(call.req.params.member), orderOf(call), call.auth, { withinMs: withinMs(call) }))
   })])
   return { '/fleet/members/:member/api/*path': Object.fromEntries(passOn) }
 }
@@ -60,7 +68,12 @@ function orderOf ({ req, body }) {
   const [, query] = req.url.split(/\?(.*)/s)
   const path = `/${/** @type {any} */ (req.params).path.join('/')}${query ? `?${query}` : ''}`
   const method = /** @type {Method} */ (req.method === 'HEAD' ? 'GET' : req.method)
-  return { method, path, headers: { accept, 'idempotency-key': /** @type {string | undefined} */ (key), 'if-match': match }, body: method === 'GET' || Object.keys(body).length === 0 ? undefined : body }
+  return {
+    method,
+    path,
+    headers: { accept, 'idempotency-key': /** @type {string | undefined} */ (key), 'if-match': match },
+    body: method === 'GET' || Object.keys(body).length === 0 ? undefined : body
+  }
 }
 
 /** @param {Call} call what waits for the end of a rollout may take as long, and a moment more */
@@ -69,7 +82,7 @@ function withinMs ({ query }) {
 }
 
 /** @param {Call} call @param {import('../fleet/rpc-protocol.js').Answer} answer @returns {undefined} */
-function send ({ req, res }, { status, headers, body }) {
+function sendAnswer ({ req, res }, { status, headers, body }) {
   const { location, ...others } = headers
   const place = `/api/v1/fleet/members/${req.params.member}/api`
   res.status(status).set(/** @type {Record<string, string>} */ ({ ...others, ...(location && { location: location.replace('/api/v1', place) }) })).end(body)

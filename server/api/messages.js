@@ -6,7 +6,7 @@ import { NUMBER } from './fields.js'
 const SENT = z.strictObject({ workers: z.array(NUMBER).describe('those to which it is on its way') })
 
 /**
- * What operators say to the app.
+ * Messages of operators to the app.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'send'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */

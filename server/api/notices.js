@@ -9,12 +9,14 @@ export const NOTICE = z.strictObject({
   at: TIME,
   firstAt: TIME.describe('of the first that nobody has acknowledged'),
   count: COUNT,
-  message: z.string().meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30000 ms'] }),
+  message: z
+    .string()
+    .meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30000 ms'] }),
   endedAt: TIME.nullable().describe('when it was over by itself')
 }).meta({ id: 'Notice' })
 
 /**
- * What has gone wrong while nobody looked.
+ * Problems that an operator should know.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'notices'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
@@ -24,7 +26,8 @@ export function noticeResources ({ deck }) {
       GET: operation({
         name: 'listNotices',
         summary: 'What has gone wrong and nobody has acknowledged',
-        description: 'One of each kind, newest first: a lost master or keeper, a rollout that has failed or was rolled back without being told to, an upgrade that has failed, a history that could not be written.',
+        description: 'One of each kind, newest first: a lost master or keeper, a rollout that failed or was rolled back by itself, ' +
+          'a failed upgrade, a history that could not be written.',
         role: 'viewer',
         cli: 'clusterdeck status',
         answer: listOf(NOTICE),

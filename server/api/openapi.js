@@ -16,7 +16,7 @@ import { IDEMPOTENCY_KEY } from './idempotency.js'
  */
 
 const JSON_TYPE = 'application/json'
-/** What the configuration knows of its options beside their schema. */
+/** What the configuration says of its options beside their schema. */
 const OF_OPTIONS = ['kind', 'hint', 'expected', 'separator']
 const PROBLEM_TYPE = 'application/problem+json'
 
@@ -28,7 +28,7 @@ const ANYWHERE_PUBLIC = ['bad-request', 'forbidden', 'internal', 'invalid-query'
 const WITH_BODY = ['invalid-json', 'payload-too-large', 'unsupported-media-type', 'invalid-body']
 /** @type {readonly ErrorCode[]} */
 const OF_POSTS = ['idempotency-key-in-use', 'idempotency-key-reused']
-/** Of any POST, beside its own. */
+/** Every POST has these, beside its own. */
 const POST_HEADERS = { 'Idempotency-Key': IDEMPOTENCY_KEY.optional() }
 
 const PROBLEM = z.looseObject({
@@ -42,7 +42,14 @@ const PROBLEM = z.looseObject({
 }).meta({
   id: 'Problem',
   description: 'An error (RFC 9457). `code` is stable.',
-  examples: [{ type: 'urn:clusterdeck:problem:rollout-running', title: 'A rollout is running', status: 409, detail: 'rollout 7 (deploy) is running', code: 'rollout-running', rollout: 7 }]
+  examples: [{
+    type: 'urn:clusterdeck:problem:rollout-running',
+    title: 'A rollout is running',
+    status: 409,
+    detail: 'rollout 7 (deploy) is running',
+    code: 'rollout-running',
+    rollout: 7
+  }]
 })
 
 /** @param {() => Json} describe @returns {Record<string, Resource>} */
@@ -70,7 +77,9 @@ export function describeApi (mounts, { version, url = '/' }) {
   const toSchema = createConverter(schemas)
   const toProblems = createProblems(toSchema)
   const paths = mounts.flatMap(({ base, groups }) => Object.entries(groups).flatMap(([tag, { resources }]) => Object.entries(resources).map(([path, resource]) => {
-    const operations = Object.entries(resource).map(([method, operation]) => [method.toLowerCase(), describeOperation(operation, { path, method, tag, toSchema, toProblems: toProblems.refer })])
+    const operations = Object
+      .entries(resource)
+      .map(([method, operation]) => [method.toLowerCase(), describeOperation(operation, { path, method, tag, toSchema, toProblems: toProblems.refer })])
     return [`${base === '/' ? '' : base}${path}`.replace(/[:*](\w+)/g, '{$1}'), Object.fromEntries(operations)]
   })))
   return {
@@ -88,19 +97,51 @@ export function describeApi (mounts, { version, url = '/' }) {
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', description: '`admin.token` of the data folder, or a token of your own' } },
       responses: toProblems.described,
-      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => a < b ? -1 : 1).map(([name, schema]) => [name, { ...schema, examples: [exampleOf(schema, schemas)] }]))
+      schemas: Object.fromEntries(Object.entries(schemas)
+        .sort(([a], [b]) => a < b ? -1 : 1)
+        .map(([name, schema]) => [name, { ...schema, examples: [exampleOf(schema, schemas)] }]))
     }
   }
 }
 
 /**
  * @param {Operation} operation
- * @param {{ path: string, method: string, tag: string, toSchema: ReturnType<typeof createConverter>, toProblems: ReturnType<typeof createProblems>['refer'] }} parts
+ * @param {{
+ *   path: string,
+ *   method: string,
+ *   tag: string,
+ *   toSchema: ReturnType<typeof createConverter>,
+ *   toProblems: ReturnType<typeof createProblems>['refer']
+ * }} parts
  */
 function describeOperation (operation, { path, method, tag, toSchema, toProblems }) {
-  const { name, summary, description, role, byToken, cli, body, shownBody, takes, status = 200, location, hasTag, answer, others = {}, problems = [], deprecated } = operation
+  const {
+    name,
+    summary,
+    description,
+    role,
+    byToken,
+    cli,
+    body,
+    shownBody,
+    takes,
+    status = 200,
+    location,
+    hasTag,
+    answer,
+    others = {},
+    problems = [],
+    deprecated
+  } = operation
   const hasId = path.includes(':id')
-  const codes = [...ANYWHERE, ...(method === 'GET' ? [] : WITH_BODY), ...(method === 'POST' ? OF_POSTS : []), ...(operation.query?.shape.cursor ? /** @type {const} */ (['cursor-expired']) : []), ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []), ...problems]
+  const codes = [
+    ...ANYWHERE,
+    ...(method === 'GET' ? [] : WITH_BODY),
+    ...(method === 'POST' ? OF_POSTS : []),
+    ...(operation.query?.shape.cursor ? /** @type {const} */ (['cursor-expired']) : []),
+    ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []),
+    ...problems
+  ]
   return {
     operationId: name,
     tags: [tag],
@@ -112,10 +153,10 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
     ...(byToken && { 'x-by-token': true }),
     ...(cli && { 'x-cli': cli }),
     parameters: [
-      ...(hasId ? [parameter('id', 'path', ID_PARAMETER, toSchema)] : []),
-      ...Object.entries(operation.path ?? {}).map(([key, schema]) => parameter(key, 'path', schema, toSchema)),
-      ...Object.entries(operation.query?.shape ?? {}).map(([key, schema]) => parameter(key, 'query', /** @type {any} */ (schema), toSchema)),
-      ...Object.entries({ ...operation.headers, ...(method === 'POST' && POST_HEADERS) }).map(([key, schema]) => parameter(key, 'header', schema, toSchema))
+      ...(hasId ? [toParameter('id', 'path', ID_PARAMETER, toSchema)] : []),
+      ...Object.entries(operation.path ?? {}).map(([key, schema]) => toParameter(key, 'path', schema, toSchema)),
+      ...Object.entries(operation.query?.shape ?? {}).map(([key, schema]) => toParameter(key, 'query', /** @type {any} */ (schema), toSchema)),
+      ...Object.entries({ ...operation.headers, ...(method === 'POST' && POST_HEADERS) }).map(([key, schema]) => toParameter(key, 'header', schema, toSchema))
     ],
     ...(body && { requestBody: { required: !body.safeParse({}).success, content: { [JSON_TYPE]: { schema: toSchema(shownBody ?? body, 'input') } } } }),
     ...(takes && { requestBody: { required: true, content: { [takes]: {} } } }),
@@ -143,7 +184,7 @@ function contentOf (answer, toSchema) {
 }
 
 /**
- * Answers that say what went wrong, by status; most are those of many operations.
+ * Error answers by status; many operations share them.
  * @param {ReturnType<typeof createConverter>} toSchema
  */
 function createProblems (toSchema) {
@@ -162,12 +203,12 @@ function createProblems (toSchema) {
         const { status } = PROBLEMS[code]
         byStatus.set(status, [...byStatus.get(status) ?? [], code])
       }
-      return Object.fromEntries([...byStatus].map(([status, each]) => [status, describe(status, each)]))
+      return Object.fromEntries([...byStatus].map(([status, each]) => [status, describeProblem(status, each)]))
     }
   }
 
   /** @param {number} status @param {ErrorCode[]} codes */
-  function describe (status, codes) {
+  function describeProblem (status, codes) {
     const name = codes.join('.')
     described[name] ??= {
       description: codes.map((code) => PROBLEMS[code].title).join('; '),
@@ -182,19 +223,19 @@ function createProblems (toSchema) {
  * @param {string} name @param {'path' | 'query' | 'header'} place @param {z.ZodType} schema
  * @param {ReturnType<typeof createConverter>} toSchema
  */
-function parameter (name, place, schema, toSchema) {
+function toParameter (name, place, schema, toSchema) {
   const { description, ...type } = toSchema(schema, 'input')
   return { name, in: place, required: !schema.safeParse(undefined).success, ...(description && { description }), schema: type }
 }
 
 /**
- * What has a name of its own is described once, among the components.
+ * Describes a named schema once, among the components.
  * @param {Json} components filled by the way
  */
 function createConverter (components) {
   /** @param {z.ZodType} schema @param {'input' | 'output'} io @returns {Json} */
   return (schema, io) => {
-    const { $schema: _, $defs = {}, ...converted } = inComponents(z.toJSONSchema(schema, { io, unrepresentable: 'any', override: simplify }))
+    const { $schema: _, $defs = {}, ...converted } = inComponents(z.toJSONSchema(schema, { io, unrepresentable: 'any', override: simplifySchema }))
     Object.assign(components, $defs)
     return converted
   }
@@ -206,10 +247,10 @@ function inComponents (schema) {
 }
 
 /**
- * A parameter is a text that is read as something else: `as` says what its writer means.
+ * A parameter is text; `as` describes the value that it is read as.
  * @param {{ zodSchema: any, jsonSchema: Json }} conversion
  */
-function simplify ({ zodSchema, jsonSchema }) {
+function simplifySchema ({ zodSchema, jsonSchema }) {
   const as = zodSchema.meta?.()?.as
   if (as) {
     for (const key of Object.keys(jsonSchema)) if (key !== 'description') delete jsonSchema[key]

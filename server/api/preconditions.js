@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 
-/** RFC 9110, 8.8.3: strong tags, as all are that are given out here. */
+/** RFC 9110, 8.8.3: all tags here are strong. */
 const TAG = /(?:W\/)?"[\x21\x23-\x7e]*"/g
 
 export const IF_MATCH = z.string().describe('the `ETag` of what this is based on, or `*`')
@@ -12,7 +12,7 @@ export function tagOf (state) {
 }
 
 /**
- * Two people who change the same thing at the same time: the later one is to see first what the other has done.
+ * Of two people who change the same thing, the later one is refused until they have seen the first change.
  * @param {import('./endpoint.js').Request} req
  * @param {string} tag  of what there is
  * @param {{ isRequired: boolean }} how

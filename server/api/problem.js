@@ -8,10 +8,10 @@ import { DeckError } from '../errors.js'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
-/** When what is not there at the moment is worth another try. */
+/** Seconds after which another try makes sense. */
 export const RETRY_AFTER_S = 5
 
-/** What body-parser and express call their errors, in our words. */
+/** Errors of body-parser and express, by our codes. */
 const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors.js').ErrorCode, string]>} */ ({
   'entity.parse.failed': ['invalid-json', 'The body is not valid JSON'],
   'entity.too.large': ['payload-too-large', 'The body is too large'],
@@ -23,8 +23,8 @@ const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors
 }))
 
 /**
- * Any error as one of the table. What is not known becomes `internal` and keeps its text to itself: it may hold
- * paths, SQL or secrets.
+ * Turns any error into one of the table. An unknown error becomes `internal` without its text, which may hold paths, SQL
+ * or secrets.
  * @param {unknown} error
  * @returns {DeckError}
  */
@@ -49,7 +49,7 @@ export function toProblem ({ code, title, status, message, details }) {
  */
 export function sendProblem (res, error) {
   const deckError = toDeckError(error)
-  // Too late for a status line: cutting the connection is the only way left to say that this answer is not whole.
+  // The status line has been sent, so only a cut connection can show that the answer is not complete.
   if (res.headersSent) {
     res.destroy()
     return
@@ -79,7 +79,7 @@ export function refuseUpgrade (socket, error) {
     Connection: 'close'
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  // A peer that resets while it is being refused is no news.
+  // A client that resets during its refusal needs no handling.
   socket.on('error', () => socket.destroy())
   socket.end(`HTTP/1.1 ${deckError.status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }

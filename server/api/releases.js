@@ -7,7 +7,7 @@ import { PAGE_QUERY } from './filters.js'
 
 const DIGEST = z.string().describe('sha256:…')
 
-/** Code that workers run, as the status shows it. */
+/** A release, as the status shows it. */
 export const RELEASE = z.strictObject({
   id: RELEASE_NAME,
   entry: z.string().describe('the absolute path of the main file'),
@@ -18,9 +18,19 @@ export const RELEASE = z.strictObject({
   calledAs: z.string().describe('what its workers see as their entry, where that is a symbolic link').optional(),
   source: z.string().nullable().describe('of a snapshot: the folder that was copied').optional(),
   package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
-  git: z.strictObject({ commit: z.string(), branch: z.string().nullable(), isDirty: z.boolean().nullable(), author: z.string().nullable().optional(), subject: z.string().nullable().describe('the first line of the message').optional() }).nullable().optional(),
+  git: z.strictObject({
+    commit: z.string(),
+    branch: z.string().nullable(),
+    isDirty: z.boolean().nullable(),
+    author: z.string().nullable().optional(),
+    subject: z.string().nullable().describe('the first line of the message').optional()
+  })
+    .nullable()
+    .optional(),
   lockFile: DIGEST.nullable().optional(),
-  environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) }).describe('of the variables that the configuration sets; never their values').optional(),
+  environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) })
+    .describe('of the variables that the configuration sets; never their values')
+    .optional(),
   arguments: z.strictObject({ digest: DIGEST }).optional(),
   changed: z.strictObject({
     from: RELEASE_NAME,
@@ -39,7 +49,9 @@ export const RELEASE = z.strictObject({
 }).meta({ id: 'Release' })
 
 const KEPT_RELEASE = RELEASE.extend({
-  outcome: z.enum(['succeeded', 'failed', 'rolled-back']).nullable().describe('of its last deploy that succeeded, or of its last one if none has; null: that is not over'),
+  outcome: z.enum(['succeeded', 'failed', 'rolled-back'])
+    .nullable()
+    .describe('of its last deploy that succeeded, or of its last one if none has; null: that is not over'),
   rollout: NUMBER.nullable().describe('the one that has brought it'),
   deployedAt: TIME.nullable(),
   servedAt: TIME.nullable().describe('when it last took over; null: it never has'),

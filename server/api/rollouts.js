@@ -43,7 +43,15 @@ const USED_STRATEGY = z.strictObject({
   surge: NUMBER,
   minReadyMs: COUNT,
   canary: z.strictObject({ workers: COUNT, durationMs: COUNT }).nullable(),
-  limits: z.strictObject({ crashes: COUNT, errorRate: z.number(), p99Ratio: z.number(), slowerMs: COUNT.optional(), warmupMs: COUNT.optional(), minRequests: COUNT, readyTimeoutMs: COUNT.optional() }),
+  limits: z.strictObject({
+    crashes: COUNT,
+    errorRate: z.number(),
+    p99Ratio: z.number(),
+    slowerMs: COUNT.optional(),
+    warmupMs: COUNT.optional(),
+    minRequests: COUNT,
+    readyTimeoutMs: COUNT.optional()
+  }),
   progressDeadlineMs: COUNT,
   onFailure: z.enum(['rollback', 'hold']),
   guardMs: COUNT.optional()
@@ -89,22 +97,30 @@ const MOMENT = z.strictObject({
   message: z.string().nullable().describe('at most 500 characters')
 }).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada' }] })
 
-/** With all that is kept of it; null: it is of a version that did not keep this. */
+/** With all details that are kept; null: not kept. */
 const ROLLOUT_STORY = z.strictObject({
   ...ROLLOUT.shape,
   timeline: z.array(MOMENT).nullable().describe('what happened to it as a whole, oldest first, the last 100; what happened in each slot is in `steps`'),
-  comparisons: z.array(z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES })).nullable().describe('how both sides did whenever the judge looked, each since it began to compare; oldest first, at most 60 over the whole time'),
-  usual: z.strictObject({ tookMs: COUNT, count: NUMBER }).nullable().describe('median of the last ones of its kind that have succeeded before it, and how many these are, at most 20; null: fewer than three')
+  comparisons: z.array(z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }))
+    .nullable()
+    .describe('how both sides did whenever the judge looked, each since it began to compare; oldest first, at most 60 over the whole time'),
+  usual: z.strictObject({ tookMs: COUNT, count: NUMBER })
+    .nullable()
+    .describe('median of the last ones of its kind that have succeeded before it, and how many these are, at most 20; null: fewer than three')
 }).meta({ id: 'RolloutStory' })
 
-/** What keeps a rollout from being begun. */
+/** Errors that refuse a rollout. */
 export const ROLLOUT_PROBLEMS = /** @type {const} */ (['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   ...ROLLOUT_ORDER
 }).superRefine(({ kind, release, path, strategy }, context) => {
-  const misplaced = { release: release !== undefined && kind !== 'rollback', path: path !== undefined && kind !== 'deploy', strategy: strategy !== undefined && kind === 'restart' }
+  const misplaced = {
+    release: release !== undefined && kind !== 'rollback',
+    path: path !== undefined && kind !== 'deploy',
+    strategy: strategy !== undefined && kind === 'restart'
+  }
   for (const [key, isMisplaced] of Object.entries(misplaced)) {
     if (isMisplaced) context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
   }
@@ -174,7 +190,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       })
     },
 
-    ...Object.fromEntries(STEERING.map((type) => [`/rollouts/:id/${type}`, { POST: steering(type) }])),
+    ...Object.fromEntries(STEERING.map((type) => [`/rollouts/:id/${type}`, { POST: steeringOperation(type) }])),
 
     '/rollouts/:id': {
       GET: operation({
@@ -194,7 +210,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
   }
 
   /** @param {import('../config/steering.js').Steering} type @returns {import('./endpoint.js').Operation} */
-  function steering (type) {
+  function steeringOperation (type) {
     return operation({
       name: `${type}Rollout`,
       summary: STEERING_SUMMARIES[type],
@@ -209,12 +225,12 @@ export function rolloutResources ({ deck, history, timers, closing }) {
     })
   }
 
-  // One that an earlier master left behind never gets done: there is nothing to wait for.
+  // A rollout that an earlier master left never ends, so there is nothing to wait for.
   function isRunning (/** @type {number} */ id) {
     return deck.snapshot().rollout?.id === id
   }
 
-  // The running one lives in the snapshot, which knows more than the history does while the database fails.
+  // The running one is read from the snapshot, which is complete even while the database fails.
   function findRollout (/** @type {number} */ id) {
     const running = deck.snapshot().rollout
     const rollout = running?.id === id ? running : history.rollout(id)
@@ -227,22 +243,22 @@ export function rolloutResources ({ deck, history, timers, closing }) {
   }
 
   /**
-   * Resolves when the rollout is done, the time is up, the caller has gone or the port closes: whichever is first.
+   * Resolves when the rollout ends, the time is up, the caller disconnects or the port closes.
    * @param {number} id @param {number} waitMs @param {import('node:http').ServerResponse} res
    * @returns {Promise<RolloutView | null>} the finished rollout, as told by its last event
    */
   function untilDone (id, waitMs, res) {
     return new Promise((resolve) => {
-      const giveUp = () => end(null)
+      const giveUp = () => settle(null)
       const timer = timers.setTimeout(giveUp, waitMs)
       const unsubscribe = deck.events.subscribe((event) => {
-        if (event.rollout === id && event.detail?.done === true) end(/** @type {RolloutView} */ (event.detail))
+        if (event.rollout === id && event.detail?.done === true) settle(/** @type {RolloutView} */ (event.detail))
       })
       res.once('close', giveUp)
       closing.addEventListener('abort', giveUp)
       if (closing.aborted || res.destroyed) giveUp()
 
-      function end (/** @type {RolloutView | null} */ rollout) {
+      function settle (/** @type {RolloutView | null} */ rollout) {
         timers.clearTimeout(timer)
         unsubscribe()
         res.off('close', giveUp)

@@ -3,7 +3,7 @@ import { DeckError } from '../errors.js'
 import { holderOf } from './roles.js'
 
 /**
- * An answer that goes on (WHATWG HTML, 9.2): until its reader goes, is signed out, or the admin port closes.
+ * A stream of events (WHATWG HTML, 9.2). It ends when its reader disconnects or is signed out, or the admin port closes.
  * @typedef {object} StreamParts
  * @property {(req: import('node:http').IncomingMessage) => unknown} authenticate
  * @property {Pick<typeof globalThis, 'setInterval' | 'clearInterval'>} timers
@@ -13,7 +13,7 @@ import { holderOf } from './roles.js'
  */
 
 const HEARTBEAT_MS = 15_000
-/** Of one holder of a token, and of the browsers of one person: each costs work for every line and event, and nobody is to use up those of others. */
+/** Streams of one holder, as each costs work for every line and event and nobody should use up those of others. */
 const MAX_STREAMS = 32
 
 export const EVENT_STREAM = 'text/event-stream'
@@ -28,7 +28,7 @@ export function serverSentEvent (data, types) {
 }
 
 /**
- * To be called before anything is read for the stream.
+ * Call it before anything is read for the stream.
  * @param {Pick<import('./endpoint.js').Call, 'auth' | 'res'>} call @param {Pick<StreamParts, 'streams'>} parts
  * @throws {DeckError} rate-limited, not-possible
  */
@@ -52,32 +52,32 @@ export function admitStream ({ auth, res }, { streams }) {
  */
 export function openStream ({ req, res }, { authenticate, timers, closing }, { onClosing = () => { res.end() } } = {}) {
   res.set({ 'Content-Type': `${EVENT_STREAM}; charset=utf-8`, 'X-Accel-Buffering': 'no' })
-  const heartbeat = timers.setInterval(() => write(': heartbeat\n\n'), HEARTBEAT_MS)
+  const heartbeat = timers.setInterval(() => writeText(': heartbeat\n\n'), HEARTBEAT_MS)
   res.once('close', () => {
     timers.clearInterval(heartbeat)
     closing.removeEventListener('abort', onClosing)
   })
   // A HEAD asks for these headers alone.
-  if (req.method === 'HEAD') end()
-  else write('retry: 3000\n\n')
+  if (req.method === 'HEAD') endStream()
+  else writeText('retry: 3000\n\n')
   closing.addEventListener('abort', onClosing)
   if (closing.aborted) queueMicrotask(onClosing)
 
-  return { res, write, end, isOpen }
+  return { res, write: writeText, end: endStream, isOpen }
 
   function isOpen () {
     return !res.writableEnded && !res.destroyed
   }
 
-  function end () {
+  function endStream () {
     res.end()
   }
 
   /** @param {string} text */
-  function write (text) {
+  function writeText (text) {
     if (!isOpen()) return
-    // Signed out, or the session is over: this stream must not outlive it.
-    if (!authenticate(req)) end()
+    // The stream must not outlive its session.
+    if (!authenticate(req)) endStream()
     else res.write(text)
   }
 }

@@ -14,14 +14,21 @@ const LINK_BODY = z.strictObject({
   name: PERSON_NAME.optional(),
   role: ROLE.optional(),
   ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
-    .meta({ description: 'when whoever comes by it is signed out again at the latest: a duration from 1s to 30d; default: admin.sessionTtlMs', as: { type: 'string', pattern: '^[1-9]\\d{0,2}m$' } }),
+    .meta({
+      description: 'when whoever comes by it is signed out again at the latest: a duration from 1s to 30d; default: admin.sessionTtlMs',
+      as: { type: 'string', pattern: '^[1-9]\\d{0,2}m$' }
+    }),
   from: z.string().regex(ONE_LINE).optional().describe('the deck whose dashboard they come from, for the history')
 }).meta({ examples: [{ name: 'ada', role: 'viewer' }] })
 
 /**
- * One-time sign-in links for whoever holds the token (`clusterdeck open`). A session cannot make one: it would
- * never have to end.
- * @param {{ links: import('../admin/sign-in-links.js').Links, now: () => number, urlFor: (req: import('node:http').IncomingMessage) => string }} parts `urlFor`: where who asks reaches this site
+ * One-time sign-in links for holders of a token (`clusterdeck open`). A session cannot make one, as it could then renew
+ * itself for ever.
+ * @param {{
+ *   links: import('../admin/sign-in-links.js').Links,
+ *   now: () => number,
+ *   urlFor: (req: import('node:http').IncomingMessage) => string
+ * }} parts `urlFor`: the URL of this site for the sender
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function signInLinkResources ({ links, urlFor, now }) {
@@ -38,8 +45,13 @@ export function signInLinkResources ({ links, urlFor, now }) {
         isSecret: true,
         answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
         handle ({ auth, body: { name = null, role = 'admin', ttl, from }, req }) {
-          // Who has made it by a token of its own loses it with that one.
-          const { code, expiresAt } = links.create({ name, role, token: auth.token, until: earliest(auth.until, ttl === undefined ? null : now() + ttl) }, from)
+          // The link ends with the token that made it.
+          const { code, expiresAt } = links.create({
+            name,
+            role,
+            token: auth.token,
+            until: earliestOf(auth.until, ttl === undefined ? null : now() + ttl)
+          }, from)
           return { body: { url: `${urlFor(req)}/sign-in?code=${code}`, expiresAt: new Date(expiresAt).toISOString() } }
         }
       })
@@ -48,7 +60,7 @@ export function signInLinkResources ({ links, urlFor, now }) {
 }
 
 /** @param {(number | null)[]} times ms since the epoch; null: never @returns {number | null} */
-function earliest (...times) {
+function earliestOf (...times) {
   const ends = times.filter((each) => each !== null)
   return ends.length > 0 ? Math.min(...ends) : null
 }

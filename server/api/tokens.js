@@ -25,7 +25,10 @@ const TOKEN_BODY = z.strictObject({
   name: PERSON_NAME,
   role: ROLE,
   ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
-    .meta({ description: 'how long it may be used: a duration from 1m to 3650d, such as 90d (the default), and no longer than the token that makes it', as: { type: 'string', pattern: '^[1-9]\\d{0,2}d$' } })
+    .meta({
+      description: 'how long it may be used: a duration from 1m to 3650d, such as 90d (the default), and no longer than the token that makes it',
+      as: { type: 'string', pattern: '^[1-9]\\d{0,2}d$' }
+    })
 }).meta({ examples: [{ name: 'ada', role: 'operator', ttl: '30d' }] })
 
 /**
@@ -60,7 +63,7 @@ export function tokenResources ({ tokens, deck, now }) {
         answer: TOKEN.extend({ token: z.string().describe('what to send as a bearer') }).meta({ id: 'NewToken' }),
         handle ({ body: { name, role, ttl }, auth }) {
           const { token, secret } = tokens.create({ name, role, ttlMs: ttlWithin(auth, ttl, now()), createdBy: auth.actor, createdWith: auth.token })
-          tell('token.created', auth.actor, token)
+          publishTokenEvent('token.created', auth.actor, token)
           return { body: { ...shownToken(token, now()), token: secret } }
         }
       })
@@ -76,7 +79,7 @@ export function tokenResources ({ tokens, deck, now }) {
         answer: TOKEN.extend({ alsoEnded: z.array(NUMBER).describe('the tokens that it has made, and these, and so on') }).meta({ id: 'RevokedToken' }),
         handle ({ id, auth }) {
           const { token, made } = tokens.revoke(id)
-          for (const each of [token, ...made]) tell('token.revoked', auth.actor, each)
+          for (const each of [token, ...made]) publishTokenEvent('token.revoked', auth.actor, each)
           return { body: { ...shownToken(token, now()), alsoEnded: made.map((each) => each.id) } }
         }
       })
@@ -84,29 +87,34 @@ export function tokenResources ({ tokens, deck, now }) {
   }
 
   /** @param {string} type @param {string} actor @param {import('../admin/tokens.js').KnownToken} token */
-  function tell (type, actor, { id, name, role, createdWith, expiresAt }) {
+  function publishTokenEvent (type, actor, { id, name, role, createdWith, expiresAt }) {
     const message = `token ${id} of ${name} (${role})${createdWith === null ? '' : `, made with token ${createdWith}`}`
-    deck.events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: iso(expiresAt) } })
+    deck.events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: toIso(expiresAt) } })
   }
 }
 
 /**
- * Nobody gives for longer than they have.
+ * A token cannot last longer than the one that makes it.
  * @param {Pick<import('../admin/guard.js').Auth, 'token' | 'until'>} maker @param {number | undefined} ttlMs as it was asked for @param {number} now
  * @throws {DeckError} forbidden
  */
 function ttlWithin ({ token, until }, ttlMs, now) {
   const leftMs = until === null ? Infinity : until - now
-  if (ttlMs !== undefined && ttlMs > leftMs) throw new DeckError('forbidden', `ttl: expected no more than token ${token} has left itself (it ends ${iso(now + leftMs)}), received ${Math.round(ttlMs / 1000)}s`)
+  if (ttlMs !== undefined && ttlMs > leftMs) {
+    throw new DeckError(
+      'forbidden',
+      `ttl: expected no more than token ${token} has left itself (it ends ${toIso(now + leftMs)}), received ${Math.round(ttlMs / 1000)}s`
+    )
+  }
   return Math.min(ttlMs ?? DEFAULT_TTL_MS, leftMs)
 }
 
 /** @param {import('../admin/tokens.js').KnownToken} token @param {number} now */
 export function shownToken ({ id, name, role, createdAt, createdBy, createdWith, expiresAt }, now) {
-  return { id, name, role, createdAt: iso(createdAt), createdBy, createdWith, expiresAt: iso(expiresAt), isExpired: expiresAt <= now }
+  return { id, name, role, createdAt: toIso(createdAt), createdBy, createdWith, expiresAt: toIso(expiresAt), isExpired: expiresAt <= now }
 }
 
 /** @param {number} ms */
-function iso (ms) {
+function toIso (ms) {
   return new Date(ms).toISOString()
 }

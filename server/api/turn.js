@@ -1,6 +1,6 @@
 /**
- * A turn of the loop for each who waits, one after the other: many callers who each hold it for a few milliseconds do
- * not hold it for seconds together.
+ * Gives each caller a turn of the event loop, one after the other: many callers who each need a few milliseconds would
+ * otherwise block it for seconds.
  */
 export const nextTurn = createTurns()
 

@@ -9,15 +9,15 @@ const MIN_COUNT = 3
 export function usualOf (history, { id, kind, steps }) {
   try {
     const sorted = history.rolloutDurations({ kind, before: id, isOfOneSlot: steps.length === 1 }).toSorted((a, b) => a - b)
-    return sorted.length < MIN_COUNT ? null : { tookMs: median(sorted), count: sorted.length }
+    return sorted.length < MIN_COUNT ? null : { tookMs: medianOf(sorted), count: sorted.length }
   } catch {
-    // What is known of the rollout itself is worth more than this.
+    // The rollout can be shown without it.
     return null
   }
 }
 
 /** @param {number[]} sorted */
-function median (sorted) {
+function medianOf (sorted) {
   const middle = sorted.length / 2
   return Math.round((sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2)
 }

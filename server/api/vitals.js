@@ -9,13 +9,13 @@ const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** The steps that are kept, for how long, and up to which range one of them still is a chart and no carpet. */
+/** The steps that are kept, for how long, and the longest range that each is shown for. */
 const STEPS = Object.freeze([
   { name: '1s', stepMs: SECOND_MS, keptMs: 15 * MINUTE_MS, rangeMs: 15 * MINUTE_MS },
   { name: '10s', stepMs: 10 * SECOND_MS, keptMs: 24 * HOUR_MS, rangeMs: 4 * HOUR_MS },
   { name: '1m', stepMs: MINUTE_MS, keptMs: Infinity, rangeMs: Infinity }
 ])
-/** How a worker was in one second; null where nothing is known. */
+/** Vitals of a worker in one second; null: unknown. */
 export const SAMPLE = z.strictObject({
   at: TIME,
   ...Object.fromEntries(COLUMNS.map(({ name }) => [name, z.number().nullable()]))
@@ -37,13 +37,18 @@ const SERIES = z.strictObject({
   next: TIME.nullable().describe('from where to ask again, where this was too much for one answer')
 }).meta({ id: 'Series' })
 
-const COLUMN_LIST = { type: 'string', maxLength: 1000, pattern: `^(${COLUMN_NAMES.join('|')})(,(${COLUMN_NAMES.join('|')}))*$`, examples: ['rssBytes,requests'] }
+const COLUMN_LIST = {
+  type: 'string',
+  maxLength: 1000,
+  pattern: `^(${COLUMN_NAMES.join('|')})(,(${COLUMN_NAMES.join('|')}))*$`,
+  examples: ['rssBytes,requests']
+}
 const DEFAULT_RANGE_MS = 15 * MINUTE_MS
-// The clock goes on between the moment in which somebody asks for the last 15 minutes and the look at it here.
+// Time passes between a request for the last 15 minutes and this check.
 const TOLERANCE_MS = 2 * SECOND_MS
 
 /**
- * How the workers feel, and have felt.
+ * Current and past vitals of the workers.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'vitals'>, now: () => number }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
@@ -64,26 +69,26 @@ export function vitalsResources ({ deck, now }) {
           slots: SLOTS,
           step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m')
         }),
-        handle: ({ query }) => ({ body: read(query) })
+        handle: ({ query }) => ({ body: readVitals(query) })
       })
     }
   }
 
-  function read (/** @type {Record<string, any>} */ { since, until = now(), step, columns, slots }) {
+  function readVitals (/** @type {Record<string, any>} */ { since, until = now(), step, columns, slots }) {
     const sinceMs = since ?? until - DEFAULT_RANGE_MS
     if (sinceMs >= until) {
-      throw new DeckError('invalid-query', `since: expected a time before until (${iso(until)}), received ${iso(sinceMs)}`)
+      throw new DeckError('invalid-query', `since: expected a time before until (${toIso(until)}), received ${toIso(sinceMs)}`)
     }
-    const { name, stepMs } = STEPS.find((each) => step === undefined ? suits(each, sinceMs, until) : each.name === step) ?? STEPS[2]
+    const { name, stepMs } = STEPS.find((each) => step === undefined ? isFineEnough(each, sinceMs, until) : each.name === step) ?? STEPS[2]
     const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, slots })
-    return { step: name, since: iso(sinceMs), until: iso(until), ...series, next: nextMs === null ? null : iso(nextMs) }
+    return { step: name, since: toIso(sinceMs), until: toIso(until), ...series, next: nextMs === null ? null : toIso(nextMs) }
   }
 
-  function suits (/** @type {typeof STEPS[number]} */ { keptMs, rangeMs }, /** @type {number} */ sinceMs, /** @type {number} */ untilMs) {
+  function isFineEnough (/** @type {typeof STEPS[number]} */ { keptMs, rangeMs }, /** @type {number} */ sinceMs, /** @type {number} */ untilMs) {
     return untilMs - sinceMs <= rangeMs + TOLERANCE_MS && now() - sinceMs <= keptMs + TOLERANCE_MS
   }
 }
 
-function iso (/** @type {number} */ ms) {
+function toIso (/** @type {number} */ ms) {
   return new Date(ms).toISOString()
 }

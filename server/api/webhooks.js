@@ -24,7 +24,7 @@ const WEBHOOK = z.strictObject({
 }).meta({ id: 'Webhook' })
 
 /**
- * Who is told of events, and what became of it.
+ * Webhooks and their deliveries.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'webhooks'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */

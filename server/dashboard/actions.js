@@ -2,7 +2,7 @@ import { Router, urlencoded } from 'express'
 import { z } from 'zod'
 import { cutEndlessBody } from '../api/body.js'
 import { ASSIGNEE, NOTE_TEXT } from '../api/crashes.js'
-import { permit } from '../api/endpoint.js'
+import { requireRole } from '../api/endpoint.js'
 import { parseBody } from '../api/input.js'
 import { ID } from '../config/id.js'
 import { MESSAGE_ORDER } from '../config/orders.js'
@@ -98,7 +98,7 @@ export function actionsRouter ({ deck, now }) {
   router.post('/actions/:name', requireSession, (req, res, next) => readFields(cutEndlessBody(req), res, next), async (req, res, next) => {
     const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    permit(req.auth, roleOf(name))
+    requireRole(req.auth, roleOf(name))
     const auth = /** @type {import('../admin/guard.js').Auth} */ (req.auth)
     const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, isAtLoopback: isAtLoopback(req), now: now() })
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.

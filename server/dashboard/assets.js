@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
-import { encode, encodingFor, KEPT } from '../api/encoding.js'
+import { encodeContent, encodingFor, KEPT } from '../api/encoding.js'
 import { bundleModules, classicScript } from './bundle.js'
 
 /**
@@ -109,7 +109,7 @@ function toAsset (name, text) {
 
 /** @param {Asset} asset @param {import('../api/encoding.js').Encoding} encoding */
 function encodedOf ({ content, encoded }, encoding) {
-  const known = encoded.get(encoding) ?? encode(content, encoding, KEPT)
+  const known = encoded.get(encoding) ?? encodeContent(content, encoding, KEPT)
   encoded.set(encoding, known)
   return known
 }

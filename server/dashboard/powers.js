@@ -1,4 +1,4 @@
-import { allows } from '../api/roles.js'
+import { roleAllows } from '../api/roles.js'
 
 /**
  * What the viewer may do. A page shows controls only for that.
@@ -16,8 +16,8 @@ import { allows } from '../api/roles.js'
 export function powersOf (auth) {
   const role = auth?.role ?? 'viewer'
   return {
-    operate: allows(role, 'operator'),
-    administer: allows(role, 'admin'),
+    operate: roleAllows(role, 'operator'),
+    administer: roleAllows(role, 'admin'),
     switchDecks: role === 'admin' && auth?.name === null && auth.token === null,
     name: auth?.name ?? null,
     role

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { io } from 'socket.io-client'
 import { createAudit } from '../../server/admin/audit.js'
 import { createAdmin } from '../../server/admin/listener.js'
-import { allows } from '../../server/api/roles.js'
+import { roleAllows } from '../../server/api/roles.js'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.js'
 import { PAGES } from '../../server/dashboard/pages.js'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
@@ -55,7 +55,7 @@ test('a live page follows what its viewer may see, and shows a viewer nothing to
     socket.emit('watch', '/')
     const [{ fragments }] = await once(/** @type {any} */ (socket), 'fragments')
     const html = fragments.map((/** @type {any} */ fragment) => fragment.html).join('')
-    assert.equal(/<button/.test(html), allows(role, 'operator'), name)
+    assert.equal(/<button/.test(html), roleAllows(role, 'operator'), name)
     socket.close()
   }
 })
@@ -259,7 +259,7 @@ function expectedStatus ({ role, isPage, isForm, isForToken, isForOwner }, calle
   if (caller.role === null) return isPage ? [303] : [401]
   if (isForm && !caller.isSession) return [403]
   if (isForToken && caller.isSession) return [403]
-  return allows(caller.role, role) && (!isForOwner || caller.isOwner) ? null : [403]
+  return roleAllows(caller.role, role) && (!isForOwner || caller.isOwner) ? null : [403]
 }
 
 /** @param {typeof PLACES[number]} place @param {number} port @returns {Record<string, string>} */
