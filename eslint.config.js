@@ -4,13 +4,13 @@ const ADMIN = 'the admin side reaches the cluster through the deck alone, and th
 const OF_THE_CLUSTER = ['^node:cluster$', 'better-sqlite3']
 
 /**
- * The rooms of server/: what each may reach for besides node, packages, its own files and the error table. An arrow that
+ * The rooms of server/: what each may reach for besides node, packages, its own files and the tables of errors and causes. An arrow that
  * is not here does not exist; there is no circle among them.
  * @type {Record<string, { because: string, may: string[], never?: string[] }>} `may`: beginnings of specifiers from the
  *   room's folder; `never`: regular expressions
  */
 const ROOMS = {
-  lifecycle: { because: 'the lifecycle is pure: it imports its own files and the error table alone', may: [], never: ['^[^.]'] },
+  lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors and causes alone', may: [], never: ['^[^.]'] },
   cluster: {
     because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
     may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'releases/', 'system/', 'systemd/', '../workers/'],
@@ -49,12 +49,12 @@ const LAYERS = [
   ...Object.entries(ROOMS).map(([room, { because, may, never = [] }]) => ({
     files: [`server/${room}/*.js`],
     because,
-    forbidden: [String.raw`^\.\./(?!${['errors.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
+    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
   })),
   {
     files: ['server/lifecycle/rollout/*.js'],
     because: ROOMS.lifecycle.because,
-    forbidden: [String.raw`^(?!\./|\.\./[\w-]+\.js$)`]
+    forbidden: [String.raw`^(?!\./|\.\./[\w-]+\.js$|\.\./\.\./causes\.js$)`]
   },
   {
     files: ['workers/**/*.js'],

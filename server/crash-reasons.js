@@ -1,4 +1,4 @@
-import { FAULTS } from './events/kinds.js'
+import { FAULTS, isOneOf } from './causes.js'
 
 /**
  * What the workers of slots have died of last.
@@ -34,7 +34,7 @@ export function crashReasons (slots, sources) {
 
 /** @param {number} slot @param {Sources} sources @returns {Reason | null} */
 function lastReason (slot, { history, crashes }) {
-  const exit = history.page({ type: 'worker.exited', slot, limit: MAX_EXITS }).items.find(({ cause }) => FAULTS.includes(String(cause)))
+  const exit = history.page({ type: 'worker.exited', slot, limit: MAX_EXITS }).items.find(({ cause }) => isOneOf(FAULTS, cause))
   if (!exit) return null
   const crashGroup = exit.detail?.crashGroup ?? null
   const group = crashGroup === null ? null : attempt(() => crashes.group(crashGroup))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CAUSES } from '../events/kinds.js'
+import { CAUSES } from '../causes.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { CRASH_SORT, crashFilters, pagingFields } from './filters.js'

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { CAUSES, EVENT_TYPES } from '../events/kinds.js'
+import { CAUSES } from '../causes.js'
+import { EVENT_TYPES } from '../events/kinds.js'
 import { operation } from './endpoint.js'
 import { NUMBER, TIME } from './fields.js'
 import { CURSOR, eventFilters } from './filters.js'

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { CAUSES, EVENT_TYPES } from '../events/kinds.js'
+import { CAUSES } from '../causes.js'
+import { EVENT_TYPES } from '../events/kinds.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'

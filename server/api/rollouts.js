@@ -78,6 +78,7 @@ export const ROLLOUT = z.strictObject({
   startedAt: TIME,
   finishedAt: TIME.nullable(),
   reason: z.string().nullable().describe('why it has not succeeded'),
+  abortedBy: ACTOR.nullable().describe('who has called it off; null: nobody'),
   warnings: z.array(z.string()),
   hook: z.strictObject({
     name: z.enum(['beforeDeploy']),
@@ -94,8 +95,9 @@ const MOMENT = z.strictObject({
   at: TIME,
   type: z.string().describe('of its event'),
   actor: ACTOR.nullable().describe('who did it; null: nobody'),
-  message: z.string().nullable().describe('at most 500 characters')
-}).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada' }] })
+  message: z.string().nullable().describe('at most 500 characters'),
+  passed: z.boolean().nullable().describe('of a verdict; null: it is none, or there was too little to say')
+}).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada', passed: null }] })
 
 /** With all details that are kept; null: not kept. */
 const ROLLOUT_STORY = z.strictObject({

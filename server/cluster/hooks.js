@@ -1,6 +1,6 @@
 import { delimiter, dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { CRASH_CAUSES } from '../crashes/record.js'
+import { CRASH_CAUSES, isOneOf } from '../causes.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isAlive } from '../system/process-identity.js'
 import { isFolder } from '../system/working-folder.js'
@@ -111,7 +111,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
   function onEvent ({ type, cause, rollout, release, slot, detail }) {
     if (isClosed) return
     if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(detail)
-    if (type !== 'worker.exited' || !CRASH_CAUSES.includes(String(cause)) || !configured().onCrash) return
+    if (type !== 'worker.exited' || !isOneOf(CRASH_CAUSES, cause) || !configured().onCrash) return
     crashes.offer({ release: String(release), rollout, slot, cause: String(cause), crash: detail?.crash ?? null, group: detail?.crashGroup ?? null })
   }
 

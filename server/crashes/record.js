@@ -1,8 +1,5 @@
 import { parseStack } from './stack-frames.js'
 
-/** Ends that nobody has asked for. */
-export const CRASH_CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed'])
-
 const MAX_STDERR_LINE_CHARS = 2000
 
 /**

@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util'
 import { createOutOfMemory } from './oom.js'
 import { fingerprintOf } from './fingerprint.js'
-import { CRASH_CAUSES, culpritOf, toRecord } from './record.js'
+import { CRASH_CAUSES, isOneOf } from '../causes.js'
+import { culpritOf, toRecord } from './record.js'
 import { createSourceMaps } from './source-maps.js'
 
 /** @typedef {ReturnType<typeof createCrashRecorder>} CrashRecorder */
@@ -65,7 +66,7 @@ export function createCrashRecorder ({
      * @returns {T} with `detail.crash` and `detail.crashGroup`, where a record was made
      */
     record (event, evidence) {
-      if (!CRASH_CAUSES.includes(event.cause)) return event
+      if (!isOneOf(CRASH_CAUSES, event.cause)) return event
       const told = event.cause === 'boot-failure' ? withLastLines(event, evidence) : event
       const vitalSigns = attempt(() => vitals.lastMinute(event.worker), [])
       const record = attempt(() => toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original }), null)

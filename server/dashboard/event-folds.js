@@ -1,3 +1,4 @@
+import { isOneOf, PLANNED_CAUSES } from '../causes.js'
 import { count } from '../health.js'
 
 /**
@@ -7,7 +8,6 @@ import { count } from '../health.js'
  */
 
 const MIN_EVENTS = 4
-const PLANNED = Object.freeze(['deploy', 'rollback', 'restart', 'scale-down', 'shutdown', 'upgrade', 'max-age', 'max-requests', 'app-request', 'finished'])
 
 /** Routine events of workers, the most telling first. @type {Readonly<Record<string, string>>} */
 const DEEDS = Object.freeze({
@@ -39,7 +39,7 @@ export function toSingleRows (events) {
 /** @param {ShownEvent} event */
 function isRoutineEvent ({ type, cause, signal, detail }) {
   // A worker that was killed or still had connections did not end as planned.
-  if (type === 'worker.exited') return PLANNED.includes(String(cause)) && signal !== 'SIGKILL' && detail?.endedConnections === undefined
+  if (type === 'worker.exited') return isOneOf(PLANNED_CAUSES, cause) && signal !== 'SIGKILL' && detail?.endedConnections === undefined
   return type === 'rollout.step' || Object.hasOwn(DEEDS, type)
 }
 

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { CAUSES } from '../events/kinds.js'
+import { CAUSES } from '../causes.js'
 import { foldEvents, toSingleRows } from './event-folds.js'
 import { RANGES, SINGLE_TYPES, TYPE_GROUPS, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'

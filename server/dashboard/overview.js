@@ -1,5 +1,6 @@
 import { formatLatency, formatPercent } from '../../public/format.js'
-import { FAULTS, NOTABLE_TYPES } from '../events/kinds.js'
+import { BLAMED_CAUSES, FAULTS } from '../causes.js'
+import { NOTABLE_TYPES } from '../events/kinds.js'
 import { rolloutTitle } from '../health.js'
 import { newestMark } from './chart-news.js'
 import { crashUrlOf } from './crash-kinds.js'
@@ -18,7 +19,6 @@ import { toShownEvent } from './shown-event.js'
  */
 
 const RECENT_EVENTS = 8
-const CRASH_CAUSES = ['crash', 'out-of-memory']
 const MAX_COUNTED = 100
 /** Workers report each second, so older figures are not shown. */
 const FRESH_MS = 5000
@@ -242,7 +242,7 @@ function toBeside ({ comparison, verdicts, crashes, strategy }, crashesOfOld) {
 /** @param {Pick<History, 'page'> | undefined} history @param {RolloutView} rollout @returns {number | null} */
 function crashesOfOld (history, { from, startedAt }) {
   try {
-    const ended = CRASH_CAUSES.map((cause) => history?.page({
+    const ended = BLAMED_CAUSES.map((cause) => history?.page({
       type: ['worker.exited'],
       cause,
       release: from,

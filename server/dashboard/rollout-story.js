@@ -19,7 +19,7 @@ const MIN_WIDTH = 4
 const NOTABLE_MS = 100
 
 /** Its label and its actor already say this. */
-const SAID_BY_LABEL = /^(paused|resumed) by /
+const SAID_BY_LABEL = Object.freeze(['rollout.paused', 'rollout.resumed'])
 
 const STOPS = Object.freeze(['rollout.paused', 'rollout.held'])
 const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed', 'rollout.succeeded'])
@@ -46,7 +46,7 @@ export function stillSpansOf ({ timeline }, axis) {
 /** @param {RolloutView} rollout @param {Span[]} still @returns what happened to it as a whole, oldest first; its start and end, if nothing else was kept */
 export function momentsOf (rollout, still) {
   const startMs = Date.parse(rollout.startedAt)
-  return (rollout.timeline ?? endsOf(rollout)).map(({ at, type, actor, message }, index) => {
+  return (rollout.timeline ?? endsOf(rollout)).map(({ at, type, actor, message, passed }, index) => {
     const { icon, tone, label } = kindOf({ type, cause: null })
     const pause = STOPS.includes(type) ? still.find((span) => span.startMs === Date.parse(at)) : undefined
     return {
@@ -54,10 +54,10 @@ export function momentsOf (rollout, still) {
       at,
       afterMs: Math.max(0, Date.parse(at) - startMs),
       icon,
-      tone: type === 'rollout.judged' ? toneOfVerdict(rollout, message) : tone,
+      tone: type === 'rollout.judged' ? toneOfVerdict(passed) : tone,
       // A step of the whole rollout has no label of its own.
       label: type === 'rollout.step' && message ? capitalize(withDurations(message)) : label,
-      message: type === 'rollout.step' || SAID_BY_LABEL.test(message ?? '') ? null : message,
+      message: type === 'rollout.step' || SAID_BY_LABEL.includes(type) ? null : message,
       actor,
       pausedMs: pause ? pause.endMs - pause.startMs : null
     }
@@ -66,13 +66,12 @@ export function momentsOf (rollout, still) {
 
 /** @param {RolloutView} rollout @returns {import('../lifecycle/state.js').Moment[]} */
 function endsOf ({ startedAt, finishedAt, state, actor, note, reason }) {
-  const began = { at: startedAt, type: 'rollout.started', actor, message: note }
-  return finishedAt === null ? [began] : [began, { at: finishedAt, type: `rollout.${state}`, actor: null, message: reason }]
+  const began = { at: startedAt, type: 'rollout.started', actor, message: note, passed: null }
+  return finishedAt === null ? [began] : [began, { at: finishedAt, type: `rollout.${state}`, actor: null, message: reason, passed: null }]
 }
 
-/** @param {RolloutView} rollout @param {string | null} message as the timeline keeps it, which may be cut */
-function toneOfVerdict ({ verdicts = [] }, message) {
-  const passed = verdicts.findLast((verdict) => message !== null && verdict.message.startsWith(message))?.passed ?? null
+/** @param {boolean | null} passed */
+function toneOfVerdict (passed) {
   return passed === null ? 'warn' : passed ? 'ok' : 'bad'
 }
 

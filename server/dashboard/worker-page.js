@@ -1,5 +1,5 @@
 import { ID } from '../config/id.js'
-import { FAULTS } from '../events/kinds.js'
+import { FAULTS } from '../causes.js'
 import { DeckError } from '../errors.js'
 import { newestMark } from './chart-news.js'
 import { logsModel } from './logs-page.js'

@@ -1,4 +1,4 @@
-import { FAULTS } from './kinds.js'
+import { FAULTS, isOneOf } from '../causes.js'
 import { noticeKindOf } from './notices.js'
 
 /**
@@ -17,7 +17,7 @@ export const ALARMS = Object.freeze({
 
 /** Those that no notice tells of. */
 const KINDS = Object.freeze(/** @type {Record<string, (event: import('./stream.js').DeckEvent) => AlarmKind | null>} */ ({
-  'worker.exited': ({ cause }) => FAULTS.includes(String(cause)) ? 'crash' : null,
+  'worker.exited': ({ cause }) => isOneOf(FAULTS, cause) ? 'crash' : null,
   'worker.crash-looping': () => 'crash-loop',
   'rollout.held': () => 'rollout-failed'
 }))

@@ -1,3 +1,5 @@
+import { FAULTS, isOneOf } from '../causes.js'
+
 /**
  * Every type of event, once: how it looks, how much it matters and who is told.
  * @typedef {import('./stream.js').DeckEvent} DeckEvent
@@ -114,9 +116,6 @@ const KINDS = Object.freeze({
   unexpected: { icon: 'circle-alert', tone: 'warn', label: 'Unexpected', weight: 'problem', inTerminal: true }
 })
 
-/** Causes of exits that nobody asked for. */
-export const FAULTS = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit'])
-
 /** What is different where a type has this cause, by `type:cause`. @type {Readonly<Record<string, Partial<EventKind>>>} */
 const BY_CAUSE = Object.freeze({
   'master.stopped:master-lost': { tone: 'bad', label: 'Master lost', weight: 'alert' },
@@ -124,10 +123,6 @@ const BY_CAUSE = Object.freeze({
   ...Object.fromEntries([...FAULTS, 'operator'].map((cause) => [`slot.finished:${cause}`, { icon: 'triangle-alert', tone: 'bad' }])),
   ...Object.fromEntries(FAULTS.map((cause) => [`worker.exited:${cause}`, { tone: 'bad', weight: 'problem' }]))
 })
-
-/** Every cause that an event may have. */
-export const CAUSES = Object.freeze(['crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'app-request', 'finished',
-  'deploy', 'rollback', 'restart', 'scale-down', 'operator', 'shutdown', 'upgrade', 'master-lost'])
 
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
 export const NOTABLE_TYPES = Object.freeze(ofWeight(KINDS, 'notable', 'problem', 'alert'))
@@ -150,7 +145,7 @@ export function isInTerminal (event) {
 
 /** @param {DeckEvent} event */
 function isFault ({ cause }) {
-  return FAULTS.includes(String(cause))
+  return isOneOf(FAULTS, cause)
 }
 
 /** @param {DeckEvent} event */

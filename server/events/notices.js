@@ -106,7 +106,7 @@ function readPast (history) {
   }
 }
 
-/** Somebody has decided that, and knows. @param {DeckEvent} event see STEERING in lifecycle/rollout/steering.js */
-function isAborted ({ message, detail }) {
-  return /^aborted by /.test(detail?.reason ?? message ?? '')
+/** Whoever has aborted a rollout knows of it. @param {DeckEvent} event whose detail is the rollout */
+function isAborted ({ detail }) {
+  return (detail?.abortedBy ?? null) !== null
 }

@@ -153,6 +153,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} startedAt
  * @property {string | null} finishedAt
  * @property {string | null} reason
+ * @property {string | null} abortedBy  the operator who has called it off
  * @property {string[]} warnings  what went wrong without making it fail, the first 20
  * @property {import('./rollout/hook.js').RolloutHook | null} [hook]  what it runs before anything is replaced; null: nothing
  * @property {{ total: number, replaced: number }} progress
@@ -163,7 +164,8 @@ import { blankRecord } from './restart-policy.js'
  * How the new workers did beside the old ones. `passed`: null where there is too little to say.
  * @typedef {{ at: string, passed: boolean | null, isFinal: boolean, message: string, canary: Figures, baseline: Figures }} Verdict
  * @typedef {{ at: string, canary: Figures, baseline: Figures }} Comparison
- * @typedef {{ at: string, type: string, actor: string | null, message: string | null }} Moment  `type`: of its event; `actor`: null where nobody did it
+ * @typedef {{ at: string, type: string, actor: string | null, message: string | null, passed: boolean | null }} Moment  `type`: of its event; `actor`: null where nobody did it;
+ *   `passed`: of a verdict, null: it is no verdict, or there was too little to say
  * @typedef {'dashboard' | 'cli' | 'api'} Client  by what somebody asked for it
  * @typedef {{ workers: number, requests: number, errorRate: number | null, p99Ms: number | null }} Figures
  */

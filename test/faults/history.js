@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { openSqlite } from '../../db/sqlite.js'
-import { FAULTS } from '../../server/events/kinds.js'
+import { FAULTS, isOneOf } from '../../server/causes.js'
 
 /** @typedef {{ id: number, type: string, cause: string | null, worker: number | null, pid: number | null, rollout: number | null, message: string | null, detail: any }} Row */
 
@@ -62,7 +62,7 @@ function findFalseDeaths (lost, exited) {
       const isWatchdogFirst = cause === 'out-of-memory' && exit?.cause === 'hung'
       return exit && (cause === null || isWatchdogFirst) ? [] : differ(`the end of process ${pid}`, cause, exit?.cause)
     }),
-    ...exited.filter(({ pid, cause }) => FAULTS.includes(String(cause)) && cause !== 'boot-failure' && !pids.has(Number(pid))).map(({ pid, cause }) => `process ${pid} ended by ${cause}, and nobody did that`)
+    ...exited.filter(({ pid, cause }) => isOneOf(FAULTS, cause) && cause !== 'boot-failure' && !pids.has(Number(pid))).map(({ pid, cause }) => `process ${pid} ended by ${cause}, and nobody did that`)
   ]
 }
 

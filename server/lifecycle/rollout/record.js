@@ -60,11 +60,14 @@ export function addWarning (rollout, warning) {
 
 /**
  * @param {Transition} transition @param {string} type
- * @param {{ step?: RolloutStep, actor?: string, message?: string | null }} [about] `actor`: who did this, where it is not whose rollout it is
+ * @param {{ step?: RolloutStep, actor?: string, message?: string | null, passed?: boolean | null }} [about] `actor`: who did this, where it is not whose rollout it is; `passed`: of a verdict
  */
-export function tellRollout (transition, type, { step, actor, message } = {}) {
+export function tellRollout (transition, type, { step, actor, message, passed = null } = {}) {
   const rollout = runningRollout(transition)
-  if (!step) addMoment(rollout, { at: transition.isoTime(), type, actor: actor ?? (type === 'rollout.started' ? rollout.actor : null), message: message ?? messageOf(rollout) })
+  if (!step) {
+    const by = actor ?? (type === 'rollout.started' ? rollout.actor : null)
+    addMoment(rollout, { at: transition.isoTime(), type, actor: by, message: message ?? messageOf(rollout), passed })
+  }
   transition.emit(type, {
     rollout: rollout.id,
     release: rollout.to,

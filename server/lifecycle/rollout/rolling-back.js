@@ -50,6 +50,7 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
   endHook(transition, rollout)
   moveTo(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
   rollout.reason = reason
+  rollout.abortedBy = actor ?? null
   rollout.pausedAt = null
   for (const step of rollout.steps) undoStep(transition, rollout, step)
   // What goes back may have to wait for its turn to start.

@@ -1,3 +1,4 @@
+import { BLAMED_CAUSES, isOneOf } from '../../causes.js'
 import { bootRoom } from '../boot-room.js'
 import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, rollBackSteps } from './rolling-back.js'
@@ -12,8 +13,6 @@ import { beginJudging, tryOut } from './trial.js'
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').Worker} Worker */
 
-/** Ends that say nothing of the release. */
-const OUTSIDE_CAUSES = ['finished', 'killed', 'operator', 'scale-down', 'memory-limit', 'max-age', 'max-requests', 'app-request']
 /** Ends of an old worker that may have cost requests. */
 const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 
@@ -49,6 +48,7 @@ export function startRollout (transition, { kind, release, source = {}, slots, n
     startedAt: transition.isoTime(),
     finishedAt: null,
     reason: null,
+    abortedBy: null,
     warnings: [],
     hook: null,
     progress: { total: chosen.length, replaced: 0 },
@@ -181,7 +181,7 @@ export function candidateLost (transition, worker, cause, reason) {
   const { rollout, step, slot } = findStepOf(transition, worker)
   if (step.state === 'reverting') {
     // Killed from outside, it is tried again.
-    if (OUTSIDE_CAUSES.includes(cause)) return
+    if (!isOneOf(BLAMED_CAUSES, cause)) return
     keepWhatServes(transition, slot)
     return endStep(transition, step, 'failed')
   }
@@ -256,7 +256,7 @@ export function noProgress (transition) {
 
 /** @param {Rollout} rollout @param {string} cause @returns {boolean} whether this death is one too many */
 function isBlamed (rollout, cause) {
-  if (OUTSIDE_CAUSES.includes(cause)) return false
+  if (!isOneOf(BLAMED_CAUSES, cause)) return false
   rollout.crashes++
   return rollout.crashes > rollout.strategy.limits.crashes
 }

@@ -75,7 +75,7 @@ export function takeVerdict (transition, { rollout: id, verdict: { warning, ...v
   if (warning && !rollout.warnings.includes(warning)) addWarning(rollout, warning)
   if (verdict.isFinal || verdict.passed === false) {
     addVerdict(rollout, verdict)
-    tellRollout(transition, 'rollout.judged', { message: verdict.message })
+    tellRollout(transition, 'rollout.judged', { message: verdict.message, passed: verdict.passed })
   }
   if (verdict.passed === false) giveUp(transition, verdict.message)
   else if (verdict.isFinal && phaseOf(rollout) === 'canary') endTrial(transition)

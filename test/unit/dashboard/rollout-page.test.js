@@ -40,6 +40,7 @@ test('each slot tells when its worker began, how long each part took, and how it
 test('the story tells who did what, how long it was paused, and why it was rolled back', () => {
   const model = look(rolledBackDeploy())
   assert.deepEqual([model.who, model.pausedMs, model.compareUrl], ['by ada, on the command line', 9000, '/releases/r2/compare?from=r1'])
+  assert.deepEqual(model.moments.filter((/** @type {any} */ { label }) => /compared|judged/i.test(label)).map((/** @type {any} */ { tone }) => tone), ['ok'])
   const text = textOf('partials/rollout-moments', model)
   assert.match(text, /start Rollout started by ada faster &lt;b&gt;totals&lt;\/b&gt;/)
   assert.match(text, /\+1\.3 s Canary of 1 of 4 slots for 30 s/)

@@ -21,7 +21,7 @@ test('an alarm is what nobody wanted, and not what somebody did', () => {
   ), ['crash', 'crash', 'crash-loop', 'rollout-failed', 'rollout-failed', 'rolled-back', 'rolled-back', 'master-lost'])
   assert.deepEqual(kinds(
     { type: 'worker.exited', cause: 'deploy' },
-    { type: 'rollout.rolled-back', message: 'aborted by ada' },
+    { type: 'rollout.rolled-back', message: 'aborted by ada', detail: { abortedBy: 'ada' } },
     { type: 'rollout.succeeded', actor: 'ada' },
     { type: 'master.stopped', cause: 'shutdown' },
     { type: 'history.degraded' },

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { STATES } from '../../../server/fleet/states.js'
-import { ALERTS, EVENT_TYPES, FAULTS, NOTABLE_TYPES, PROBLEMS, isInTerminal, kindOf } from '../../../server/events/kinds.js'
+import { FAULTS } from '../../../server/causes.js'
+import { ALERTS, EVENT_TYPES, NOTABLE_TYPES, PROBLEMS, isInTerminal, kindOf } from '../../../server/events/kinds.js'
 
 const SERVER = fileURLToPath(new URL('../../../server/', import.meta.url))
 /** What hands an event to the stream: the publisher, and the words of the lifecycle for it. */

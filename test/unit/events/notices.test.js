@@ -34,7 +34,7 @@ test('the history keeps who has acknowledged what', (t) => {
 
 test('what people have decided, and what ends well, is no notice', (t) => {
   const { events, notices, nextNotices } = openDeck(t)
-  for (const type of ['rollout.failed', 'rollout.rolled-back']) events.publish({ ...FAILED, type, message: 'aborted by ada', detail: { ...FAILED.detail, reason: 'aborted by ada' } })
+  for (const type of ['rollout.failed', 'rollout.rolled-back']) events.publish({ ...FAILED, type, message: 'aborted by ada', detail: { ...FAILED.detail, reason: 'aborted by ada', abortedBy: 'ada' } })
   events.publish({ type: 'rollout.succeeded', cause: 'rollback', actor: 'cli', detail: { kind: 'rollback', to: 'r4' } })
   events.publish({ type: 'master.stopped', code: 0 })
   assert.deepEqual([...notices.list(), ...nextNotices().list()], [])

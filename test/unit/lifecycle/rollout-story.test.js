@@ -51,8 +51,9 @@ test('the timeline tells what happened to the rollout as a whole and who did it,
   pool.feed({ type: 'judged', rollout: 1, verdict: verdict(false) })
   pool.feed({ type: 'abort', rollout: 1, actor: 'grace' })
   pool.settle()
-  const { timeline, client } = pool.last('rollout.rolled-back').detail
-  assert.equal(client, 'cli')
+  const { timeline, client, abortedBy } = pool.last('rollout.rolled-back').detail
+  assert.deepEqual([client, abortedBy], ['cli', 'grace'])
+  assert.deepEqual(timeline.filter((/** @type {any} */ { passed }) => passed !== null).map((/** @type {any} */ { type, passed }) => [type, passed]), [['rollout.judged', false]])
   assert.deepEqual(timeline.map((/** @type {any} */ { type, actor, message }) => [type, actor, message]), [
     ['rollout.started', 'ada', 'faster totals'],
     ['rollout.step', null, 'canary of 1 of 2 slots for 60000 ms'],
