@@ -11,7 +11,7 @@ export const NOTICE = z.strictObject({
   count: COUNT,
   message: z
     .string()
-    .meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30000 ms'] }),
+    .meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30 s'] }),
   endedAt: TIME.nullable().describe('when it was over by itself')
 }).meta({ id: 'Notice' })
 

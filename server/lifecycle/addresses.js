@@ -10,7 +10,7 @@
 
 // An app may open listeners without end, as FTP servers do for every transfer.
 const MAX_PER_WORKER = 32
-/** How long a worker that is ready but for its addresses may take to listen on the rest of them. */
+/** A worker that is ready in all other respects may take this long to listen at the missing addresses. */
 const GRACE_MS = 3000
 
 /** @param {Transition} transition @param {Worker} worker @param {Address} address */
@@ -21,7 +21,7 @@ export function addAddress (transition, worker, { url, isFixed }) {
   transition.emitForWorker('worker.listening', worker, { message: url })
 }
 
-/** @param {Worker} worker @param {string} url its app has closed the server */
+/** @param {Worker} worker @param {string} url of a server that its app has closed */
 export function removeAddress (worker, url) {
   worker.addresses = worker.addresses.filter((each) => each.url !== url)
 }
@@ -29,8 +29,8 @@ export function removeAddress (worker, url) {
 /**
  * A new worker has to listen where its predecessor did: an app that takes another port when its own is busy would
  * otherwise be ready where no client looks for it.
- * @param {Transition} transition @param {Worker} worker that has become ready otherwise
- * @returns {string[]} where it does not listen yet
+ * @param {Transition} transition @param {Worker} worker is ready in all other respects
+ * @returns {string[]} URLs on which it does not listen yet
  */
 export function missingAddresses ({ state }, worker) {
   if (state.options.ready.addresses === 'any') return []
@@ -38,30 +38,31 @@ export function missingAddresses ({ state }, worker) {
   return (state.addresses[slotOf(worker)] ?? []).filter(({ url, isFixed }) => isFixed && !has.has(placeOf(url))).map(({ url }) => url)
 }
 
-/** @param {Transition} transition @param {Worker} worker @param {NonNullable<Worker['report']>} report what it has said of itself */
+/** @param {Transition} transition @param {Worker} worker @param {NonNullable<Worker['report']>} report of its readiness, kept until it listens */
 export function awaitAddresses (transition, worker, report) {
   worker.report = report
   transition.command({ type: 'set-deadline', deadline: 'addresses', id: worker.id, ms: GRACE_MS })
 }
 
-/** @param {Transition} transition @param {Worker} worker it is ready: this is where its successors have to listen */
+/** @param {Transition} transition @param {Worker} worker is ready: its successors have to listen at the same addresses */
 export function keepAddresses ({ state }, worker) {
   state.addresses[slotOf(worker)] = [...worker.addresses]
 }
 
 /**
- * @param {Transition} transition @param {Worker} worker whose time is up
+ * @param {Transition} transition @param {Worker} worker has not listened there in time
  * @returns {string} why it is not ready
  */
 export function listensElsewhere (transition, worker) {
   const missing = missingAddresses(transition, worker)
   const own = worker.addresses.map(({ url }) => url)
-  return `worker ${worker.id} (slot ${worker.slot}) listens on ${own.join(', ') || 'no address'}, but the worker before it on ${missing.join(', ')} (option ready.addresses: same)`
+  const where = own.join(', ') || 'no address'
+  return `worker ${worker.id} (slot ${worker.slot}) listens on ${where}, but the worker before it on ${missing.join(', ')} (option ready.addresses: same)`
 }
 
 /**
- * With the last worker that listens there an address protects nobody any more. It is made free for the next worker, which
- * may have seen it taken; if that one does not want it either, the app has moved.
+ * Once no worker listens at an address any more, nobody needs it. It is freed for the next worker, which may have found it
+ * in use. If that one does not listen there either, the app has moved.
  * @param {Transition} transition @param {Worker} worker that has failed because of its addresses
  */
 export function releaseAddresses (transition, worker) {
@@ -74,19 +75,19 @@ export function releaseAddresses (transition, worker) {
   transition.command({ type: 'close-unused-sockets' })
 }
 
-/** @param {PoolState} state @returns {string[]} URLs on which its workers listen; while none does, those of the last ones, as their sockets are still there */
+/** @param {PoolState} state @returns {string[]} URLs on which workers listen. While none does: those of the last ones, whose sockets are still open */
 export function listAddresses ({ workers, addresses }) {
   const own = Object.values(workers).flatMap((worker) => worker.addresses)
   const all = own.length > 0 ? own : Object.values(addresses).flat()
   return [...new Set(all.map(({ url }) => url))]
 }
 
-/** Only one that has a slot comes so far as to be ready. @param {Pick<Worker, 'slot'>} worker */
+/** Only a worker that has a slot becomes ready. @param {Pick<Worker, 'slot'>} worker */
 export function slotOf ({ slot }) {
   return Number(slot)
 }
 
-/** With TLS or without, it is the same address. @param {string} url */
+/** An address is the same with TLS and without. @param {string} url */
 function placeOf (url) {
   return url.replace(/^[a-z]+:\/\//, '')
 }

@@ -11,15 +11,15 @@ import { endsByItself } from './restart-policy.js'
  * @typedef {{ cpuMs: number, activeMs: number }} BootCost
  */
 
-/** The time to get ready is at most that many times the limit, however busy the machine is. */
+/** However busy the machine is, a worker gets at most this many times the limit to become ready. */
 export const MAX_TIMES = 10
-/** Below that workers start so soon that they take no turns. */
+/** Workers that need less start so soon that their starts are not limited. */
 const HEAVY_CPU_MS = 1000
 
 /**
- * A worker has had its time. What it has spent waiting for a CPU does not count: it gets that time again.
- * @param {Transition} transition @param {Worker} worker @param {number} starvedMs in the time that has just passed
- * @returns {boolean} whether it has more time now
+ * Gives a worker that has reached its deadline the time again that it spent waiting for a CPU.
+ * @param {Transition} transition @param {Worker} worker @param {number} starvedMs since its deadline was last set
+ * @returns {boolean} whether it got more time
  */
 export function extendBoot (transition, worker, starvedMs) {
   const { readyTimeoutMs, starvedMs: before = 0 } = worker
@@ -30,10 +30,10 @@ export function extendBoot (transition, worker, starvedMs) {
   return true
 }
 
-/** @param {Transition} transition @param {Worker} worker it has just become ready @param {Boot | null} [boot] */
+/** @param {Transition} transition @param {Worker} worker has just become ready @param {Boot | null} [boot] */
 export function noteBoot ({ state, at }, worker, boot) {
   state.hasBeenReady = true
-  // One that was on standby has loaded its code before.
+  // A standby worker loaded its code before it was promoted.
   if (boot && !worker.hasStoodBy) state.bootCost = { cpuMs: boot.cpuMs, activeMs: Math.max(1, Math.round(at - worker.forkedAt) - boot.starvedMs) }
 }
 
@@ -59,7 +59,7 @@ export function mayStart (state, slot) {
   return bootRoom(state) > 0
 }
 
-/** @param {PoolState} state a program that comes to its end is no server, and may never be ready */
+/** @param {PoolState} state a program that ends by itself is no server and may never be ready, so nothing waits for it */
 function isFirstStart ({ hasBeenReady, options: { start, restart } }) {
   return !hasBeenReady && start?.first !== 'all' && !endsByItself(restart)
 }

@@ -3,7 +3,7 @@ import { drainWorker, nameOf } from './worker.js'
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 
-/** How much longer than it has said a worker may take to end by itself. */
+/** A worker that ends by itself may take this much longer than option crash.graceMs. */
 const PATIENCE_MS = 2000
 
 /**
@@ -16,6 +16,7 @@ export function beginCrash (transition, worker, { errorName, errorMessage }) {
   if (!['starting', 'standby', 'ready'].includes(worker.state)) return null
   const cause = worker.state === 'starting' ? 'boot-failure' : 'crash'
   const reason = `${nameOf(worker)} is ending: ${errorName}: ${errorMessage}`
-  drainWorker(transition, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs: transition.state.options.crash.graceMs + PATIENCE_MS })
+  const deadlineMs = transition.state.options.crash.graceMs + PATIENCE_MS
+  drainWorker(transition, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs })
   return { cause, reason }
 }

@@ -2,7 +2,7 @@
 /** @typedef {import('./state.js').Slot} Slot */
 /** @typedef {import('./state.js').Drift} Drift */
 
-/** How often a slot that is held looks whether its files are back. */
+/** How often a held slot checks whether its files are restored. */
 const LOOK_AGAIN_MS = 2000
 
 /**
@@ -14,12 +14,12 @@ export function isBlocked (transition, release) {
   return transition.state.options.releases?.onDrift === 'hold' && release in transition.drift
 }
 
-/** @param {Transition} transition @param {string} release one that is blocked */
+/** @param {Transition} transition @param {string} release is blocked */
 export function whyBlocked (transition, release) {
   return `files of ${release} changed after its deploy (option releases.onDrift: hold): ${namesOf(transition.drift[release])}`
 }
 
-/** @param {Transition} transition @param {Slot} slot waits, until its files are what they were or another release is deployed to it */
+/** @param {Transition} transition @param {Slot} slot waits until its files are restored, or another release is deployed to it */
 export function holdSlot (transition, slot) {
   const isNews = slot.blocked === null
   const ms = Math.min(LOOK_AGAIN_MS, transition.state.options.restart.maxDelayMs)
@@ -36,11 +36,16 @@ export function holdSlot (transition, slot) {
   })
 }
 
-/** @param {Transition} transition @param {Slot} slot is given a worker now */
+/** @param {Transition} transition @param {Slot} slot gets a worker now */
 export function releaseSlot (transition, slot) {
   if (slot.blocked === null) return
   slot.blocked = null
-  transition.emit('slot.resumed', { slot: slot.number, release: slot.release, actor: 'system', message: `slot ${slot.number} is no longer held: the files of ${slot.release} are restored` })
+  transition.emit('slot.resumed', {
+    slot: slot.number,
+    release: slot.release,
+    actor: 'system',
+    message: `slot ${slot.number} is no longer held: the files of ${slot.release} are restored`
+  })
 }
 
 /** @param {Transition} transition @param {import('./state.js').Worker} worker that has just been forked */
@@ -56,7 +61,7 @@ export function tellDrift (transition, worker) {
 
 /**
  * @param {import('./state.js').PoolState} state @param {import('./state.js').Input} input an operator's
- * @returns {import('./state.js').Refusal | null} of what would start workers on a release that has drifted
+ * @returns {import('./state.js').Refusal | null} because it would start workers on a release that has drifted
  */
 export function driftRefusal (state, { drift = {}, ...input }) {
   const isMeant = input.type === 'restart-worker' || input.type === 'upgrade' || (input.type === 'rollout' && input.kind === 'restart')

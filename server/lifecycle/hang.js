@@ -5,13 +5,13 @@ import { drainWorker } from './worker.js'
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 
-/** What the capture of a stack may take in all; whoever captures gives up well before. */
+/** A stack has to be captured within this time; the capture itself gives up well before. */
 const CAPTURE_MS = 5000
 
 /**
- * A worker whose event loop does not answer serves nobody: it loses its slot, and the next one is started before this
- * one is killed, with the stack where it is stuck on record.
- * @param {Transition} transition @param {Worker} worker one that was ready @param {string} message
+ * A worker whose event loop does not answer serves nobody. It loses its slot and its replacement starts at once; it is
+ * killed once the stack in which it hangs is on record.
+ * @param {Transition} transition @param {Worker} worker was ready @param {string} message
  */
 export function becomeUnresponsive (transition, worker, message) {
   worker.state = 'unresponsive'
@@ -22,7 +22,7 @@ export function becomeUnresponsive (transition, worker, message) {
   transition.command({ type: 'set-deadline', deadline: 'stack', id: worker.id, ms: CAPTURE_MS })
 }
 
-/** @param {Transition} transition @param {Worker} worker its stack is known, or never will be */
+/** @param {Transition} transition @param {Worker} worker its stack is captured, or cannot be */
 export function killStuck (transition, worker) {
   if (worker.state !== 'unresponsive') return
   worker.state = 'stopping'
@@ -31,8 +31,8 @@ export function killStuck (transition, worker) {
 }
 
 /**
- * It has answered before it was killed, and serves again. Its slot has been given away by then, so it goes once its
- * replacement is ready: both are of use until then, and one that has hung is the one to let go.
+ * A worker that answers again before it was killed serves on. Its slot was given away, so it drains once its replacement
+ * is ready.
  * @param {Transition} transition @param {Worker} worker
  */
 export function becomeResponsive (transition, worker) {
@@ -43,12 +43,16 @@ export function becomeResponsive (transition, worker) {
   transition.command({ type: 'clear-deadline', deadline: 'stack', id: worker.id })
   const isStopping = transition.state.phase === 'stopping'
   const isBack = !isStopping && takeSlotBack(transition, worker)
-  transition.emitForWorker('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) is responsive again; ${isStopping ? 'it stops with the others' : isBack ? 'it has its slot back' : 'it drains once its replacement is ready'}` })
-  // The stop has passed it by while it could not hear.
+  const next = isStopping ? 'it stops with the others' : isBack ? 'it keeps its slot' : 'it drains once its replacement is ready'
+  transition.emitForWorker('worker.responsive', worker, { message: `worker ${worker.id} (slot ${worker.slot}) answers again; ${next}` })
+  // It did not get the stop while it hung.
   if (isStopping && intent) drainWorker(transition, worker, intent)
 }
 
-/** @param {Transition} transition @param {Worker} worker @returns {boolean} whether nobody else is to have its slot, as its end was waited for first, or would have been the last */
+/**
+ * With rollout.order stop-first its replacement has not started yet, and after a last worker none would.
+ * @param {Transition} transition @param {Worker} worker @returns {boolean} whether it has its slot again
+ */
 function takeSlotBack (transition, worker) {
   const slot = transition.slot(worker.slot)
   if (!slot || slot.release !== worker.release || isClaimed(transition.state, slot) || !(isVacant(slot) || isFinished(slot))) return false
@@ -57,7 +61,7 @@ function takeSlotBack (transition, worker) {
   return true
 }
 
-/** @param {Transition} transition those that have answered again and are not needed any more */
+/** Drains workers that hung, answered again and are replaced by now. @param {Transition} transition */
 export function drainReplaced (transition) {
   for (const worker of Object.values(transition.state.workers)) {
     if (!isReplaced(transition, worker)) continue

@@ -1,5 +1,6 @@
 import { addWarning } from './rollout/record.js'
 import { nameOf } from './worker.js'
+import { durationText } from './duration.js'
 
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').Unfinished} Unfinished */
@@ -8,7 +9,7 @@ import { nameOf } from './worker.js'
 const MAX_NAMED = 5
 
 /**
- * What the end of a worker has ended with it: of one that was to go, or that got SIGKILL.
+ * What was still open when a worker ended that was told to go, or got SIGKILL.
  * @param {Worker} worker @param {Exit} exit
  * @returns {Unfinished | null} null: nothing, as far as is known
  */
@@ -18,12 +19,12 @@ export function unfinishedOf (worker, { signal, unfinished }) {
   return unfinished.requests > 0 || unfinished.connections > 0 ? unfinished : null
 }
 
-/** @param {Unfinished | null} unfinished @param {Exit['left']} [left] @returns {string} as it goes on with the sentence of the exit */
+/** @param {Unfinished | null} unfinished @param {Exit['left']} [left] @returns {string} the end of the sentence about the exit */
 export function lossOf (unfinished, left = []) {
   const named = left.slice(0, MAX_NAMED).map(({ name, pid }) => `${name} (pid ${pid})`)
   return [
     unfinished && `, with ${describeUnfinished(unfinished)}`,
-    left.length > 0 && `; what it had started still runs: ${named.join(', ')}${left.length > MAX_NAMED ? ' …' : ''}`
+    left.length > 0 && `; processes that it started still run: ${named.join(', ')}${left.length > MAX_NAMED ? ' …' : ''}`
   ].filter(Boolean).join('')
 }
 
@@ -37,11 +38,11 @@ export function toEndDetail ({ error, left = [] }, unfinished) {
   return Object.keys(detail).length > 0 ? detail : null
 }
 
-/** @param {import('./transition.js').Transition} transition @param {Worker} worker one that a rollout has replaced @param {Unfinished | null} unfinished */
+/** @param {import('./transition.js').Transition} transition @param {Worker} worker was replaced by a rollout @param {Unfinished | null} unfinished */
 export function warnOfLoss (transition, worker, unfinished) {
   const { rollout, options } = transition.state
   if (!unfinished || !rollout || worker.intent?.rollout !== rollout.id) return
-  const why = worker.drainEnd === 'deadline' ? `, as it had not drained within ${options.drain.deadlineMs} ms (option drain.deadlineMs)` : ''
+  const why = worker.drainEnd === 'deadline' ? `, as it had not drained within ${durationText(options.drain.deadlineMs)} (option drain.deadlineMs)` : ''
   addWarning(rollout, `${nameOf(worker)} ended with ${describeUnfinished(unfinished)}${why}`)
 }
 

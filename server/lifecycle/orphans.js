@@ -4,8 +4,8 @@ import { recordEnd, drainWorker, nameOf } from './worker.js'
 /** @typedef {import('./state.js').Worker} Worker */
 
 /**
- * Takes over a worker of another master. It goes on as it was: serving until its slot has a worker of this master, or on
- * its way out for the reason that the other master had.
+ * Takes over a worker of another master. It serves until its slot has a worker of this master; if it was draining, it
+ * drains on for the reason that the other master had.
  * @param {Transition} transition @param {import('./state.js').Orphan} orphan
  */
 export function adoptOrphan (transition, { exit, intent, state, orphan, addresses = [], ...known }) {
@@ -14,7 +14,7 @@ export function adoptOrphan (transition, { exit, intent, state, orphan, addresse
     ...known,
     state,
     forkedAt: transition.at - Math.max(0, Date.parse(transition.isoTime()) - Date.parse(known.startedAt)),
-    // One that was starting ends with its master.
+    // A worker that was still starting ends with its master.
     intent: intent ?? (state === 'starting' ? withoutMaster(orphan) : null),
     readyTimeoutMs: transition.state.options.ready.timeoutMs,
     addresses,
@@ -31,7 +31,7 @@ export function adoptOrphan (transition, { exit, intent, state, orphan, addresse
 
 const GOES_ON = Object.freeze({ 'master-lost': 'runs without its master', upgrade: 'serves until the next master replaces it' })
 
-/** @param {Transition} transition @param {Worker} worker the other master may not have come to tell it */
+/** @param {Transition} transition @param {Worker} worker is told once more, as the other master may not have told it */
 function goOnDraining (transition, worker) {
   const { idleGraceMs, deadlineMs } = transition.state.options.drain
   worker.state = 'draining'
@@ -39,7 +39,7 @@ function goOnDraining (transition, worker) {
   transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
 }
 
-/** @param {Transition} transition @param {(orphan: Worker) => boolean} isMeant those whose replacement is ready */
+/** @param {Transition} transition @param {(orphan: Worker) => boolean} isMeant tells whose replacement is ready */
 export function drainOrphans (transition, isMeant) {
   for (const worker of Object.values(transition.state.workers)) {
     if (worker.orphan && isMeant(worker)) drainWorker(transition, worker, { ...withoutMaster(worker.orphan), message: 'its replacement is ready' })

@@ -5,12 +5,21 @@ import { driftRefusal } from './drift.js'
 import { endsSlot, finishSlot, isFinished } from './finished.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
-import { becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone, recycleNext, recyclingFailed, watchAge, watchAges } from './recycling.js'
+import {
+  becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone,
+  recycleNext, recyclingFailed, watchAge, watchAges
+} from './recycling.js'
 import { endsByItself } from './restart-policy.js'
 import { goOnGuarding, liftGuard } from './rollout/guard.js'
 import { listStandbys } from './promotion.js'
-import { beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort, tellWarmUp, watchNoServer } from './readiness.js'
-import { advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone, releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout } from './rollout/rollout.js'
+import {
+  beNoServer, isNoServer, isSurelyNoServer, listenLate, notReadyInTime, takeNoteOfProbe, tellThreadPort, tellWarmUp,
+  watchNoServer
+} from './readiness.js'
+import {
+  advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone,
+  releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout
+} from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { noteProgress } from './rollout/record.js'
@@ -21,18 +30,23 @@ import { askJudge, takeVerdict } from './rollout/trial.js'
 import { beginTransition } from './transition.js'
 import { cancelUpgrade, UPGRADE_HANDLERS, upgradeTooSlow } from './upgrade.js'
 import { isClaimed, isOccupied, isVacant, stopsFirst } from './vacancy.js'
-import { becomeReady, recordEnd, cancelRetry, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing, killLate, leaveSlot, nameOf, replaceWorker, terminateWorker } from './worker.js'
+import {
+  becomeReady, recordEnd, cancelRetry, clearDeadlines, drainWorker, drainListening, resetBackoff, forkServing,
+  killLate, leaveSlot, nameOf, replaceWorker, terminateWorker
+} from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').PoolState} PoolState */
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {'serving' | 'candidate' | 'standby' | null} Role */
+/** @typedef {import('./state.js').Input} Input */
+/** @template {Input['type']} T @typedef {Extract<Input, { type: T }>} InputOf */
 
 /**
  * What should happen: pure, so that every schedule of events can be tried in a test.
  * An input that fits no transition becomes an `unexpected` event, never a throw.
  * @param {PoolState} state never changed
- * @param {import('./state.js').Input} input
+ * @param {Input} input
  * @returns {{ state: PoolState, commands: import('./state.js').Command[], events: import('./state.js').Fact[], refusal: import('./state.js').Refusal | null }}
  *   `refusal`: the input was an operator's, and is not possible now; then nothing else has changed
  */
@@ -45,13 +59,13 @@ export function reduce (state, input) {
   const handle = /** @type {Record<string, (transition: Transition, input: any) => void>} */ (HANDLERS)[input.type]
   handle(transition, input)
   settleState(transition)
-  // Whoever was to ask for a socket has done so by now.
+  // By now every worker has asked for its sockets.
   if (!wasSettled && isSettled(transition.state)) transition.command({ type: 'expire-unused-sockets' })
   return { state: transition.state, commands: transition.commands, events: transition.events, refusal: null }
 }
 
 const HANDLERS = {
-  start (/** @type {Transition} */ transition, /** @type {{ workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: import('./state.js').Orphan[], finished?: Record<number, import('./state.js').Finished>, hasHook?: boolean, actor: string }} */ { workers, guard, orphans = [], finished, hasHook = false, actor }) {
+  start (/** @type {Transition} */ transition, /** @type {InputOf<'start'>} */ { workers, guard, orphans = [], finished, hasHook = false, actor }) {
     const { state } = transition
     state.phase = 'starting'
     state.awaitsHook = hasHook
@@ -62,19 +76,19 @@ const HANDLERS = {
     if (hasHook) transition.command({ type: 'run-start-hook', release: state.releases[state.release.id] })
   },
 
-  // Who waited for it is started as what is vacant.
+  // settleState starts the workers that waited for it.
   'start-hook-passed' (/** @type {Transition} */ { state }) {
     state.awaitsHook = false
   },
 
-  scale (/** @type {Transition} */ transition, /** @type {{ workers: number, actor: string }} */ { workers, actor }) {
+  scale (/** @type {Transition} */ transition, /** @type {InputOf<'scale'>} */ { workers, actor }) {
     const from = transition.state.slots.length
     if (from === workers) return
     transition.emit('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
     resizePool(transition, workers, { actor })
   },
 
-  configure (/** @type {Transition} */ transition, /** @type {{ options: import('./state.js').LifecycleOptions }} */ { options }) {
+  configure (/** @type {Transition} */ transition, /** @type {InputOf<'configure'>} */ { options }) {
     const before = transition.state.options.recycle
     transition.state.options = options
     if (before?.maxRssBytes !== options.recycle?.maxRssBytes) forgetDue(transition, 'memory-limit')
@@ -99,13 +113,13 @@ const HANDLERS = {
 
   ...STEERING,
 
-  'restart-worker' (/** @type {Transition} */ transition, /** @type {{ worker: number, actor: string, client?: import('./state.js').Client | null }} */ { worker, actor, client }) {
+  'restart-worker' (/** @type {Transition} */ transition, /** @type {InputOf<'restart-worker'>} */ { worker, actor, client }) {
     callOff(transition, { cause: 'restart', actor })
     startRollout(transition, { kind: 'restart', slots: [Number(transition.state.workers[worker].slot)], actor, client })
   },
 
-  // At once and whatever else is going on: it is for a worker that nothing else helps against.
-  'kill-worker' (/** @type {Transition} */ transition, /** @type {{ worker: number, actor: string }} */ { worker: id, actor }) {
+  // It kills at once, whatever else is going on: nothing else helps against such a worker.
+  'kill-worker' (/** @type {Transition} */ transition, /** @type {InputOf<'kill-worker'>} */ { worker: id, actor }) {
     const worker = transition.state.workers[id]
     const role = roleOf(transition, worker)
     leaveSlot(transition, worker)
@@ -119,19 +133,19 @@ const HANDLERS = {
 
   ...UPGRADE_HANDLERS,
 
-  upgrade (/** @type {Transition} */ transition, /** @type {{ actor: string }} */ input) {
+  upgrade (/** @type {Transition} */ transition, /** @type {InputOf<'upgrade'>} */ input) {
     callOff(transition, { cause: 'upgrade', actor: input.actor })
     UPGRADE_HANDLERS.upgrade(transition, input)
   },
 
-  'take-over' (/** @type {Transition} */ transition, /** @type {{ orphans: import('./state.js').Orphan[], nextWorker: number, guard?: import('./rollout/guard.js').Guard | null }} */ { orphans, nextWorker, guard }) {
+  'take-over' (/** @type {Transition} */ transition, /** @type {InputOf<'take-over'>} */ { orphans, nextWorker, guard }) {
     const { state } = transition
     goOnGuarding(transition, guard)
     state.nextWorker = Math.max(state.nextWorker, nextWorker)
     for (const orphan of orphans) adoptOrphan(transition, orphan)
   },
 
-  stop (/** @type {Transition} */ transition, /** @type {{ actor: string, cause?: 'shutdown' | 'rollback' }} */ { actor, cause = 'shutdown' }) {
+  stop (/** @type {Transition} */ transition, /** @type {InputOf<'stop'>} */ { actor, cause = 'shutdown' }) {
     const { state } = transition
     state.phase = 'stopping'
     endRecycling(transition)
@@ -143,7 +157,7 @@ const HANDLERS = {
     for (const worker of Object.values(state.workers)) drainWorker(transition, worker, { cause, actor, rollout: null })
   },
 
-  'kill-all' (/** @type {Transition} */ transition, /** @type {{ reason: string }} */ { reason }) {
+  'kill-all' (/** @type {Transition} */ transition, /** @type {InputOf<'kill-all'>} */ { reason }) {
     for (const worker of Object.values(transition.state.workers)) {
       worker.state = 'stopping'
       worker.intent ??= { cause: 'shutdown', actor: 'system', rollout: null }
@@ -173,7 +187,7 @@ const HANDLERS = {
     addAddress(transition, worker, address)
     transition.state.hasListened = true
     drainListening(transition, worker)
-    // What starts for its slot meanwhile is to know.
+    // A worker that starts for its slot meanwhile has to listen there too.
     if (worker.isNoServer) keepAddresses(transition, worker)
     if (worker.report && missingAddresses(transition, worker).length === 0) markReady(transition, worker, worker.report)
   }),
@@ -196,7 +210,7 @@ const HANDLERS = {
 
   'worker-ready': ofWorker((transition, worker, report) => {
     listenLate(transition, worker)
-    // One that is on its way out may still become ready.
+    // A worker on its way out may still report ready.
     if (worker.state !== 'starting' || worker.slot === null) return
     if (missingAddresses(transition, worker).length > 0) awaitAddresses(transition, worker, { probe: report.probe, warmupFailed: report.warmupFailed })
     else markReady(transition, worker, report)
@@ -208,7 +222,7 @@ const HANDLERS = {
   }),
 
   'worker-silent': ofWorker((transition, worker, { message }) => {
-    // One that is on its way in or out has a deadline of its own.
+    // A worker that starts or drains has a deadline of its own.
     if (!['standby', 'ready'].includes(worker.state) || transition.state.phase === 'stopping') return
     const role = roleOf(transition, worker)
     if (role === 'standby') killHungStandby(transition, worker, message)
@@ -242,27 +256,32 @@ const HANDLERS = {
     recycledGone(transition, worker)
   }),
 
-  'deadline-passed' (/** @type {Transition} */ transition, /** @type {{ deadline: import('./state.js').DeadlineKind, id: number, starvedMs?: number }} */ { deadline, id, starvedMs = 0 }) {
+  'deadline-passed' (/** @type {Transition} */ transition, /** @type {InputOf<'deadline-passed'>} */ { deadline, id, starvedMs = 0 }) {
     if (deadline === 'retry') return retrySlot(transition, id)
     if (deadline === 'upgrade') return upgradeTooSlow(transition)
     if (deadline === 'recycle') return endRecycling(transition)
-    // Whoever has waited for it is recycled as the state is settled.
+    // settleState recycles the workers that waited for it.
     if (deadline === 'recycle-pace') return
     if (deadline === 'standby') return retryStandby(transition)
     if (deadline === 'progress') return noProgress(transition)
     if (deadline === 'guard') return transition.state.guard?.isTripped ? undefined : liftGuard(transition)
     if (deadline === 'canary' || deadline === 'judge') return askJudge(transition, deadline)
     const worker = transition.state.workers[id]
-    // A deadline that passed in the very transition in which it was met.
+    // A deadline may pass just as it is met.
     if (worker) DEADLINES[deadline](transition, worker, starvedMs)
   }
 }
 
-/** @type {Record<Exclude<import('./state.js').DeadlineKind, 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'standby' | 'progress' | 'guard' | 'canary' | 'judge'>, (transition: Transition, worker: Worker, starvedMs: number) => void>} */
+/** @typedef {'ready' | 'alive' | 'addresses' | 'drain' | 'term' | 'steady' | 'stack' | 'soak' | 'age'} WorkerDeadline */
+
+/** @type {Record<WorkerDeadline, (transition: Transition, worker: Worker, starvedMs: number) => void>} */
 const DEADLINES = {
   ready (transition, worker, starvedMs) {
     if (worker.state !== 'starting') return
-    if (extendBoot(transition, worker, starvedMs)) return roleOf(transition, worker) === 'candidate' && transition.state.rollout ? noteProgress(transition) : undefined
+    if (extendBoot(transition, worker, starvedMs)) {
+      if (roleOf(transition, worker) === 'candidate' && transition.state.rollout) noteProgress(transition)
+      return
+    }
     if (worker.slot === null) return neverHeld(transition, worker)
     if (worker.report) return DEADLINES.addresses(transition, worker, 0)
     if (isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
@@ -297,12 +316,14 @@ const DEADLINES = {
   }
 }
 
-/** @param {PoolState} state @param {import('./state.js').Input} input @returns {import('./state.js').Refusal | null} */
+/** @param {PoolState} state @param {Input} input @returns {import('./state.js').Refusal | null} */
 function refusalOf (state, input) {
   if (!OPERATOR_INPUTS.includes(input.type)) return null
   if (state.phase === 'stopping' || state.phase === 'stopped') return { code: 'stopping', message: 'the master is stopping' }
   if (input.type === 'stop') return null
-  if (state.awaitsHook && !JOINING_INPUTS.includes(input.type)) return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
+  if (state.awaitsHook && !JOINING_INPUTS.includes(input.type)) {
+    return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
+  }
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
   if (input.type in STEERING) return refuseSteering(state, /** @type {any} */ (input))
   if (state.rollout && !JOINING_INPUTS.includes(input.type)) {
@@ -314,21 +335,25 @@ function refusalOf (state, input) {
   if (state.upgrade) return { code: 'upgrade-running', message: 'an upgrade is running' }
   if (input.type === 'upgrade' && state.phase !== 'running') return { code: 'starting', message: 'the workers are still starting' }
   if (input.type === 'restart-worker' && !isServing(state, input.worker)) {
-    return { code: 'not-found', message: `worker ${input.worker} serves no slot` }
+    return { code: 'not-found', message: `worker ${input.worker} has already been replaced, or serves no slot yet` }
   }
   return driftRefusal(state, input)
 }
 
-/** @param {PoolState} state @param {import('./state.js').Input} input @returns {import('./state.js').Refusal | null} of what has two workers of a slot live side by side */
+/**
+ * Refuses what needs two workers of a slot side by side, where rollout.order forbids that.
+ * @param {PoolState} state @param {Input} input @returns {import('./state.js').Refusal | null}
+ */
 function orderRefusal (state, input) {
   if (input.type === 'rollout' && input.kind === 'deploy' && contradictsOrder(state.options.rollout, input.strategy)) {
     return { code: 'not-possible', message: 'canary: expected none with rollout.order "stop-first", as a canary serves beside all old workers' }
   }
   if (input.type !== 'upgrade' || !stopsFirst(state)) return null
-  return { code: 'not-possible', message: 'an upgrade in place starts the next master\'s workers beside the old ones, and rollout.order is "stop-first": restart the master instead' }
+  const why = 'an upgrade in place starts the next master\'s workers beside the old ones, and rollout.order is "stop-first"'
+  return { code: 'not-possible', message: `${why}: restart the master instead` }
 }
 
-/** Those for which no rollout has to end. */
+/** Inputs that are possible during a rollout. */
 const JOINING_INPUTS = ['scale', 'configure']
 const OPERATOR_INPUTS = [...JOINING_INPUTS, 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop', ...Object.keys(STEERING)]
 
@@ -337,7 +362,10 @@ function isServing (state, id) {
   return state.slots.some(({ serving }) => serving === id)
 }
 
-/** @param {Transition} transition @param {number} size @param {{ actor: string, finished?: Record<number, import('./state.js').Finished> }} how `finished`: slots whose work was done under the master before */
+/**
+ * @param {Transition} transition @param {number} size
+ * @param {{ actor: string, finished?: Record<number, import('./state.js').Finished> }} how `finished`: slots whose program ended under the master before
+ */
 function resizePool (transition, size, { actor, finished = {} }) {
   const { state } = transition
   const { rollout } = state
@@ -362,7 +390,10 @@ function resizePool (transition, size, { actor, finished = {} }) {
   resizeRollout(transition, { added, removed: removed.map(({ number }) => number) })
 }
 
-/** @param {Transition} transition @param {Worker} worker it is ready, and listens where it has to @param {{ probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }} report */
+/**
+ * @param {Transition} transition @param {Worker} worker is ready and listens where it has to
+ * @param {{ probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }} report
+ */
 function markReady (transition, worker, report) {
   noteBoot(transition, worker, report.boot)
   becomeReady(transition, worker, report.probe, report.boot)
@@ -375,7 +406,7 @@ function markReady (transition, worker, report) {
   else candidateReady(transition, worker)
 }
 
-/** @param {Transition} transition @param {Worker} worker that does not listen, and is not meant to */
+/** @param {Transition} transition @param {Worker} worker is not meant to listen */
 function takeUpNoServer (transition, worker) {
   beNoServer(transition, worker)
   markReady(transition, worker, {})
@@ -388,7 +419,7 @@ function failBoot (transition, worker, message) {
   onWorkerLost(transition, worker, role, { cause: 'boot-failure', reason: message })
 }
 
-/** @param {Transition} transition @param {Worker} worker @returns {Role} what its slot has it for, or that it stands by */
+/** @param {Transition} transition @param {Worker} worker @returns {Role} its role in its slot, or that it is on standby */
 function roleOf (transition, worker) {
   if (worker.slot === null) return listStandbys(transition.state).includes(worker) ? 'standby' : null
   const slot = transition.slot(worker.slot)
@@ -412,7 +443,10 @@ function onWorkerLost (transition, worker, role, { cause, reason, code = null })
   else replaceWorker(transition, slot, worker, cause)
 }
 
-/** @param {Transition} transition @param {Worker} worker @param {import('./state.js').Slot} slot @param {{ cause: string, reason: string, code: number | null }} end */
+/**
+ * @param {Transition} transition @param {Worker} worker @param {import('./state.js').Slot} slot
+ * @param {{ cause: string, reason: string, code: number | null }} end
+ */
 function loseCandidate (transition, worker, slot, { cause, reason, code }) {
   if (transition.state.recycling) return recyclingFailed(transition, reason)
   if (cause !== 'finished') return candidateLost(transition, worker, cause, reason)
@@ -426,7 +460,7 @@ function retrySlot (transition, number) {
   if (slot && slot.retryAt !== null) forkServing(transition, slot)
 }
 
-/** @param {Transition} transition what follows from the state, whatever the input was */
+/** Does what follows from the state, whatever the input was. @param {Transition} transition */
 function settleState (transition) {
   const { state } = transition
   advanceRollout(transition)
@@ -445,14 +479,14 @@ function settleState (transition) {
   }
 }
 
-/** @param {Transition} transition @param {Worker} orphan @returns {boolean} whether it is not needed any more, or is the next one to make way for its replacement */
+/** @param {Transition} transition @param {Worker} orphan @returns {boolean} whether it is no longer needed, or makes way for its replacement next */
 function isReplaced (transition, { slot: number, state: its }) {
   const { state } = transition
   const slot = transition.slot(number)
   if (state.phase === 'running' || isReady(state, slot)) return true
   if (!stopsFirst(state) || !slot || !isVacant(slot) || its !== 'ready') return false
   const waiting = state.slots.filter((each) => !isReady(state, each))
-  // One slot after the other.
+  // Orphans make way one slot after the other.
   return waiting[0] === slot && waiting.every((each) => isVacant(each) && isServedByOrphan(state, each))
 }
 
@@ -461,28 +495,29 @@ function isServedByOrphan ({ workers }, { number }) {
   return Object.values(workers).some(({ slot, orphan, state }) => slot === number && orphan !== null && state === 'ready')
 }
 
-/** @param {Transition} transition what could not be started beside what was there before, see rollout.order */
+/** Starts workers that had to wait for the old ones to go, see rollout.order. @param {Transition} transition */
 function fillVacant (transition) {
   const { state } = transition
   if (state.phase !== 'starting' && state.phase !== 'running') return
-  for (const slot of state.slots) if (isVacant(slot) && !isClaimed(state, slot) && !(stopsFirst(state) && isOccupied(state, slot.number))) forkServing(transition, slot)
+  const mayFill = (/** @type {import('./state.js').Slot} */ slot) => !isClaimed(state, slot) && !(stopsFirst(state) && isOccupied(state, slot.number))
+  for (const slot of state.slots) if (isVacant(slot) && mayFill(slot)) forkServing(transition, slot)
 }
 
-/** @param {Transition} transition the release that was deployed last has begun to crash again and again */
+/** Rolls back the release that was deployed last if it crash-loops. @param {Transition} transition */
 function rollBackGuarded (transition) {
   const { guard, rollout, upgrade, phase } = transition.state
   if (!guard?.isTripped || rollout || upgrade || !['starting', 'running'].includes(phase)) return
-  const note = `${guard.release} crashes again and again after rollout ${guard.rollout}`
+  const note = `${guard.release} kept crashing after rollout ${guard.rollout}`
   callOff(transition, { cause: 'rollback', actor: 'guard' })
   startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
 }
 
-/** @param {PoolState} state @returns {boolean} whether every slot is served, and nobody is to be replaced */
+/** @param {PoolState} state @returns {boolean} whether every slot is served and no worker is to be replaced */
 function isSettled (state) {
   return state.phase === 'running' && !state.rollout && !state.recycling && !state.upgrade && state.slots.every((slot) => isReady(state, slot))
 }
 
-/** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot @returns {boolean} whether it is served, or has nothing left to do */
+/** @param {PoolState} state @param {import('./state.js').Slot | undefined} slot @returns {boolean} whether it is served, or finished */
 function isReady ({ workers }, slot) {
   return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }

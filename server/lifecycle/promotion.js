@@ -8,15 +8,15 @@ export function createStandby () {
   return { retryAt: null, record: blankRecord(), useless: null }
 }
 
-/** @param {Pick<import('./state.js').PoolState, 'workers'>} state @returns {Worker[]} those that are loaded, or still load, oldest first */
+/** @param {Pick<import('./state.js').PoolState, 'workers'>} state @returns {Worker[]} standby workers that are loaded, or still load, oldest first */
 export function listStandbys ({ workers }) {
   return Object.values(workers).filter(({ slot, state }) => slot === null && (state === 'starting' || state === 'standby'))
 }
 
 /**
- * Puts a worker that stands by into a slot: it has run the app's code, and goes on where it listens.
+ * Gives a slot to a standby worker: it has loaded the app already and continues with listening.
  * @param {Transition} transition @param {import('./state.js').Slot} slot
- * @returns {number | null} the worker's id; null: none has loaded what the slot is to run
+ * @returns {number | null} the worker's id; null: none has loaded the slot's release
  */
 export function takeStandby (transition, slot) {
   const { state } = transition
@@ -34,7 +34,7 @@ export function takeStandby (transition, slot) {
   return worker.id
 }
 
-/** A rollout to its release, as every restart is one, means what is on the disk by then. @param {Transition} transition @param {Worker} worker */
+/** A rollout to the same release, such as a restart, loads what is on disk by then. @param {Transition} transition @param {Worker} worker */
 function isOutdated ({ state: { rollout } }, { release }) {
   return rollout?.to === release
 }

@@ -1,10 +1,10 @@
 /**
  * @typedef {object} RestartPolicy  durations in ms
- * @property {'always' | 'on-failure' | 'never'} [policy]  which ends of a worker bring another one, see finished.js
+ * @property {'always' | 'on-failure' | 'never'} [policy]  after which ends a worker is replaced, see finished.js
  * @property {number} minDelayMs  the delay after the second death in a row; the first replacement comes at once
  * @property {number} maxDelayMs
- * @property {number} resetAfterMs  up that long, a worker counts as healthy again
- * @property {{ restarts: number, windowMs: number }} intensity  more deaths than that within the window is a crash loop
+ * @property {number} resetAfterMs  a worker that has run for this long counts as healthy again
+ * @property {{ restarts: number, windowMs: number }} intensity  more deaths than this within the window are a crash loop
  */
 
 /**

@@ -4,12 +4,13 @@ import { shownRelease } from './state.js'
 import { isOccupied, isVacant } from './vacancy.js'
 
 /**
- * The state as API, views and command line show it; what only the shell knows (master, app, vitals) is added there.
+ * The state as API, views and command line show it. The cluster adds what only it knows: ports and vitals.
  * @param {import('./state.js').PoolState} state
  */
 export function snapshotOf (state) {
-  const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, state.slots.find(({ number }) => number === worker.slot))])
-  // A slot whose worker has gone while all of them stop waits for nothing.
+  const slotAt = (/** @type {number} */ slot) => state.slots.find(({ number }) => number === slot)
+  const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, slotAt(worker.slot))])
+  // While all workers stop, an empty slot waits for none.
   const isQueued = (/** @type {import('./state.js').Slot} */ slot) => PHASES[state.phase] !== 'stopping' && isVacant(slot) && !isOccupied(state, slot.number)
   const backoffs = state.slots.filter((slot) => slot.retryAt !== null || isFinished(slot) || isQueued(slot)).map(waitingRow)
   return {
@@ -25,24 +26,24 @@ export function snapshotOf (state) {
   }
 }
 
-/** @param {import('./state.js').PoolState} state @returns {string[]} the releases that something still runs, or would come back on */
+/** @param {import('./state.js').PoolState} state @returns {string[]} releases that a worker runs, or would run after a rollback */
 export function releasesInUse ({ release, slots, workers, rollout }) {
   const ofRollout = rollout ? [rollout.from, rollout.to, ...rollout.steps.map(({ from }) => from)] : []
   return [...new Set([release.id, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
 }
 
-/** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot by its own worker, or still by one that goes once that is ready */
+/** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot @returns {boolean} whether its own worker serves, or an older one that goes once that is ready */
 function isServed (state, { number, serving, candidate }) {
   return Object.values(state.workers).some(({ id, slot, state: its }) => its === 'ready' && slot === number && (id !== candidate || serving === null))
 }
 
-/** Whose output a worker writes that was forked without a slot. */
+/** A worker that was forked without a slot writes its output to this log. */
 export const STANDBY_LOG = 0
 
 /** @type {Record<import('./state.js').PoolState['phase'], 'starting' | 'running' | 'stopping'>} */
 const PHASES = { idle: 'starting', starting: 'starting', running: 'running', stopping: 'stopping', stopped: 'stopping' }
 
-/** @param {import('./state.js').PoolState} state what is kept beside the slots */
+/** @param {import('./state.js').PoolState} state @returns the standby workers, as others see them */
 function standbyOf ({ options, standby, release, workers }) {
   const own = Object.values(workers).filter(({ slot }) => slot === null)
   return {
@@ -76,5 +77,20 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
 function waitingRow (slot) {
   const { number, release, restarts, record, retryAt, blocked, finished } = slot
-  return { id: null, slot: number, pid: null, state: isFinished(slot) ? 'finished' : blocked ? 'held' : retryAt === null ? 'queued' : 'backoff', release, startedAt: null, readyAt: null, orphan: false, drifted: blocked !== null, logSlot: number, restarts, crashLooping: record.crashLooping, retryAt, finished: isFinished(slot) ? finished : null }
+  return {
+    id: null,
+    slot: number,
+    pid: null,
+    state: isFinished(slot) ? 'finished' : blocked ? 'held' : retryAt === null ? 'queued' : 'backoff',
+    release,
+    startedAt: null,
+    readyAt: null,
+    orphan: false,
+    drifted: blocked !== null,
+    logSlot: number,
+    restarts,
+    crashLooping: record.crashLooping,
+    retryAt,
+    finished: isFinished(slot) ? finished : null
+  }
 }

@@ -2,17 +2,18 @@ import { isBlocked } from './drift.js'
 import { listStandbys, createStandby } from './promotion.js'
 import { recordExit } from './restart-policy.js'
 import { drainWorker, forkStandby, uptimeOf } from './worker.js'
+import { durationText } from './duration.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 
 /**
- * What is known of the workers on standby as a whole. `retryAt`: wall time of the next try, after some have died;
- * `useless`: why none is kept of this release.
+ * The state of all standby workers. `retryAt`: wall time of the next try after one has died; `useless`: why none is kept
+ * of this release.
  * @typedef {{ retryAt: string | null, record: import('./restart-policy.js').RestartRecord, useless: { release: string, reason: string } | null }} Standby
  */
 
-/** @param {Transition} transition has as many of them as are wanted, one fork after the other and none while a slot waits for its worker */
+/** Keeps as many as are wanted: one fork at a time, and none while a slot waits for its worker. @param {Transition} transition */
 export function keepStandbys (transition) {
   const { state } = transition
   const living = listStandbys(state)
@@ -32,7 +33,7 @@ function causeOfSurplus ({ state: { phase, upgrade } }) {
   return upgrade ? 'upgrade' : 'scale-down'
 }
 
-/** @param {Transition} transition whether nobody waits for the processor that a fork takes */
+/** @param {Transition} transition @returns {boolean} whether no other worker needs the CPU that a fork takes */
 function isCalm ({ state: { rollout, workers } }) {
   return !rollout && Object.values(workers).every(({ state }) => state !== 'starting')
 }
@@ -40,7 +41,7 @@ function isCalm ({ state: { rollout, workers } }) {
 /** @param {Transition} transition */
 function forkOne (transition) {
   const { id } = transition.state.release
-  // Its code would be another one than that of the slots.
+  // It would load other code than the slots run.
   if (isBlocked(transition, id)) waitToRetry(transition, transition.state.options.restart.maxDelayMs)
   else forkStandby(transition, id)
 }
@@ -51,12 +52,12 @@ function waitToRetry (transition, ms) {
   transition.command({ type: 'set-deadline', deadline: 'standby', id: 0, ms })
 }
 
-/** @param {Transition} transition it has waited long enough */
+/** @param {Transition} transition the backoff has passed */
 export function retryStandby ({ state: { standby } }) {
   standby.retryAt = null
 }
 
-/** @param {Transition} transition @param {Worker} worker its app has come to where it listens */
+/** @param {Transition} transition @param {Worker} worker has loaded its app up to where it listens */
 export function becomeStandby (transition, worker) {
   if (worker.slot !== null || worker.state !== 'starting') return
   worker.state = 'standby'
@@ -64,7 +65,7 @@ export function becomeStandby (transition, worker) {
   transition.emitForWorker('worker.standby', worker, { uptimeMs: uptimeOf(transition, worker) })
 }
 
-/** @param {Transition} transition @param {Worker} worker one that has died, or is about to, without having been asked to @param {string} cause */
+/** @param {Transition} transition @param {Worker} worker has died unasked, or is about to @param {string} cause */
 export function loseStandby (transition, worker, cause) {
   const { standby, options: { restart } } = transition.state
   if (cause === 'operator') return
@@ -77,11 +78,11 @@ export function loseStandby (transition, worker, cause) {
   transition.emit('worker.crash-looping', {
     worker: worker.id,
     release: worker.release,
-    message: `the standby workers crash-loop: more than ${restarts} restarts within ${windowMs} ms; the next ones wait longer`
+    message: `the standby workers crash-loop: more than ${restarts} restarts within ${durationText(windowMs)}; the next ones wait longer`
   })
 }
 
-/** @param {Transition} transition @param {Worker} worker its event loop does not answer @param {string} message */
+/** @param {Transition} transition @param {Worker} worker does not answer @param {string} message */
 export function killHungStandby (transition, worker, message) {
   worker.state = 'stopping'
   worker.intent = { cause: 'hung', actor: 'system', rollout: null }
@@ -89,14 +90,17 @@ export function killHungStandby (transition, worker, message) {
   transition.command({ type: 'kill', worker: worker.id })
 }
 
-/** @param {Transition} transition @param {Worker} worker has had the time that a worker has to get ready */
+/** @param {Transition} transition @param {Worker} worker has not come to listen within ready.timeoutMs */
 export function neverHeld (transition, worker) {
-  giveUpStandbys(transition, worker, `standby worker ${worker.id} did not listen within ${worker.readyTimeoutMs} ms (option ready.timeoutMs), and standby workers need an app that does`)
+  const limit = durationText(worker.readyTimeoutMs)
+  giveUpStandbys(transition, worker, `standby worker ${worker.id} did not listen within ${limit} (option ready.timeoutMs), and standby workers need an app that does`)
 }
 
-/** @param {Transition} transition @param {Worker} worker @param {{ name: string, place: string | null }} read its app asks for its slot while it loads */
+/** @param {Transition} transition @param {Worker} worker @param {{ name: string, place: string | null }} read variable of its slot that its app reads while it loads */
 export function readSlot (transition, worker, { name, place }) {
-  if (worker.slot === null && canStand(worker)) giveUpStandbys(transition, worker, `standby worker ${worker.id} has read ${name} while it loaded${place ? ` (${place})` : ''}, and a standby worker has no slot yet`)
+  if (worker.slot !== null || !canStand(worker)) return
+  const where = place ? ` (${place})` : ''
+  giveUpStandbys(transition, worker, `standby worker ${worker.id} has read ${name} while it loaded${where}, and a standby worker has no slot yet`)
 }
 
 /** @param {Worker} worker */
@@ -104,19 +108,19 @@ function canStand ({ state }) {
   return state === 'starting' || state === 'standby'
 }
 
-/** @param {Transition} transition @param {Worker} worker @param {string} reason the next one would be of no more use */
+/** @param {Transition} transition @param {Worker} worker @param {string} reason why no standby worker of this release can be used */
 function giveUpStandbys (transition, worker, reason) {
   transition.state.standby.useless = { release: worker.release, reason }
   transition.emitForWorker('standby.useless', worker, { actor: 'system', message: `${reason}: none is kept until the next release` })
   endStandby(transition, worker, { cause: 'boot-failure', actor: 'system', rollout: null })
 }
 
-/** @param {Transition} transition @param {{ cause: string, actor: string | null, rollout: number | null }} intent all of them */
+/** @param {Transition} transition @param {{ cause: string, actor: string | null, rollout: number | null }} intent */
 export function endStandbys (transition, intent) {
   for (const worker of listStandbys(transition.state)) endStandby(transition, worker, intent)
 }
 
-/** @param {Transition} transition @param {{ kind: string, actor: string, id: number }} rollout it has succeeded: what stands by has loaded what was before */
+/** @param {Transition} transition @param {{ kind: string, actor: string, id: number }} rollout has succeeded, so the standby workers have loaded old code */
 export function renewStandbys (transition, { kind, actor, id }) {
   endStandbys(transition, { cause: kind, actor, rollout: id })
   transition.state.standby = createStandby()

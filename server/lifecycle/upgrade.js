@@ -1,21 +1,23 @@
 import { MAX_TIMES } from './boot-room.js'
 import { adoptOrphan } from './orphans.js'
+import { durationText } from './duration.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 
-/** What a master takes to start, beside its workers. */
+/** A master may take this long to start, beside its workers. */
 const MASTER_BOOT_MS = 30_000
-/** Ids that the next master may give away, so that this one's do not meet them. */
+/** The next master gives its workers ids of this range, so that they never meet this master's. */
 const RESERVED_IDS = 1000
 
 /**
- * A change of masters, as the one sees it that is to leave: the next one starts beside it, and everything goes on here
- * until that one is ready.
+ * A change of masters, as the old master sees it: the next one starts beside it, and this one works on until that one is
+ * ready.
  * @type {Record<string, (transition: Transition, input: any) => void>}
  */
 export const UPGRADE_HANDLERS = {
   upgrade ({ state, emit, command, isoTime }, { execPath, note = null, actor }) {
-    state.upgrade = { startedAt: isoTime(), actor, note, execPath, firstWorker: state.nextWorker, limitMs: state.options.ready.timeoutMs + MASTER_BOOT_MS, reason: null }
+    const limitMs = state.options.ready.timeoutMs + MASTER_BOOT_MS
+    state.upgrade = { startedAt: isoTime(), actor, note, execPath, firstWorker: state.nextWorker, limitMs, reason: null }
     state.nextWorker += RESERVED_IDS
     emit('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
     command({ type: 'start-next', execPath })
@@ -24,7 +26,7 @@ export const UPGRADE_HANDLERS = {
 
   'next-forks' ({ state, command }) {
     if (!state.upgrade) return
-    // From here on it looks after its workers' time by itself, and gives them more where they wait for a CPU.
+    // From here on it gives its workers more time by itself where they wait for a CPU.
     state.upgrade.limitMs = state.options.ready.timeoutMs * MAX_TIMES + MASTER_BOOT_MS
     command({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
   },
@@ -42,19 +44,19 @@ export const UPGRADE_HANDLERS = {
   },
 
   'hand-over' (transition) {
-    // From here on nothing is replaced here any more; the workers are the next master's.
+    // From here on this master replaces nothing; the workers are the next master's.
     transition.state.phase = 'stopping'
     if (transition.state.upgrade) endUpgrade(transition, 0)
   }
 }
 
-/** @param {Transition} transition its time is up */
+/** @param {Transition} transition */
 export function upgradeTooSlow (transition) {
   const { state } = transition
-  if (state.upgrade) cancelUpgrade(transition, `the next master was not ready within ${state.upgrade.limitMs} ms`)
+  if (state.upgrade) cancelUpgrade(transition, `the next master was not ready within ${durationText(state.upgrade.limitMs)}`)
 }
 
-/** @param {Transition} transition @param {string} reason what has happened already counts more */
+/** @param {Transition} transition @param {string} reason counts unless there is an earlier one */
 export function cancelUpgrade ({ state, command }, reason) {
   if (!state.upgrade) return
   state.upgrade.reason ??= reason
@@ -64,7 +66,7 @@ export function cancelUpgrade ({ state, command }, reason) {
 /** @param {Transition} transition @param {number} lastWorker the highest id that the next master has given away */
 function endUpgrade ({ state, command }, lastWorker) {
   const { firstWorker } = /** @type {import('./state.js').Upgrade} */ (state.upgrade)
-  // Without a gap, where this master has not needed one.
+  // Ids go on without a gap where this master has forked nothing meanwhile.
   if (state.nextWorker === firstWorker + RESERVED_IDS) state.nextWorker = Math.max(firstWorker, lastWorker + 1)
   state.upgrade = null
   command({ type: 'clear-deadline', deadline: 'upgrade', id: 0 })

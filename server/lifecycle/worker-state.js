@@ -19,7 +19,7 @@ export function canMove (from, to) {
 const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 
 /**
- * Why a worker ended. What the master had in mind counts first, then what the process tells.
+ * Why a worker ended. The master's intent counts first, then what the process tells.
  * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null, due?: { cause: string } | null }} worker
  * @param {{ code: number | null, signal: string | null, error?: unknown, isOutOfMemory?: boolean }} exit  code and signal are both null where nobody saw it end
  * @param {import('./restart-policy.js').RestartPolicy['policy']} [policy]
@@ -28,7 +28,7 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 export function causeOfExit ({ state, intent, orphan, readyAt, due = null }, { code, signal, error, isOutOfMemory }, policy = 'always') {
   if (intent && !hasFailed({ state, orphan, readyAt }, { code, signal, error })) return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
-  // Exit code 0 is how one ends that has lost its master and is not taken over in time.
+  // A worker that has lost its master and is not taken over in time ends with code 0.
   if (orphan && !code && signal === null && !error) return orphan
   if (signal !== null && OUTSIDE_SIGNALS.includes(signal)) return 'killed'
   if (state !== 'draining' && !error && mayEnd(policy, code)) return 'finished'
@@ -37,16 +37,20 @@ export function causeOfExit ({ state, intent, orphan, readyAt, due = null }, { c
   return state === 'starting' ? 'boot-failure' : 'crash'
 }
 
-/** @param {NonNullable<import('./restart-policy.js').RestartPolicy['policy']>} policy @param {number | null} code @returns {boolean} whether a program may end by itself with it */
+/**
+ * @param {NonNullable<import('./restart-policy.js').RestartPolicy['policy']>} policy @param {number | null} code
+ * @returns {boolean} whether a program may end by itself with this code
+ */
 function mayEnd (policy, code) {
   return policy === 'never' ? code !== null : policy === 'on-failure' && code === 0
 }
 
 /**
- * One that drains has not been told to end yet. If it does by an error, it takes with it what it was still answering. An
- * orphan ends itself, by signals in the end; one that was starting has nothing to answer, and can end by anything: Node's
- * own first words to a master that has just died are an EPIPE that nobody catches.
- * @param {{ state: WorkerState, orphan: string | null, readyAt: string | null }} worker @param {{ code: number | null, signal: string | null, error?: unknown }} exit
+ * A worker that ends by an error while it drains loses the requests that it was still answering. An orphan ends itself, by
+ * signals in the end. One that was still starting has nothing to answer and may end in any way: Node's first message to a
+ * dead master is an EPIPE that nobody catches.
+ * @param {{ state: WorkerState, orphan: string | null, readyAt: string | null }} worker
+ * @param {{ code: number | null, signal: string | null, error?: unknown }} exit
  */
 function hasFailed ({ state, orphan, readyAt }, { code, signal, error }) {
   if (state !== 'draining' || (orphan && readyAt === null)) return false

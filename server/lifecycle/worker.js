@@ -7,13 +7,14 @@ import { tripGuard } from './rollout/guard.js'
 import { recordExit, blankRecord } from './restart-policy.js'
 import { isOccupied, stopsFirst } from './vacancy.js'
 import { canMove, causeOfExit } from './worker-state.js'
+import { durationText } from './duration.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').Slot} Slot */
 
 /**
- * Forks a worker for a slot; who gets it, `serving` or `candidate`, is the caller's to say.
+ * Forks a worker for a slot. The caller puts it into `serving` or `candidate`.
  * @param {Transition} transition @param {Slot} slot @param {string} release
  * @param {{ readyTimeoutMs?: number }} [how]
  * @returns {number} the worker's id
@@ -31,7 +32,19 @@ export function forkStandby (transition, release) {
 function forkFor (transition, slot, release, { readyTimeoutMs = transition.state.options.ready.timeoutMs } = {}) {
   const id = transition.state.nextWorker++
   transition.state.workers[id] = {
-    id, slot, state: 'starting', release, pid: null, forkedAt: transition.at, startedAt: transition.isoTime(), readyAt: null, intent: null, readyTimeoutMs, isDrifted: release in transition.drift, orphan: null, addresses: []
+    id,
+    slot,
+    state: 'starting',
+    release,
+    pid: null,
+    forkedAt: transition.at,
+    startedAt: transition.isoTime(),
+    readyAt: null,
+    intent: null,
+    readyTimeoutMs,
+    isDrifted: release in transition.drift,
+    orphan: null,
+    addresses: []
   }
   transition.command({ type: 'fork', worker: id, slot, release: transition.state.releases[release] })
   transition.command({ type: 'set-deadline', deadline: 'ready', id, ms: readyTimeoutMs })
@@ -39,7 +52,7 @@ function forkFor (transition, slot, release, { readyTimeoutMs = transition.state
   return id
 }
 
-/** @param {Transition} transition @param {Slot} slot fills it with a worker of its own release, unless that has to wait: then it is vacant, or blocked */
+/** @param {Transition} transition @param {Slot} slot gets a worker of its own release, unless that has to wait: then it stays vacant, or is held */
 export function forkServing (transition, slot) {
   slot.finished = null
   if (stopsFirst(transition.state) && isOccupied(transition.state, slot.number)) return cancelRetry(transition, slot)
@@ -52,21 +65,25 @@ export function forkServing (transition, slot) {
   slot.serving = standby ?? forkWorker(transition, slot, slot.release)
 }
 
-/** @param {Transition} transition @param {Worker} worker @param {string} [probe] what its app was found to answer @param {import('./boot-room.js').Boot | null} [boot] */
+/**
+ * @param {Transition} transition @param {Worker} worker
+ * @param {string} [probe] the answer of its app @param {import('./boot-room.js').Boot | null} [boot]
+ */
 export function becomeReady (transition, worker, probe, boot = null) {
   worker.state = 'ready'
   for (const name of /** @type {const} */ (['probed', 'report', 'resources'])) delete worker[name]
   worker.readyAt = transition.isoTime()
-  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive'])) transition.command({ type: 'clear-deadline', deadline, id: worker.id })
+  clearDeadlines(transition, worker.id, ['ready', 'addresses', 'alive'])
   transition.command({ type: 'set-deadline', deadline: 'steady', id: worker.id, ms: transition.state.options.restart.resetAfterMs })
-  transition.emitForWorker('worker.ready', worker, { uptimeMs: uptimeOf(transition, worker), message: probe ?? null, detail: boot && { boot: transition.state.bootCost } })
+  const detail = boot && { boot: transition.state.bootCost }
+  transition.emitForWorker('worker.ready', worker, { uptimeMs: uptimeOf(transition, worker), message: probe ?? null, detail })
 }
 
 /**
- * Sends a worker on its way: it drains, whatever it was doing, because one that is not ready may still be serving.
- * @param {Transition} transition @param {Worker | undefined} worker nothing happens to one that is already going
+ * Lets a worker drain, in whatever state it is: even one that is not ready may still be serving.
+ * @param {Transition} transition @param {Worker | undefined} worker is left alone if it is already on its way out
  * @param {import('./state.js').Intent} intent
- * @param {{ isTold?: boolean, deadlineMs?: number }} [how] `isTold`: it drains already
+ * @param {{ isTold?: boolean, deadlineMs?: number }} [how] `isTold`: it drains already by itself
  */
 export function drainWorker (transition, worker, intent, { isTold = false, deadlineMs } = {}) {
   if (!worker || !canMove(worker.state, 'draining')) return
@@ -77,12 +94,13 @@ export function drainWorker (transition, worker, intent, { isTold = false, deadl
   worker.intent = intent
   const { idleGraceMs } = transition.state.options.drain
   transition.emitForWorker('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
-  for (const deadline of /** @type {const} */ (['ready', 'addresses', 'alive', 'steady', 'age'])) transition.command({ type: 'clear-deadline', deadline, id: worker.id })
+  clearDeadlines(transition, worker.id, ['ready', 'addresses', 'alive', 'steady', 'age'])
   if (!isTold) transition.command({ type: 'drain', worker: worker.id, idleGraceMs })
-  transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs ?? (worker.servesNobody ? Math.min(UNSERVED_DRAIN_MS, longestMs) : longestMs) })
+  const ms = deadlineMs ?? (worker.servesNobody ? Math.min(UNSERVED_DRAIN_MS, longestMs) : longestMs)
+  transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms })
 }
 
-/** A worker that has no connections is not waited for, least of all one that is too busy to say so. */
+/** A worker without connections drains at once; one that is too busy to say so gets this long. */
 const UNSERVED_DRAIN_MS = 1000
 
 /** @param {Transition} transition @param {Worker} worker @returns {boolean} whether it cannot have had a connection so far */
@@ -90,14 +108,14 @@ function hasServedNobody ({ state: { options } }, { readyAt, orphan, addresses }
   return readyAt === null && orphan === null && (addresses.length === 0 || isAsked(options.ready))
 }
 
-/** @param {Transition} transition @param {Worker} worker it listens, though it was told to go just before: somebody may be served by it */
+/** @param {Transition} transition @param {Worker} worker listens, though it was just told to go: it may serve somebody */
 export function drainListening (transition, worker) {
   if (worker.state !== 'draining' || !worker.servesNobody || isAsked(transition.state.options.ready)) return
   delete worker.servesNobody
   transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: transition.state.options.drain.deadlineMs })
 }
 
-/** @param {Transition} transition @param {Worker} worker it has drained, or may no longer */
+/** @param {Transition} transition @param {Worker} worker has drained, or has reached its drain deadline */
 export function terminateWorker (transition, worker) {
   worker.state = 'stopping'
   delete worker.report
@@ -106,15 +124,15 @@ export function terminateWorker (transition, worker) {
   transition.command({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: transition.state.options.stop.termGraceMs })
 }
 
-/** @param {Transition} transition @param {Worker} worker it has heard SIGTERM, and is still there */
+/** @param {Transition} transition @param {Worker} worker got SIGTERM and still runs */
 export function killLate (transition, worker) {
-  worker.killedFor = `it had not ended ${transition.state.options.stop.termGraceMs} ms after SIGTERM (option stop.termGraceMs)`
+  worker.killedFor = `it had not ended ${durationText(transition.state.options.stop.termGraceMs)} after SIGTERM (option stop.termGraceMs)`
   transition.command({ type: 'kill', worker: worker.id })
 }
 
-/** @param {Transition} transition @param {number} id a worker's that is gone, or as good as gone */
-export function clearDeadlines (transition, id) {
-  for (const deadline of WORKER_DEADLINES) transition.command({ type: 'clear-deadline', deadline, id })
+/** @param {Transition} transition @param {number} id of a worker @param {readonly import('./state.js').DeadlineKind[]} [kinds] all of a worker, unless said otherwise */
+export function clearDeadlines (transition, id, kinds = WORKER_DEADLINES) {
+  for (const deadline of kinds) transition.command({ type: 'clear-deadline', deadline, id })
 }
 
 const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
@@ -136,7 +154,7 @@ export function recordEnd (transition, worker, exit) {
     code: exit.code,
     signal: exit.signal,
     uptimeMs: uptimeOf(transition, worker),
-    // Nobody means a worker to crash, also not one that is to go.
+    // A crash has no actor, even if somebody told the worker to go.
     actor: worker.intent?.cause === cause ? worker.intent.actor : null,
     rollout: worker.intent?.rollout ?? transition.state.rollout?.id ?? null,
     message,
@@ -148,7 +166,7 @@ export function recordEnd (transition, worker, exit) {
   return cause
 }
 
-/** An app that ends its workers sooner than this is treated as one that crashes, so that it does not fork all the time. */
+/** An app that ends its workers sooner than this counts as crashing, so that it does not fork all the time. */
 const RECYCLES_ITSELF_AFTER_MS = 1000
 
 /**
@@ -159,8 +177,9 @@ export function replaceWorker (transition, slot, dead, cause) {
   const { restart } = transition.state.options
   const wasLooping = slot.record.crashLooping
   const isNoFailure = cause === 'app-request' && uptimeOf(transition, dead) >= RECYCLES_ITSELF_AFTER_MS
-  const { record, delayMs: backoffMs } = isNoFailure ? { record: slot.record, delayMs: 0 } : recordExit(slot.record, { at: transition.at, uptimeMs: uptimeOf(transition, dead), random: transition.random }, restart)
-  // It has taken the watchdog's time to hang, so one after the other is slow enough; and it still occupies the place.
+  const exit = { at: transition.at, uptimeMs: uptimeOf(transition, dead), random: transition.random }
+  const { record, delayMs: backoffMs } = isNoFailure ? { record: slot.record, delayMs: 0 } : recordExit(slot.record, exit, restart)
+  // The watchdog's timeout has slowed this down already, and the hung worker still occupies its place.
   const delayMs = cause === 'hung' ? 0 : backoffMs
   slot.record = record
   slot.restarts++
@@ -170,7 +189,7 @@ export function replaceWorker (transition, slot, dead, cause) {
     transition.emit('worker.crash-looping', {
       slot: slot.number,
       release: slot.release,
-      message: `slot ${slot.number} crash-loops: more than ${restarts} restarts within ${windowMs} ms; the next ones wait longer`
+      message: `slot ${slot.number} crash-loops: more than ${restarts} restarts within ${durationText(windowMs)}; the next ones wait longer`
     })
   }
   transition.emitForWorker('worker.restarted', dead, { cause, release: slot.release, detail: { delayMs, attempt: record.attempt } })
@@ -179,7 +198,7 @@ export function replaceWorker (transition, slot, dead, cause) {
   transition.command({ type: 'set-deadline', deadline: 'retry', id: slot.number, ms: delayMs })
 }
 
-/** @param {Transition} transition @param {Slot} slot its worker has stayed up long enough */
+/** @param {Transition} transition @param {Slot} slot whose worker has run long enough */
 export function resetBackoff (transition, slot) {
   if (slot.record.crashLooping) transition.emit('worker.recovered', { slot: slot.number, worker: slot.serving, release: slot.release })
   slot.record = blankRecord()
@@ -193,7 +212,7 @@ export function cancelRetry (transition, slot) {
   transition.command({ type: 'clear-deadline', deadline: 'retry', id: slot.number })
 }
 
-/** @param {Transition} transition @param {Worker} worker @returns {number} ms since its fork, or since it has its slot */
+/** @param {Transition} transition @param {Worker} worker @returns {number} ms since its fork, or since it got its slot */
 export function uptimeOf (transition, worker) {
   return Math.round(transition.at - worker.forkedAt)
 }
@@ -212,10 +231,11 @@ export function nameOf ({ id, slot }) {
 
 /** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit @param {string} cause */
 function exitMessage (worker, { code, signal, error }, cause) {
-  const how = signal === 'SIGKILL' && worker.killedFor ? `was killed, as ${worker.killedFor}` : signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known'
+  const killed = signal === 'SIGKILL' && worker.killedFor && `was killed, as ${worker.killedFor}`
+  const how = killed || (signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known')
   const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
   const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
-  // What an exception is about to do is told once.
+  // The message of an exception is in the intent already.
   const intent = worker.intent?.message && !error ? ` (${worker.intent.message})` : ''
   return `${nameOf(worker)} ${how}${when}${why}${intent}`
 }

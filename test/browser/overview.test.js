@@ -89,11 +89,11 @@ test('the outcome of a rollout stays, with its reason, over a reload', async (t)
   const page = await dashboard.visit()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
   await page.locator('#rollout-progress').waitFor()
-  dashboard.finishRollout('failed', 'worker 3 (slot 1) was not ready within 30000 ms')
+  dashboard.finishRollout('failed', 'worker 3 (slot 1) was not ready within 30 s')
 
   await page.locator('#rollout').getByText('Deploy of r2 failed').waitFor()
   await page.reload()
-  await page.locator('#rollout').getByText('worker 3 (slot 1) was not ready within 30000 ms').waitFor()
+  await page.locator('#rollout').getByText('worker 3 (slot 1) was not ready within 30 s').waitFor()
   assert.equal(await page.locator('#open-deploy').getAttribute('aria-disabled'), null)
 
   // What the viewer opened stays open while the page goes on changing.

@@ -54,7 +54,7 @@ describe('no dropped request', () => {
     const load = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
     for (const [name, source, reason] of /** @type {const} */ ([
       ['throws', "throw new TypeError('no configuration at all')", /worker \d+ \(slot 1\) exited with code 1 before it was ready: TypeError: no configuration at all/],
-      ['waits', 'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 4000 ms/]
+      ['waits', 'setInterval(() => {}, 1000)', /worker \d+ \(slot 1\) was not ready within 4 s/]
     ])) {
       await releases.add(name, source)
       const rollout = await deck.rollout('deploy')

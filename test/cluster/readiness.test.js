@@ -87,7 +87,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
 
   test('an app that has to reach itself first does not get ready, and its end says what it answered', async (t) => {
     const { until } = await supervised(t, 'asks-itself-first.js', { flags: { ...ASK, readyTimeoutMs: 4000 } })
-    const why = 'worker 1 (slot 1) was not ready within 4000 ms (option ready.timeoutMs): GET /health answered 503 (asking myself: ECONNREFUSED)'
+    const why = 'worker 1 (slot 1) was not ready within 4 s (option ready.timeoutMs): GET /health answered 503 (asking myself: ECONNREFUSED)'
     assert.equal(withoutStarved((await until('worker.draining')).message), why)
     assert.equal((await until('worker.exited')).cause, 'boot-failure')
   })
@@ -101,7 +101,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     writeFileSync(sick, '')
     const { state, reason } = await deck.rollout('deploy')
     assert.equal(state, 'failed')
-    assert.equal(withoutStarved(reason), 'worker 3 (slot 1) was not ready within 4000 ms (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
+    assert.equal(withoutStarved(reason), 'worker 3 (slot 1) was not ready within 4 s (option rollout.limits.readyTimeoutMs): GET /health answered 503 (the <b>cache</b> is empty)')
     assert.deepEqual((await deck.until({ ready: 2 })).workers.map((/** @type {any} */ { pid }) => pid), before)
     assert.deepEqual((await load.end()).failed, [])
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 3, 'its end')

@@ -32,7 +32,7 @@ export function rolledBackDeploy (changes = {}) {
     comparisons,
     timeline: [
       { at: after(0), type: 'rollout.started', actor: 'ada', message: 'faster <b>totals</b>', passed: null },
-      { at: after(1.3), type: 'rollout.step', actor: null, message: 'canary of 1 of 4 slots for 30000 ms', passed: null },
+      { at: after(1.3), type: 'rollout.step', actor: null, message: 'canary of 1 of 4 slots for 30 s', passed: null },
       { at: after(12), type: 'rollout.paused', actor: 'grace', message: 'paused by grace', passed: null },
       { at: after(21), type: 'rollout.resumed', actor: 'grace', message: 'resumed by grace', passed: null },
       { at: after(31.3), type: 'rollout.judged', actor: null, message: passed, passed: true },

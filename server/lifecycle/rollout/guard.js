@@ -1,15 +1,15 @@
 /** @typedef {import('../transition.js').Transition} Transition */
 
 /**
- * Watches a release for a while after its deploy has succeeded: what loops in crashes then is rolled back, once.
- * `isTripped`: it has happened, and waits for whatever else is going on, or is being rolled back; a master that ends
- * meanwhile leaves that to the next one. `endsAt`: wall time, ISO 8601.
+ * Watches a release for a while after its deploy has succeeded, and rolls it back once if it crash-loops. `isTripped`: it
+ * crash-loops, and the rollback runs or waits for whatever else is going on; a master that ends meanwhile leaves that to
+ * the next one. `endsAt`: wall time, ISO 8601.
  * @typedef {{ release: string, from: string, rollout: number, isTripped: boolean, endsAt: string }} Guard
  */
 
-/** @param {Transition} transition @param {import('../state.js').Rollout} rollout it has succeeded */
+/** @param {Transition} transition @param {import('../state.js').Rollout} rollout has succeeded */
 export function guardDeploy (transition, { id, kind, from, to }) {
-  // The same release goes on.
+  // The guard of the same release goes on.
   if (kind === 'restart') return
   const guardMs = transition.state.options.rollout?.guardMs ?? 0
   liftGuard(transition)
@@ -17,7 +17,7 @@ export function guardDeploy (transition, { id, kind, from, to }) {
   watchUntil(transition, { release: to, from, rollout: id, isTripped: false, endsAt: transition.isoTime(guardMs) }, guardMs)
 }
 
-/** @param {Transition} transition @param {Guard | null} [guard] of the master before, which had deployed what runs */
+/** @param {Transition} transition @param {Guard | null} [guard] of the master before, if it deployed the release that runs */
 export function goOnGuarding (transition, guard = null) {
   if (guard?.release !== transition.state.release.id) return
   const leftMs = Date.parse(guard.endsAt) - Date.parse(transition.isoTime())
@@ -31,7 +31,7 @@ function watchUntil (transition, guard, ms) {
   transition.command({ type: 'set-deadline', deadline: 'guard', id: 0, ms })
 }
 
-/** @param {Transition} transition @param {import('../state.js').Slot} slot it has begun to crash again and again */
+/** @param {Transition} transition @param {import('../state.js').Slot} slot crash-loops */
 export function tripGuard ({ state }, { release }) {
   if (state.guard?.release === release) state.guard.isTripped = true
 }

@@ -2,8 +2,8 @@
 /** @typedef {import('../state.js').Rollout} Rollout */
 
 /**
- * What a deploy runs once its release is prepared, before anything is replaced. `due`: it waits for the end of a pause;
- * `ended`: the deploy was called off meanwhile; `output`: the last of it, where it failed.
+ * A command that a deploy runs once its release is prepared, before anything is replaced. `due`: it waits for the end of a
+ * pause; `ended`: the deploy was cancelled meanwhile; `output`: its last output, if it failed.
  * @typedef {{ name: 'beforeDeploy', state: 'due' | 'running' | 'passed' | 'failed' | 'ended', startedAt: string | null, finishedAt: string | null, output: string | null }} RolloutHook
  */
 
@@ -24,12 +24,12 @@ export function isHookRunning ({ hook }) {
   return hook?.state === 'running'
 }
 
-/** @param {Transition} transition @param {Rollout} rollout it is called off: what it has begun ends with it */
+/** @param {Transition} transition @param {Rollout} rollout is cancelled, and its hook ends with it */
 export function endHook (transition, rollout) {
   if (isHookRunning(rollout)) transition.command({ type: 'end-hook', rollout: rollout.id })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout it ends, and nobody waits any more */
+/** @param {Transition} transition @param {Rollout} rollout ends */
 export function leaveHook (transition, rollout) {
   endHook(transition, rollout)
   if (rollout.hook?.state === 'running' || rollout.hook?.state === 'due') closeHook(transition, rollout.hook, 'ended')

@@ -14,7 +14,7 @@ const MAX_COMPARISONS = 60
 const MAX_MOMENTS = 100
 const MAX_MESSAGE_CHARS = 500
 
-/** @param {Transition} transition @param {import('../state.js').Worker} worker a candidate, or one that serves in its place */
+/** @param {Transition} transition @param {import('../state.js').Worker} worker a candidate, or the one that took over its slot */
 export function findStepOf (transition, worker) {
   const rollout = runningRollout(transition)
   return { rollout, step: mustFind(rollout.steps.find(({ slot }) => slot === worker.slot)), slot: mustFind(transition.slot(worker.slot)) }
@@ -36,7 +36,7 @@ export function addVerdict (rollout, verdict) {
 }
 
 /**
- * Where they are too many, the one goes that is closest to its neighbours: those that are left cover the time evenly.
+ * Of too many, the one that is closest to its neighbours goes, so that the others cover the time evenly.
  * @param {Rollout} rollout @param {import('../state.js').Comparison} comparison
  */
 export function addComparison (rollout, comparison) {
@@ -45,7 +45,7 @@ export function addComparison (rollout, comparison) {
   rollout.comparisons = all.length > MAX_COMPARISONS ? all.toSpliced(indexOfClosest(all), 1) : all
 }
 
-/** @param {import('../state.js').Comparison[]} comparisons @returns {number} the index of one that is neither the first nor the last */
+/** @param {import('../state.js').Comparison[]} comparisons @returns {number} the index of one between the first and the last */
 function indexOfClosest (comparisons) {
   const gapAround = (/** @type {number} */ index) => Date.parse(comparisons[index + 1].at) - Date.parse(comparisons[index - 1].at)
   let least = 1
@@ -53,14 +53,14 @@ function indexOfClosest (comparisons) {
   return least
 }
 
-/** @param {Rollout} rollout @param {string} warning what went wrong without making it fail */
+/** @param {Rollout} rollout @param {string} warning something that went wrong without making it fail */
 export function addWarning (rollout, warning) {
   if (rollout.warnings.length < MAX_WARNINGS) rollout.warnings.push(warning)
 }
 
 /**
  * @param {Transition} transition @param {string} type
- * @param {{ step?: RolloutStep, actor?: string, message?: string | null, passed?: boolean | null }} [about] `actor`: who did this, where it is not whose rollout it is; `passed`: of a verdict
+ * @param {{ step?: RolloutStep, actor?: string, message?: string | null, passed?: boolean | null }} [about] `actor`: who did this, if not the actor of the rollout; `passed`: of a verdict
  */
 export function tellRollout (transition, type, { step, actor, message, passed = null } = {}) {
   const rollout = runningRollout(transition)
@@ -91,7 +91,7 @@ function messageOf (rollout) {
   return reason ?? (shownStage(rollout).done && warnings.length > 0 ? [note, ...warnings].filter(Boolean).join('; ') : note)
 }
 
-/** @param {Rollout} rollout @returns {ShownRollout} as others see it */
+/** @param {Rollout} rollout @returns {ShownRollout} the rollout as API and dashboard show it */
 export function describeRollout (rollout) {
   const { stage, progressDueAt, progressLeftMs, ...rest } = rollout
   const { id, kind, ...more } = structuredClone(rest)
@@ -110,7 +110,7 @@ export function finishRollout (transition, how) {
     guardDeploy(transition, rollout)
     renewStandbys(transition, rollout)
   } else if (rollout.actor === 'guard') {
-    // It tries once.
+    // The guard tries only once.
     liftGuard(transition)
   }
   tellRollout(transition, `rollout.${shownStage(rollout).state}`)
@@ -123,16 +123,16 @@ export function clearClocks (transition) {
   runningRollout(transition).progressDueAt = null
 }
 
-/** @param {Transition} transition it has come further, or begins to: from now on its time counts anew */
+/** The rollout has come further, so its progress deadline starts over. @param {Transition} transition */
 export function noteProgress (transition) {
   const rollout = runningRollout(transition)
   if (isPausedOrHeld(rollout) || phaseOf(rollout) === 'preparing') return
   const { progressDeadlineMs, minReadyMs } = rollout.strategy
-  // A soak is waited for on purpose.
+  // A soak is a wait on purpose.
   countDown(transition, progressDeadlineMs + minReadyMs)
 }
 
-/** @param {Transition} transition @param {number} ms how long it may take to come further */
+/** @param {Transition} transition @param {number} ms until the next progress */
 export function countDown (transition, ms) {
   runningRollout(transition).progressDueAt = transition.at + ms
   transition.command({ type: 'set-deadline', deadline: 'progress', id: 0, ms })

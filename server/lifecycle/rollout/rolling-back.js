@@ -12,7 +12,7 @@ import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
 
 /**
- * Something speaks against the new release.
+ * The new release has failed: rolls back, or holds the rollout, as rollout.onFailure says.
  * @param {Transition} transition @param {string} reason @param {{ hasReplaced?: boolean }} [how]
  */
 export function giveUp (transition, reason, { hasReplaced } = {}) {
@@ -21,7 +21,7 @@ export function giveUp (transition, reason, { hasReplaced } = {}) {
   else goBack(transition, { reason, hasReplaced })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @returns {boolean} whether nothing may start on its release, as files of it have changed since it began */
+/** @param {Transition} transition @param {Rollout} rollout @returns {boolean} whether its files have changed since it began, so that nothing may start on its release */
 export function giveUpIfBlocked (transition, { to }) {
   if (to === null || !isBlocked(transition, to)) return false
   giveUp(transition, whyBlocked(transition, to))
@@ -39,10 +39,10 @@ function holdRollout (transition, rollout, reason) {
 }
 
 /**
- * Whatever was already replaced gets its old release back, new before old again.
+ * Every slot that was replaced gets its old release back; its worker is ready before the new one drains.
  * @param {Transition} transition
  * @param {{ reason: string, actor?: string, hasReplaced?: boolean }} why `actor`: an operator has aborted it;
- *   `hasReplaced`: it has put something into service, also where its steps tell no more
+ *   `hasReplaced`: it has replaced something, even if its steps no longer show that
  */
 export function goBack (transition, { reason, actor, hasReplaced = false }) {
   const rollout = runningRollout(transition)
@@ -53,31 +53,37 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
   rollout.abortedBy = actor ?? null
   rollout.pausedAt = null
   for (const step of rollout.steps) undoStep(transition, rollout, step)
-  // What goes back may have to wait for its turn to start.
+  // A worker of the old release may have to wait before it can start.
   noteProgress(transition)
   countReplaced(rollout)
   tellRollout(transition, 'rollout.rolling-back', { actor, message: reason })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout what is left to go back goes on; the rollout ends with the last of it */
+/** @param {Transition} transition @param {Rollout} rollout ends once the last of its steps is back */
 export function rollBackSteps (transition, rollout) {
-  // The next deploy may have a hook too, and two of them do not run side by side.
+  // The next deploy may have a hook too, and two hooks must not run side by side.
   if (isHookRunning(rollout)) return
   const isUnderWay = (/** @type {RolloutStep} */ step) => isGoing(transition, rollout, step)
-  for (const step of rollout.steps) if (step.state === 'reverting' && !isUnderWay(step) && isBlocked(transition, step.from)) leaveStep(transition, rollout, step)
+  for (const step of rollout.steps) {
+    if (step.state === 'reverting' && !isUnderWay(step) && isBlocked(transition, step.from)) leaveStep(transition, rollout, step)
+  }
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length
-  for (const step of steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))) beginStep(transition, rollout, step, step.from, 'reverting')
+  const next = steps.filter((one) => !isUnderWay(one)).slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))
+  for (const step of next) beginStep(transition, rollout, step, step.from, 'reverting')
   if (steps.length === 0) finishRollout(transition, isBack(transition, rollout) && canMove(rollout, 'roll-back') ? 'roll-back' : 'fail')
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step @returns {boolean} whether its old release is on its way, or with stop-first what it replaces is on its way out */
+/**
+ * @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step
+ * @returns {boolean} whether a worker of its old release starts, or with stop-first the new one makes way
+ */
 function isGoing (transition, { strategy }, { slot: number }) {
   const slot = transition.slot(number)
   return slot != null && (slot.candidate !== null || (strategy.order === 'stop-first' && isVacant(slot)))
 }
 
-/** @param {Transition} transition @param {Rollout} rollout one that could not go back everywhere has failed */
+/** @param {Transition} transition @param {Rollout} rollout @returns {boolean} whether every slot has its old release */
 function isBack (transition, rollout) {
   return rollout.steps.every(({ slot, from }) => transition.slot(slot)?.release === from)
 }

@@ -5,22 +5,26 @@ import { giveUp, giveUpIfBlocked, rollBackSteps } from './rolling-back.js'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
 import { countReplaced, findStepOf, finishRollout, mustFind, noteProgress, tellRollout, addWarning } from './record.js'
 import { isHeld, isPausedOrHeld, moveTo, phaseOf, shownStage } from './stages.js'
-import { becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone, startCandidate, stepIsReady, toSteps, UNDER_WAY } from './step.js'
+import {
+  becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone,
+  startCandidate, stepIsReady, toSteps, UNDER_WAY
+} from './step.js'
 import { strategyOf } from './strategy.js'
 import { beginJudging, tryOut } from './trial.js'
+import { durationText } from '../duration.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').Worker} Worker */
 
-/** Ends of an old worker that may have cost requests. */
+/** Causes of an old worker's end that may have cost requests. */
 const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
 
 /**
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
  * rollback (one that was deployed before).
  * @param {Transition} transition
- * @param {{ kind: 'restart' | 'deploy' | 'rollback', release?: import('../state.js').Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./strategy.js').StrategyWish, actor: string, client?: import('../state.js').Client | null }} input
+ * @param {Omit<Extract<import('../state.js').Input, { type: 'rollout' }>, 'type' | keyof import('../state.js').Stamp>} input
  *   `slots`: only these; `source`: what is to be prepared
  */
 export function startRollout (transition, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null }) {
@@ -61,10 +65,13 @@ export function startRollout (transition, { kind, release, source = {}, slots, n
   else beginJudging(transition)
 }
 
-/** @param {Transition} transition @param {{ rollout: number, release: import('../state.js').Release, hasHook?: boolean }} input its release is there; `hasHook`: a deploy of it has something to do first */
+/**
+ * @param {Transition} transition
+ * @param {{ rollout: number, release: import('../state.js').Release, hasHook?: boolean }} input `hasHook`: a deploy runs a hook first
+ */
 export function releasePrepared (transition, { rollout: id, release, hasHook = false }) {
   const rollout = transition.state.rollout
-  // It was called off meanwhile.
+  // The rollout was cancelled meanwhile.
   if (rollout?.id !== id || phaseOf(rollout) !== 'preparing' || rollout.to !== null) return
   rollout.to = addRelease(transition, release)
   const message = `release ${rollout.to} is prepared`
@@ -73,7 +80,7 @@ export function releasePrepared (transition, { rollout: id, release, hasHook = f
   tellRollout(transition, 'rollout.step', { message })
 }
 
-/** @param {Transition} transition @param {{ rollout: number, passed: boolean, reason: string | null, output: string }} input `reason`: why it has not passed */
+/** @param {Transition} transition @param {{ rollout: number, passed: boolean, reason: string | null, output: string }} input `reason`: why it failed */
 export function hookEnded (transition, { rollout: id, passed, reason, output }) {
   const rollout = transition.state.rollout
   if (rollout?.id !== id || !rollout.hook || !isHookRunning(rollout)) return
@@ -96,7 +103,7 @@ function setOut (transition, rollout, { to, slots }) {
   rollout.to = to
   rollout.steps = toSteps(transition, slots, rollout.strategy)
   moveTo(rollout, rollout.strategy.canary ? 'try' : 'roll')
-  // Its first step may have to wait for its transition.
+  // Its first step may have to wait before it can start.
   noteProgress(transition)
 }
 
@@ -106,7 +113,7 @@ export function releaseNotPrepared (transition, { rollout: id, reason }) {
   if (rollout?.id === id && phaseOf(rollout) === 'preparing' && rollout.to === null) cutShort(transition, reason)
 }
 
-/** @param {Transition} transition @param {Rollout} rollout once its release is there; nobody wants migrations to begin during a pause */
+/** @param {Transition} transition @param {Rollout} rollout is not paused: no migration should begin during a pause */
 function runHook (transition, rollout) {
   if (rollout.hook?.state !== 'due') return
   beginHook(transition, rollout, rollout.hook)
@@ -116,7 +123,7 @@ function runHook (transition, rollout) {
 /** What a rollout does by itself in a stage. @type {Partial<Record<import('./stages.js').Stage, (transition: Transition, rollout: Rollout) => void>>} */
 const WORK = { preparing: runHook, canary: tryOut, rolling: rollSlots, 'rolling-back': rollBackSteps, withdrawing: rollBackSteps }
 
-/** @param {Transition} transition whatever can go on does, in this stage and those that it leads to */
+/** Does all that can be done in this stage, and in the stages that it leads to. @param {Transition} transition */
 export function advanceRollout (transition) {
   startAfterStop(transition)
   for (let stage; transition.state.rollout && transition.state.rollout.stage !== stage;) {
@@ -125,7 +132,7 @@ export function advanceRollout (transition) {
   }
 }
 
-/** @param {Transition} transition whatever the stage: a slot whose old worker has made way is not left without one */
+/** In any stage, a slot whose old worker has made way gets its next one. @param {Transition} transition */
 function startAfterStop (transition) {
   const { rollout } = transition.state
   for (const step of rollout?.steps ?? []) {
@@ -148,7 +155,8 @@ function rollSlots (transition, rollout) {
   if (!isWaiting) for (const step of inState('ready')) promoteStep(transition, rollout, step)
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
   if (inState('pending').length > 0 && giveUpIfBlocked(transition, rollout)) return
-  for (const step of inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))) beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
+  const next = inState('pending').slice(0, Math.max(0, Math.min(room, bootRoom(transition.state))))
+  for (const step of next) beginStep(transition, rollout, step, mustFind(rollout.to), 'starting')
   if (inState('done').length === rollout.steps.length) finishRollout(transition, 'succeed')
 }
 
@@ -159,33 +167,33 @@ export function candidateReady (transition, worker) {
   else becomeReadyOrSoak(transition, rollout, step)
 }
 
-/** @param {Transition} transition @param {Worker} worker a candidate whose program has come to its end as it may: its step goes on without it */
+/** @param {Transition} transition @param {Worker} worker a candidate whose program has ended as it may; its step goes on without it */
 export function candidateFinished (transition, worker) {
   const { rollout, step } = findStepOf(transition, worker)
   if (step.state === 'reverting') promoteStep(transition, rollout, step)
   else stepIsReady(transition, step)
 }
 
-/** @param {Transition} transition @param {Worker} worker it has been ready for long enough */
+/** @param {Transition} transition @param {Worker} worker has been ready for long enough */
 export function endSoak (transition, worker) {
   const step = transition.state.rollout?.steps.find(({ newWorker, state }) => newWorker === worker.id && state === 'soaking')
   if (step) step.state = 'ready'
 }
 
 /**
- * A candidate that died or was not ready in time speaks against its release; one that should have brought an old release
- * back leaves its slot as it is, because what serves there is better than nothing.
+ * A candidate that died or was not ready in time counts against its release. If it was to bring an old release back, its
+ * slot stays as it is, because the worker that serves there is better than none.
  * @param {Transition} transition @param {Worker} worker @param {string} cause @param {string} reason
  */
 export function candidateLost (transition, worker, cause, reason) {
   const { rollout, step, slot } = findStepOf(transition, worker)
   if (step.state === 'reverting') {
-    // Killed from outside, it is tried again.
+    // A candidate that was killed from outside is tried again.
     if (!isOneOf(BLAMED_CAUSES, cause)) return
     keepWhatServes(transition, slot)
     return endStep(transition, step, 'failed')
   }
-  // Where its files have changed meanwhile and nothing may start on them, it cannot be tried again.
+  // If its files have changed meanwhile and nothing may start on them, it cannot be tried again.
   if (!isBlamed(rollout, cause) && !isBlocked(transition, mustFind(rollout.to))) {
     step.state = 'pending'
     return tellRollout(transition, 'rollout.step', { step })
@@ -211,7 +219,7 @@ export function servingLost (transition, worker, cause, reason) {
   giveUp(transition, reason, { hasReplaced: true })
 }
 
-/** @param {Transition} transition @param {Worker} worker any that has exited: a step ends with its old worker @param {{ cause: string, reason: string }} exit */
+/** A step ends with its old worker. @param {Transition} transition @param {Worker} worker has exited @param {{ cause: string, reason: string }} exit */
 export function oldWorkerGone (transition, worker, { cause, reason }) {
   const { rollout } = transition.state
   const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && (state === 'draining' || state === 'stopping'))
@@ -221,7 +229,7 @@ export function oldWorkerGone (transition, worker, { cause, reason }) {
   if (step.state === 'draining') endStep(transition, step, 'done')
 }
 
-/** @param {Transition} transition @param {string} reason ends it where it stands */
+/** @param {Transition} transition @param {string} reason why the rollout ends where it is */
 export function cutShort (transition, reason) {
   const { rollout } = transition.state
   if (!rollout) return
@@ -230,7 +238,7 @@ export function cutShort (transition, reason) {
 }
 
 /**
- * The wanted number of workers has changed while it runs: what is gone needs no step any more, and what has come gets one.
+ * The number of slots has changed during a rollout: removed slots lose their steps, and added ones get one.
  * @param {Transition} transition @param {{ added: number[], removed: number[] }} slots
  */
 export function resizeRollout (transition, { added, removed }) {
@@ -242,11 +250,11 @@ export function resizeRollout (transition, { added, removed }) {
   countReplaced(rollout)
 }
 
-/** @param {Transition} transition it has come no further for too long */
+/** The progress deadline has passed. @param {Transition} transition */
 export function noProgress (transition) {
   const { rollout } = transition.state
   if (!rollout) return
-  const reason = `no progress for ${rollout.strategy.progressDeadlineMs} ms (option rollout.progressDeadlineMs)`
+  const reason = `no progress for ${durationText(rollout.strategy.progressDeadlineMs)} (option rollout.progressDeadlineMs)`
   const { state } = shownStage(rollout)
   if (state === 'rolling-back') {
     for (const step of rollout.steps) if (step.state === 'reverting') leaveStep(transition, rollout, step)
@@ -254,7 +262,7 @@ export function noProgress (transition) {
   } else if (!isPausedOrHeld(rollout)) giveUp(transition, reason)
 }
 
-/** @param {Rollout} rollout @param {string} cause @returns {boolean} whether this death is one too many */
+/** @param {Rollout} rollout @param {string} cause @returns {boolean} whether the release had one crash too many */
 function isBlamed (rollout, cause) {
   if (!isOneOf(BLAMED_CAUSES, cause)) return false
   rollout.crashes++
@@ -270,6 +278,7 @@ function addRelease (transition, release) {
 
 /** @param {Transition} transition @param {string} next */
 function forgetUnused ({ state }, next) {
-  const used = new Set([next, state.release.id, state.rollout?.from, ...state.slots.map(({ release }) => release), ...Object.values(state.workers).map(({ release }) => release)])
+  const running = [...state.slots, ...Object.values(state.workers)].map(({ release }) => release)
+  const used = new Set([next, state.release.id, state.rollout?.from, ...running])
   for (const id of Object.keys(state.releases)) if (!used.has(id)) delete state.releases[id]
 }

@@ -39,7 +39,7 @@ export function shownStage ({ stage }) {
   return STAGES[stage].shown
 }
 
-/** @param {{ stage: Stage }} rollout @returns {'preparing' | 'canary' | 'rolling' | 'rolling-back' | 'succeeded' | 'rolled-back' | 'failed'} what it does, or did before it was stopped */
+/** @param {{ stage: Stage }} rollout @returns {Exclude<RolloutState, 'paused' | 'held'>} what it does, or did before it was paused or held */
 export function phaseOf ({ stage }) {
   const { state, pausedIn } = STAGES[stage].shown
   return pausedIn ?? /** @type {Exclude<RolloutState, 'paused' | 'held'>} */ (state)

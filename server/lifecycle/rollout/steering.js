@@ -7,7 +7,7 @@ import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 /** @typedef {{ rollout: number, actor: string }} Steer */
 
 /**
- * What an operator can do with the rollout that runs.
+ * What an operator can do with a running rollout.
  * @type {Record<string, (transition: Transition, input: any) => void>}
  */
 export const STEERING = {
@@ -54,7 +54,7 @@ function goOn (transition, verb, by) {
   if (rollout.progressLeftMs === null) noteProgress(transition)
   else countDown(transition, rollout.progressLeftMs)
   rollout.progressLeftMs = null
-  // What stopped it has stopped its clocks, and what was counted until then does not count any more.
+  // The hold has stopped its clocks, and figures from before it no longer count.
   if (hadFailed) beginJudging(transition)
   if (phaseOf(rollout) !== 'canary') return
   beginTrialAnew(transition, { isForced: hadFailed })
@@ -64,7 +64,7 @@ function goOn (transition, verb, by) {
 
 /**
  * @param {import('../state.js').PoolState} state @param {import('../state.js').Input & { type: keyof typeof CONFLICTS, rollout: number }} input
- * @returns {import('../state.js').Refusal | null} why it comes too late, or too early
+ * @returns {import('../state.js').Refusal | null} why it is not possible now
  */
 export function refuseSteering ({ rollout }, { type, rollout: id }) {
   if (rollout?.id !== id) return { code: 'rollout-ended', message: `rollout ${id} has ended`, details: { rollout: id } }

@@ -7,13 +7,24 @@ import { cancelRetry, drainWorker, resetBackoff, forkWorker } from '../worker.js
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
 
-/** A step whose new worker is there, or on its way, and has not taken its slot over. */
+/** States in which the new worker exists or starts, and has not taken over the slot. */
 export const UNDER_WAY = Object.freeze(['stopping', 'starting', 'soaking', 'ready'])
 
 /** @param {Transition} transition @param {number[]} numbers @param {import('./strategy.js').Strategy} strategy @returns {RolloutStep[]} */
 export function toSteps ({ state }, numbers, { canary }) {
   return state.slots.filter(({ number }) => numbers.includes(number)).map(({ number, release }, index) => ({
-    slot: number, state: 'pending', oldWorker: null, newWorker: null, from: release, isCanary: index < (canary?.workers ?? 0), startedAt: null, readyAt: null, promotedAt: null, drainedAt: null, revertingAt: null, finishedAt: null
+    slot: number,
+    state: 'pending',
+    oldWorker: null,
+    newWorker: null,
+    from: release,
+    isCanary: index < (canary?.workers ?? 0),
+    startedAt: null,
+    readyAt: null,
+    promotedAt: null,
+    drainedAt: null,
+    revertingAt: null,
+    finishedAt: null
   }))
 }
 
@@ -35,10 +46,11 @@ export function beginStep (transition, rollout, step, release, state) {
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step whoever has its slot makes way */
+/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step all workers of its slot drain */
 function clearSlot (transition, rollout, step) {
   const cause = step.state === 'reverting' ? 'rollback' : rollout.kind
-  for (const worker of Object.values(transition.state.workers)) if (worker.slot === step.slot) drainWorker(transition, worker, { cause, actor: rollout.actor, rollout: rollout.id })
+  const intent = { cause, actor: rollout.actor, rollout: rollout.id }
+  for (const worker of Object.values(transition.state.workers)) if (worker.slot === step.slot) drainWorker(transition, worker, intent)
 }
 
 /**
@@ -47,7 +59,7 @@ function clearSlot (transition, rollout, step) {
  */
 export function replaceGone (transition, rollout, step) {
   const slot = mustFind(transition.slot(step.slot))
-  // One that had hung, and answers again, makes way too.
+  // A worker that hung and answers again makes way too.
   if (step.state === 'stopping') clearSlot(transition, rollout, step)
   const isWaiting = step.state === 'stopping' ? isEmpty(slot) : step.state === 'reverting' && rollout.strategy.order === 'stop-first' && isVacant(slot)
   return isWaiting && !isOccupied(transition.state, step.slot)
@@ -63,7 +75,7 @@ export function startCandidate (transition, rollout, step, release) {
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @param {Transition} transition @param {RolloutStep} step nothing more is to be waited for */
+/** @param {Transition} transition @param {RolloutStep} step */
 export function stepIsReady (transition, step) {
   step.readyAt ??= transition.isoTime()
   step.state = 'ready'
@@ -71,7 +83,7 @@ export function stepIsReady (transition, step) {
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step its new worker is ready, and perhaps has to stay so for a while first */
+/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step its new worker is ready, and may have to soak first */
 export function becomeReadyOrSoak (transition, rollout, step) {
   const { minReadyMs } = rollout.strategy
   const soaks = minReadyMs > 0 && phaseOf(rollout) !== 'canary'
@@ -128,7 +140,7 @@ export function endStep (transition, step, state) {
   tellRollout(transition, 'rollout.step', { step })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step its release is taken back, whatever has come of it */
+/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step goes back to its old release, in whatever state it is */
 export function undoStep (transition, rollout, step) {
   const slot = mustFind(transition.slot(step.slot))
   if (UNDER_WAY.includes(step.state)) {
@@ -139,12 +151,12 @@ export function undoStep (transition, rollout, step) {
     slot.release = step.from
     step.revertingAt = transition.isoTime()
     const serving = transition.worker(slot.serving)
-    // A slot without a worker comes back on its old release by itself, as does one whose worker runs that already.
+    // A slot without a worker gets its old release by itself; one whose worker runs that already needs nothing.
     step.state = serving && serving.release !== step.from ? 'reverting' : 'reverted'
   }
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step goes no further back: what serves in its slot is better than nothing */
+/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step is not rolled back: the worker that serves in its slot is better than none */
 export function leaveStep (transition, rollout, step) {
   const slot = mustFind(transition.slot(step.slot))
   drainCandidate(transition, rollout, slot)
@@ -160,5 +172,6 @@ export function keepWhatServes (transition, slot) {
 
 /** @param {Transition} transition @param {Rollout} rollout @param {import('../state.js').Slot} slot */
 function drainCandidate (transition, rollout, slot) {
-  drainWorker(transition, transition.worker(slot.candidate), { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: rollout.reason ?? undefined })
+  const intent = { cause: 'rollback', actor: rollout.actor, rollout: rollout.id, message: rollout.reason ?? undefined }
+  drainWorker(transition, transition.worker(slot.candidate), intent)
 }

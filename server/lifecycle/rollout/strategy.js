@@ -1,19 +1,19 @@
 /**
- * How a rollout goes about its work.
+ * How a rollout replaces workers.
  * @typedef {object} Strategy
- * @property {'start-first' | 'stop-first'} order  which of the two workers of a slot goes first: whether they live side by side
+ * @property {'start-first' | 'stop-first'} order  whether the new worker of a slot starts beside the old one, or after its end
  * @property {number} surge  how many slots are replaced at a time, at least 1
  * @property {number} minReadyMs  how long a new worker has to be ready before the old one drains
- * @property {{ workers: number, durationMs: number } | null} canary  so many new workers serve beside all old ones for so long first, and are judged
+ * @property {{ workers: number, durationMs: number } | null} canary  this many new workers serve beside all old ones for this time, and are judged
  * @property {Limits} limits
  * @property {number} progressDeadlineMs  a rollout that comes no further for this long fails; paused time does not count
- * @property {'rollback' | 'hold'} onFailure  hold: it stops where it is and waits for a person
+ * @property {'rollback' | 'hold'} onFailure  hold: it stops where it is and waits for an operator
  *
  * @typedef {object} Limits  beyond which a release is not to be trusted
  * @property {number} crashes  how many of its workers may crash
  * @property {number} errorRate  by how much its share of 5xx answers may exceed that of the old workers, 0…1
  * @property {number} p99Ratio  how many times the old workers' latency its own may be
- * @property {number} slowerMs  by how much more it has to be, too
+ * @property {number} slowerMs  by how many ms it has to be slower as well
  * @property {number} warmupMs  how long the latency of a worker does not count
  * @property {number} minRequests  fewer than this are no ground for a judgement
  * @property {number} [readyTimeoutMs]  in place of ready.timeoutMs
@@ -50,18 +50,21 @@ export function strategyOf (kind, size, configured = {}, wish = {}) {
     canary: canaryOf(configured.canary, wish.canary),
     limits: { ...DEFAULT_STRATEGY.limits, ...configured.limits, ...wish.limits }
   }
-  // 0, as a config says it: no limit of its own.
+  // In a config 0 means: no limit of its own.
   merged.limits.readyTimeoutMs ||= undefined
   const surge = countOf(merged.surge, size)
-  // Every new worker of a restart is ready before any old one goes; what is known to work needs no trial.
-  if (kind === 'restart') return { ...merged, surge: merged.order === 'stop-first' ? surge : Math.max(1, size), minReadyMs: 0, canary: null, onFailure: 'rollback' }
+  // All new workers of a restart are ready before any old one goes. A release that works needs no canary.
+  if (kind === 'restart') {
+    const all = Math.max(1, size)
+    return { ...merged, surge: merged.order === 'stop-first' ? surge : all, minReadyMs: 0, canary: null, onFailure: 'rollback' }
+  }
   if (kind === 'rollback') return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary: null }
   return { ...merged, surge, canary: merged.canary && merged.canary.workers > 0 ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) } : null }
 }
 
 /**
  * @param {StrategyWish} [configured] @param {StrategyWish} [wish]
- * @returns {boolean} whether a canary, which serves beside all old workers, is wanted where no two are to live side by side
+ * @returns {boolean} whether a canary is wanted with stop-first, though it needs workers side by side
  */
 export function contradictsOrder (configured = {}, wish = {}) {
   const { order, canary } = { ...configured, ...wish, canary: canaryOf(configured.canary, wish.canary) }
@@ -69,7 +72,7 @@ export function contradictsOrder (configured = {}, wish = {}) {
 }
 
 /**
- * Who names a duration means a trial, also where none is configured.
+ * A wished duration asks for a canary, even where none is configured.
  * @param {StrategyWish['canary']} configured @param {StrategyWish['canary']} wished
  */
 function canaryOf (configured, wished) {

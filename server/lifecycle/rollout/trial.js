@@ -4,6 +4,7 @@ import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, running
 import { isHeld, isPausedOrHeld, moveTo, phaseOf } from './stages.js'
 import { sidesOf } from './sides.js'
 import { beginStep, beginSoak } from './step.js'
+import { durationText } from '../duration.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -11,14 +12,14 @@ import { beginStep, beginSoak } from './step.js'
 
 const JUDGE_EVERY_MS = 5000
 
-/** @param {Transition} transition from now on new workers and old ones are compared */
+/** From now on the judge compares canary and baseline. @param {Transition} transition */
 export function beginJudging (transition) {
   if (runningRollout(transition).kind !== 'deploy') return
   transition.command({ type: 'begin-judging' })
   transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout the canaries serve beside all old workers, and none of those goes yet */
+/** @param {Transition} transition @param {Rollout} rollout starts its canaries, which serve beside all old workers */
 export function tryOut (transition, rollout) {
   const canaries = rollout.steps.filter(({ isCanary }) => isCanary)
   const pending = canaries.filter(({ state }) => state === 'pending')
@@ -27,7 +28,7 @@ export function tryOut (transition, rollout) {
   if (canaries.some(({ state }) => state !== 'ready')) return
   if (rollout.canaryEndsAt === null) return beginTrial(transition, rollout, canaries.length)
   if (rollout.progressDueAt === null) return
-  // One of them was replaced meanwhile.
+  // A canary was replaced meanwhile.
   rollout.progressDueAt = null
   transition.command({ type: 'clear-deadline', deadline: 'progress', id: 0 })
 }
@@ -35,16 +36,16 @@ export function tryOut (transition, rollout) {
 /** @param {Transition} transition @param {Rollout} rollout @param {number} count of canaries */
 function beginTrial (transition, rollout, count) {
   const { durationMs } = mustFind(rollout.strategy.canary)
-  // It waits on purpose from here on.
+  // From here on the rollout waits on purpose.
   clearClocks(transition)
   rollout.canaryEndsAt = transition.isoTime(durationMs)
   transition.command({ type: 'set-deadline', deadline: 'canary', id: 0, ms: durationMs })
   beginJudging(transition)
-  tellRollout(transition, 'rollout.step', { message: `canary of ${count} of ${rollout.steps.length} slots for ${durationMs} ms` })
+  tellRollout(transition, 'rollout.step', { message: `canary of ${count} of ${rollout.steps.length} slots for ${durationText(durationMs)}` })
 }
 
 /**
- * A trial is one of all canaries for all of its time.
+ * A trial starts over unless all canaries serve for all of its time.
  * @param {Transition} transition @param {{ isForced: boolean }} how
  */
 export function beginTrialAnew (transition, { isForced }) {
@@ -60,15 +61,18 @@ export function askJudge (transition, deadline) {
   if (!rollout || !isJudged(rollout)) return
   const isFinal = deadline === 'canary'
   if (!isFinal) transition.command({ type: 'set-deadline', deadline: 'judge', id: 0, ms: JUDGE_EVERY_MS })
-  // A person has the last word: the trial ends when they let it go on.
+  // A paused trial ends when an operator resumes it.
   else if (isPausedOrHeld(rollout)) return
   transition.command({ type: 'judge', rollout: rollout.id, isFinal, ...sidesOf(transition, rollout), limits: rollout.strategy.limits })
 }
 
-/** @param {Transition} transition @param {{ rollout: number, verdict: import('../state.js').Verdict & { warning?: string } }} input what the judge has found; `warning`: it passes, with a flaw */
+/**
+ * @param {Transition} transition
+ * @param {{ rollout: number, verdict: import('../state.js').Verdict & { warning?: string } }} input `warning`: it passes, with a flaw
+ */
 export function takeVerdict (transition, { rollout: id, verdict: { warning, ...verdict } }) {
   const rollout = transition.state.rollout
-  // It has gone on meanwhile without waiting for this.
+  // The rollout has gone on meanwhile.
   if (rollout?.id !== id || phaseOf(rollout) === 'rolling-back') return
   addComparison(rollout, { at: verdict.at, canary: verdict.canary, baseline: verdict.baseline })
   if (!isJudged(rollout)) return
@@ -81,7 +85,7 @@ export function takeVerdict (transition, { rollout: id, verdict: { warning, ...v
   else if (verdict.isFinal && phaseOf(rollout) === 'canary') endTrial(transition)
 }
 
-/** @param {Transition} transition the canaries have passed, or need no judgement any more */
+/** The canaries have passed, or an operator has promoted them. @param {Transition} transition */
 export function endTrial (transition) {
   const rollout = runningRollout(transition)
   transition.command({ type: 'clear-deadline', deadline: 'canary', id: 0 })
@@ -91,7 +95,7 @@ export function endTrial (transition) {
   noteProgress(transition)
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step its canary has been ready for a while, perhaps not for long enough */
+/** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step whose canary may not have been ready for long enough yet */
 function soakOn (transition, rollout, step) {
   const worker = transition.state.workers[step.newWorker ?? 0]
   const ms = rollout.strategy.minReadyMs - (Date.parse(transition.isoTime()) - Date.parse(String(worker?.readyAt)))

@@ -141,11 +141,11 @@ test('deploy --wait ends with the rollout: progress on stderr, the result on std
 
 test('deploy --wait fails with the reason when the rollout fails', async (t) => {
   const { cli, deck } = await setUp(t)
-  deck.events.subscribe(({ type }) => { if (type === 'rollout.started') setImmediate(endRollout, deck, 'failed', 'worker 3 (slot 1) was not ready within 30000 ms') })
+  deck.events.subscribe(({ type }) => { if (type === 'rollout.started') setImmediate(endRollout, deck, 'failed', 'worker 3 (slot 1) was not ready within 30 s') })
   const { code, stdout, stderr } = await cli('deploy --wait --json')
   assert.equal(code, 1)
   assert.equal(JSON.parse(stdout).state, 'failed')
-  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) failed: worker 3 \(slot 1\) was not ready within 30000 ms$/m)
+  assert.match(stderr, /^clusterdeck: rollout 1 \(deploy\) failed: worker 3 \(slot 1\) was not ready within 30 s$/m)
 })
 
 test('deploy --wait does not wait for a person: a rollout that is held is a failure that says what to do', async (t) => {

@@ -10,9 +10,9 @@ test('what has failed by itself stays until it is acknowledged, over masters', (
   const { events, notices, nextNotices } = openDeck(t)
   events.publish(FAILED)
   events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master (pid 7) ended without stopping its workers' })
-  events.publish({ type: 'rollout.succeeded', cause: 'rollback', actor: 'guard', message: 'r5 crashes again and again after rollout 3', detail: { kind: 'rollback', to: 'r4' } })
+  events.publish({ type: 'rollout.succeeded', cause: 'rollback', actor: 'guard', message: 'r5 kept crashing after rollout 3', detail: { kind: 'rollback', to: 'r4' } })
   const all = [
-    [3, 'rolled-back', 'The guard rolled back to r4: r5 crashes again and again after rollout 3'],
+    [3, 'rolled-back', 'The guard rolled back to r4: r5 kept crashing after rollout 3'],
     [2, 'master-lost', 'The master (pid 7) ended without stopping its workers'],
     [1, 'rollout-failed', 'Deploy of r5 failed: worker 9 was not ready']
   ]

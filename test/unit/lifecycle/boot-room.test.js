@@ -21,7 +21,7 @@ describe('the time to get ready', () => {
     assert.deepEqual([starting(pool), pool.at - begunAt], [[1], 50_000])
     pool.passNextDeadline()
     assert.equal(pool.at - begunAt, 55_000)
-    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 30000 ms (option ready.timeoutMs) and another 25000 ms, in which it waited for a CPU')
+    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 30 s (option ready.timeoutMs) and another 25 s, in which it waited for a CPU')
   })
 
   test('is ten times the limit at most', () => {
@@ -52,7 +52,7 @@ describe('the time to get ready', () => {
     const standby = Object.values(pool.state.workers).find(({ slot }) => slot === null)?.id ?? 0
     pool.exit(1, { code: 1 })
     while (pool.state.workers[standby]?.state === 'starting') pool.passNextDeadline({ starvedMs: 30_000 })
-    assert.match(pool.last('worker.draining').message, /another 270000 ms/)
+    assert.match(pool.last('worker.draining').message, /another 270 s/)
   })
 })
 

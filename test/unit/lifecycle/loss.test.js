@@ -11,7 +11,7 @@ describe('what the end of a worker has ended with it', () => {
     pool.exit(1, { code: 0, unfinished: OPEN })
     assert.equal(pool.last('worker.exited').message, 'worker 1 (slot 1) exited with code 0, with 3 requests and 1 connection still open')
     assert.deepEqual(pool.last('worker.exited').detail, { endedRequests: 3, endedConnections: 1 })
-    assert.deepEqual(pool.last('rollout.succeeded').detail.warnings, ['worker 1 (slot 1) ended with 3 requests and 1 connection still open, as it had not drained within 30000 ms (option drain.deadlineMs)'])
+    assert.deepEqual(pool.last('rollout.succeeded').detail.warnings, ['worker 1 (slot 1) ended with 3 requests and 1 connection still open, as it had not drained within 30 s (option drain.deadlineMs)'])
   })
 
   test('is nothing once it has drained, also after the deadline, whatever its last report was', () => {
@@ -39,7 +39,7 @@ describe('what the end of a worker has ended with it', () => {
     pool.settle()
     const left = Array.from({ length: 7 }, (_, index) => ({ name: 'helper', pid: index + 1, startTime: 'boot:1' }))
     pool.exit(1, { code: 1, left })
-    assert.match(pool.last('worker.exited').message, /; what it had started still runs: helper \(pid 1\), .*helper \(pid 5\) …$/)
+    assert.match(pool.last('worker.exited').message, /; processes that it started still run: helper \(pid 1\), .*helper \(pid 5\) …$/)
     assert.deepEqual(pool.last('worker.exited').detail.leftProcesses.at(-1), { name: 'helper', pid: 7 })
   })
 })

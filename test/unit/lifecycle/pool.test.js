@@ -70,7 +70,7 @@ describe('pool', () => {
   test('replaces a worker that is not ready in time; the message names worker, slot, time and option', () => {
     const pool = simulate({ workers: 1 })
     pool.passNextDeadline()
-    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 30000 ms (option ready.timeoutMs)')
+    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 30 s (option ready.timeoutMs)')
     assert.deepEqual(pool.serving(), [2])
     pool.settle()
     assert.equal(pool.events.find(({ type }) => type === 'worker.exited').cause, 'boot-failure')

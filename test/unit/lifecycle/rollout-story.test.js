@@ -56,7 +56,7 @@ test('the timeline tells what happened to the rollout as a whole and who did it,
   assert.deepEqual(timeline.filter((/** @type {any} */ { passed }) => passed !== null).map((/** @type {any} */ { type, passed }) => [type, passed]), [['rollout.judged', false]])
   assert.deepEqual(timeline.map((/** @type {any} */ { type, actor, message }) => [type, actor, message]), [
     ['rollout.started', 'ada', 'faster totals'],
-    ['rollout.step', null, 'canary of 1 of 2 slots for 60000 ms'],
+    ['rollout.step', null, 'canary of 1 of 2 slots for a minute'],
     ['rollout.paused', 'grace', 'paused by grace'],
     ['rollout.resumed', 'ada', 'resumed by ada'],
     ['rollout.judged', null, 'passed: false'],

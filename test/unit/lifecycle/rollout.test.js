@@ -58,7 +58,7 @@ describe('rolling deploy', () => {
     const pool = ready(1)
     pool.feed(deploy)
     while (pool.state.rollout) pool.passNextDeadline()
-    assert.match(pool.last('rollout.failed').message, /^worker 2 \(slot 1\) was not ready within 30000 ms \(option ready\.timeoutMs\)$/)
+    assert.match(pool.last('rollout.failed').message, /^worker 2 \(slot 1\) was not ready within 30 s \(option ready\.timeoutMs\)$/)
     assert.deepEqual(pool.serving(), [1])
   })
 

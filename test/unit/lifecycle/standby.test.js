@@ -84,7 +84,7 @@ describe('workers on standby', () => {
     const pool = running({ workers: 1 })
     pool.exit(1, CRASH)
     while (pool.state.workers[2]?.state === 'starting') assert.ok(pool.passNextDeadline())
-    assert.match(pool.last('worker.draining').message, /^worker 2 \(slot 1\) was not ready within 30000 ms/)
+    assert.match(pool.last('worker.draining').message, /^worker 2 \(slot 1\) was not ready within 30 s/)
   })
 })
 
@@ -115,7 +115,7 @@ describe('a worker on standby that dies', () => {
     }
     assert.ok(pool.at - deathless > 60_000)
     const told = pool.events.filter(({ type }) => type === 'worker.crash-looping')
-    assert.deepEqual(told.map(({ message, slot }) => [message, slot]), [['the standby workers crash-loop: more than 5 restarts within 60000 ms; the next ones wait longer', undefined]])
+    assert.deepEqual(told.map(({ message, slot }) => [message, slot]), [['the standby workers crash-loop: more than 5 restarts within a minute; the next ones wait longer', undefined]])
   })
 
   test('leaves a deploy alone', () => {
@@ -151,7 +151,7 @@ describe('an app that cannot stand by', () => {
     const pool = running({ standby: 0 })
     pool.feed({ type: 'configure', options: { ...pool.state.options, standby: 1 } })
     while (!pool.last('standby.useless')) assert.ok(pool.passNextDeadline())
-    assert.match(pool.last('standby.useless').message, /^standby worker 3 did not listen within 30000 ms \(option ready.timeoutMs\)/)
+    assert.match(pool.last('standby.useless').message, /^standby worker 3 did not listen within 30 s \(option ready.timeoutMs\)/)
     pool.settle()
     assert.deepEqual([standing(pool), pool.deadlines.has('standby:0')], [[], false])
     assert.match(String(snapshotOf(pool.state).standby.problem), /did not listen/)

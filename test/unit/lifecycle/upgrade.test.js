@@ -60,7 +60,7 @@ test('one that does not get ready in time is ended', () => {
   while (deck.nextMaster === 'starting') deck.passNextDeadline()
   assert.equal(deck.nextMaster, 'cancelled')
   deck.feed({ type: 'next-gone', reason: 'SIGKILL', lastWorker: 0, orphans: [] })
-  assert.equal(deck.last('master.upgrade-failed').message, 'the next master was not ready within 60000 ms')
+  assert.equal(deck.last('master.upgrade-failed').message, 'the next master was not ready within a minute')
   assert.equal(deck.deadlines.has('upgrade:0'), false)
 })
 
@@ -70,7 +70,7 @@ test('one that has begun to start its workers has the time that those may take w
   assert.equal(Number(deck.deadlines.get('upgrade:0')?.dueAt) - deck.at, 330_000)
   while (deck.nextMaster === 'starting') deck.passNextDeadline()
   deck.feed({ type: 'next-gone', reason: 'SIGKILL', lastWorker: 0, orphans: [] })
-  assert.equal(deck.last('master.upgrade-failed').message, 'the next master was not ready within 330000 ms')
+  assert.equal(deck.last('master.upgrade-failed').message, 'the next master was not ready within 330 s')
 })
 
 test('told to stop, this master ends only when the next one has gone', () => {

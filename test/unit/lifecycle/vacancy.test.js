@@ -126,7 +126,7 @@ describe('rollout.order stop-first', () => {
     pool.feed({ type: 'worker-silent', worker: 1, message: 'silent' })
     pool.feed({ type: 'worker-answered', worker: 1 })
     assert.deepEqual([pool.serving(), living(pool)], [[1], ['1: 1 ready']])
-    assert.match(pool.last('worker.responsive').message, /it has its slot back$/)
+    assert.match(pool.last('worker.responsive').message, /it keeps its slot$/)
   })
 
   test('recycling goes on with the next one only when the first is replaced', () => {
