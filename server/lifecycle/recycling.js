@@ -102,7 +102,7 @@ function countSoon (transition, worker) {
 /** @param {import('./state.js').LifecycleOptions} options @param {Worker} worker @returns {string} which limit it is, what the app needs, and what to set */
 function tooLow ({ recycle }, { due }) {
   const { servedMs = 0, rssBytes = 0 } = due?.soon ?? {}
-  const orNone = `or more, or to 0 for no limit; until then a worker is recycled only every few minutes`
+  const orNone = 'or more, or to 0 for no limit; until then a worker is recycled only every few minutes'
   if (due?.cause === 'memory-limit') {
     const enough = Math.ceil(rssBytes * 1.5 / MB)
     const [limit, held] = [recycle?.maxRssBytes ?? 0, rssBytes].map(inMB)
