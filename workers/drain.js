@@ -89,7 +89,8 @@ export function createDrain ({ requests, onStart, onDrained }) {
     // EBADF: closed meanwhile. What comes from now on is for the other workers.
     for (const handle of datagrams) handle.recvStop()
     const clock = createIdleClock(idleGraceMs)
-    cutting = setInterval(() => cutIdle(clock), CUT_INTERVAL_MS)
+    // What has come while this process had no CPU is read between the timer and the check after it.
+    cutting = setInterval(() => setImmediate(cutIdle, clock), CUT_INTERVAL_MS)
     forgetPassedOn()
     finishIfEmpty()
   }

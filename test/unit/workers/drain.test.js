@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { after, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { createDrain } from '../../../workers/drain.js'
+
+const IDLE_GRACE_MS = 200
+
+/** Asks once, and again once it is told to: by its own loop, so that it is no slower than the other one is busy. */
+const CLIENT = `
+  const http = require('node:http')
+  const { parentPort, workerData: { port } } = require('node:worker_threads')
+  const agent = new http.Agent({ keepAlive: true })
+  const ask = () => http.get({ port, agent }, (response) => response.resume().on('end', () => parentPort.postMessage(response.statusCode)))
+    .on('error', ({ code }) => parentPort.postMessage(code))
+  ask()
+  parentPort.on('message', ({ afterMs }) => setTimeout(ask, afterMs))`
+
+test('a request that came while its worker had no CPU is answered, however long the connection had been idle before', async () => {
+  const server = http.createServer((_, response) => response.end('ok'))
+  const drain = createDrain({ requests: /** @type {any} */ ({ inFlight: () => [], isNewest: () => true }), onStart () {}, onDrained () {} })
+  drain.watch(server)
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
+  const client = new Worker(CLIENT, { eval: true, workerData: { port: /** @type {any} */ (server.address()).port } })
+  after(() => client.terminate())
+  const answer = () => new Promise((resolve) => client.once('message', resolve))
+  assert.equal(await answer(), 200)
+
+  drain.start({ idleGraceMs: IDLE_GRACE_MS })
+  // The drain has seen it idle at least once.
+  await wait(IDLE_GRACE_MS / 2 + 60)
+  client.postMessage({ afterMs: 20 })
+  // The loop looks at its timers before it reads.
+  await new Promise(setImmediate)
+  const until = performance.now() + 2 * IDLE_GRACE_MS
+  while (performance.now() < until);
+  assert.equal(await answer(), 200)
+})
