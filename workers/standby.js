@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers'
+import { slotVariables } from './protocol.js'
 
-/** What tells an app its slot. */
-const SLOT_VARIABLES = Object.freeze(['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE'])
 /** How long an app that has begun to listen still counts as loading: it may do the rest of its work beside that. */
 const LOADING_MS = 1000
 
@@ -9,10 +8,9 @@ const LOADING_MS = 1000
  * A worker without a slot: its app loads, and waits where it listens. It gets the variables of its slot when it gets the
  * slot; an app that asks for them before would take itself for another one than it will be, so the master is told.
  * @param {Pick<import('./channel.js').Channel, 'send' | 'on'>} channel
- * @param {boolean} [instanceIsOurs]
+ * @param {import('./protocol.js').SlotName[]} names  of what tells the app its slot
  */
-export function standBy (channel, instanceIsOurs = true) {
-  const names = instanceIsOurs ? SLOT_VARIABLES : SLOT_VARIABLES.slice(0, 1)
+export function standBy (channel, names) {
   const { env } = process
   /** @type {(() => void)[]} */
   const waiting = []
@@ -25,8 +23,7 @@ export function standBy (channel, instanceIsOurs = true) {
   })
   channel.on('promote', ({ slot }) => {
     endWatch()
-    env.CLUSTERDECK_SLOT = String(slot)
-    if (instanceIsOurs) env.NODE_APP_INSTANCE = String(slot - 1)
+    Object.assign(env, slotVariables(slot, names))
     isWaiting = false
     for (const then of waiting) then()
   })
@@ -50,7 +47,7 @@ export function standBy (channel, instanceIsOurs = true) {
 /** @param {NodeJS.ProcessEnv} env @param {readonly string[]} names @param {(name: string) => void} onRead @returns {NodeJS.ProcessEnv} */
 function watchedEnv (env, names, onRead) {
   const noteRead = (/** @type {string | symbol} */ name) => {
-    if (names.includes(String(name))) onRead(String(name))
+    if (names.some((each) => each === name)) onRead(String(name))
   }
   return new Proxy(env, {
     get (_, name) {

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import { BOOT_VARIABLE } from '../../workers/protocol.js'
+import { BOOT_VARIABLE, SLOT_NAMES, slotVariables } from '../../workers/protocol.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
@@ -48,7 +48,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
     const own = environment(release.id)
     const variables = withoutOwnVariables({ ...process.env, ...own })
     const { NODE_OPTIONS: nodeOptions } = variables
-    const instanceIsOurs = !isInstanceSaid(own)
+    const slotNames = slotNamesOf(own)
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(id, [...execArgv, nodeOptions ?? ''])
     cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folder, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
@@ -68,16 +68,15 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
       crash,
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
-      instanceIsOurs,
+      slotNames,
       calledAs: release.calledAs ?? null,
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, { id, args }, {
       ...variables,
       NODE_OPTIONS: preloaded.nodeOptions,
-      CLUSTERDECK_SLOT: slot ?? undefined,
-      CLUSTERDECK_RELEASE: release.id,
-      ...(instanceIsOurs && { NODE_APP_INSTANCE: slot === null ? undefined : slot - 1 }),
+      ...slotVariables(slot, slotNames),
+      CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message })
@@ -129,11 +128,26 @@ function probeOf (ready) {
 }
 
 /**
+ * The variables that tell an app its slot, without those of which the user has the last word.
+ * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} [inherited]
+ * @returns {import('../../workers/protocol.js').SlotName[]}
+ */
+export function slotNamesOf (own, inherited = process.env) {
+  const isSaid = { CLUSTERDECK_SLOT: isLeftOut(own, 'CLUSTERDECK_SLOT'), NODE_APP_INSTANCE: isInstanceSaid(own, inherited) }
+  return SLOT_NAMES.filter((name) => !isSaid[name])
+}
+
+/** @param {Record<string, string | undefined>} own @param {string} name @returns {boolean} whether the configuration has null there */
+function isLeftOut (own, name) {
+  return Object.hasOwn(own, name) && own[name] === undefined
+}
+
+/**
  * The user's NODE_APP_INSTANCE counts, null too; node-config, say, chooses its file by it. One that comes with the number
  * of another cluster's worker is what that has given its own.
- * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} [inherited]
+ * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} inherited
  */
-export function isInstanceSaid (own, inherited = process.env) {
+function isInstanceSaid (own, inherited) {
   if (Object.hasOwn(own, 'NODE_APP_INSTANCE')) return true
   return inherited.NODE_APP_INSTANCE !== undefined && inherited.CLUSTERDECK_SLOT === undefined && inherited.pm_id === undefined
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isInstanceSaid } from '../../../server/cluster/forker.js'
+import { slotNamesOf } from '../../../server/cluster/forker.js'
 
 for (const [what, own, inherited, isSaid] of /** @type {[string, Record<string, string | undefined>, Record<string, string>, boolean][]} */ ([
   ['nobody has said it', {}, {}, false],
@@ -10,5 +10,10 @@ for (const [what, own, inherited, isSaid] of /** @type {[string, Record<string, 
   ['PM2 has numbered the command', {}, { NODE_APP_INSTANCE: '0', pm_id: '0' }, false],
   ['a worker has started the command', {}, { NODE_APP_INSTANCE: '1', CLUSTERDECK_SLOT: '2' }, false]
 ])) {
-  test(`NODE_APP_INSTANCE: ${what}`, () => assert.equal(isInstanceSaid(own, inherited), isSaid))
+  test(`NODE_APP_INSTANCE: ${what}`, () => assert.deepEqual(slotNamesOf(own, inherited), isSaid ? ['CLUSTERDECK_SLOT'] : ['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE']))
 }
+
+test('CLUSTERDECK_SLOT is left out by null alone: the slot is ours to say', () => {
+  assert.deepEqual(slotNamesOf({ CLUSTERDECK_SLOT: undefined }, {}), ['NODE_APP_INSTANCE'])
+  assert.deepEqual(slotNamesOf({ CLUSTERDECK_SLOT: '9' }, { CLUSTERDECK_SLOT: '9' }), ['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE'])
+})
