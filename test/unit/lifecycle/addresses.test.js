@@ -104,6 +104,41 @@ describe('addresses', () => {
     assert.deepEqual([pool.serving(), pool.ready()], [[4], 1])
   })
 
+  describe('a path that is named after its process', () => {
+    const start = (/** @type {Pool} */ pool, /** @type {number} */ worker) => {
+      pool.feed({ type: 'worker-forked', worker, pid: 4000 + worker })
+      boot(pool, worker, `unix:/tmp/runtimes/${4000 + worker}/socket`)
+    }
+
+    test('is not expected of the next worker once its own has ended', () => {
+      const pool = simulate({ workers: 1 })
+      start(pool, 1)
+      pool.exit(1, { signal: 'SIGKILL' })
+      if (pool.serving()[0] === 0) pool.passNextDeadline()
+      start(pool, 2)
+      assert.deepEqual([pool.serving(), pool.ready()], [[2], 1])
+    })
+
+    test('nor where the old worker ends first', () => {
+      const pool = simulate({ workers: 1, options: { ...OPTIONS, rollout: { order: 'stop-first' } } })
+      start(pool, 1)
+      pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
+      pool.exit(1, { code: 0 })
+      start(pool, 2)
+      assert.deepEqual([pool.serving(), pool.ready(), pool.last('rollout.succeeded')?.type], [[2], 1, 'rollout.succeeded'])
+    })
+
+    test('keeps the old worker while it serves, and the reason says what to set', () => {
+      const pool = simulate({ workers: 1 })
+      start(pool, 1)
+      pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
+      start(pool, 2)
+      pool.passNextDeadline()
+      assert.match(pool.last('rollout.failed').message, /rollout\.order: stop-first/)
+      assert.deepEqual(pool.serving(), [1])
+    })
+  })
+
   test('while another worker listens there it is never given up', () => {
     const pool = simulate({ workers: 2 })
     for (const worker of [1, 2]) boot(pool, worker, APP)
