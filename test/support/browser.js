@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { chromium } from 'playwright-core'
 import { unpackChromium } from './chromium.js'
 import './no-hang.js'
 
 const require = createRequire(import.meta.url)
+// Imported, its megabytes would be searched for what they export before they run.
+const { chromium } = /** @type {typeof import('playwright-core')} */ (require('playwright-core'))
 /** Of a busy machine, too. */
 const PATIENCE_MS = 40_000
 /** The rules whose answer hangs on the theme. */

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { appendFileSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { after, before, test } from 'node:test'
+import { openBrowser } from '../support/browser.js'
+import { profileOf } from '../support/cpu-profile.js'
+import { markPage, startDashboard } from '../support/dashboard.js'
+import { tempFolder } from '../support/folder.js'
+
+/** @type {Awaited<ReturnType<typeof openBrowser>>} */
+let browser
+before(async () => { browser = await openBrowser() })
+after(() => browser.close())
+
+test('one reads from page to page, and a link to a heading leads below the top bar', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/')
+  await page.getByRole('link', { name: 'Docs' }).click()
+  await page.getByRole('navigation', { name: 'Manual' }).getByRole('link', { name: 'How it works' }).click()
+  await page.getByRole('heading', { level: 1, name: 'How it works' }).waitFor()
+  await page.getByRole('link', { name: 'Upgrade' }).click()
+  await page.waitForURL('**/docs/deploying#upgrade')
+  const [heading, bar] = await Promise.all([page.getByRole('heading', { name: 'Upgrade' }).boundingBox(), page.locator('.topbar').boundingBox()])
+  assert.ok(heading && bar && heading.y >= bar.height && heading.y < 900, `at ${heading?.y}`)
+  await page.getByRole('link', { name: 'Next: Releases' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Releases' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('on a narrow screen a wide table scrolls by itself, also by the keyboard, and the index is one step away', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/docs/options', { width: 390 })
+  const table = page.getByRole('group', { name: 'Table' }).first()
+  await table.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.waitForFunction(() => Number(document.querySelector('.doc-table')?.scrollLeft) > 0)
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390)
+  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Manual' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Manual' }).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+/** @param {import('playwright-core').Page} page @param {string} start */
+function untilTitle (page, start) {
+  return page.waitForFunction((expected) => document.title.startsWith(expected), start)
+}
+
+test('every page says whose it is, and its tab how much is wrong, or that nobody can tell', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/docs')
+  const icon = () => page.locator('#trouble').getAttribute('href')
+  assert.equal(await page.title(), `Manual · app on ${os.hostname()}`)
+  assert.match(await page.locator('.topbar .brand').innerText(), new RegExp(`app\\W+on\\W+${os.hostname()}`))
+  assert.match(String(await icon()), /favicon\.svg/)
+
+  dashboard.setWorker(1, { state: 'unresponsive' })
+  await untilTitle(page, '(1) Manual')
+  assert.match(String(await icon()), /favicon-bad\.svg/)
+  dashboard.setWorker(1, { state: 'ready' })
+  await untilTitle(page, 'Manual')
+  assert.match(String(await icon()), /favicon\.svg/)
+
+  await page.context().setOffline(true)
+  await page.evaluate(() => /** @type {any} */ (window).dispatchEvent(new Event('offline')))
+  await untilTitle(page, '(no connection) Manual')
+  assert.match(String(await icon()), /favicon-lost\.svg/)
+  await page.context().setOffline(false)
+  await untilTitle(page, 'Manual')
+  assert.match(String(await icon()), /favicon\.svg/)
+})
+
+test('times are those of the browser or UTC, as somebody has chosen last', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  dashboard.deck.events.publish({ type: 'scale.changed', detail: { to: 6 } })
+  const page = await dashboard.visit('/history', { timezoneId: 'Asia/Tokyo' })
+  const hours = async () => Number((await page.locator('time[data-clock]').last().innerText()).slice(-8, -6))
+  const local = await hours()
+  await page.getByRole('button', { name: 'Local times' }).click()
+  await page.getByRole('button', { name: 'UTC times' }).waitFor()
+  assert.equal((await hours() + 9) % 24, local)
+  await page.reload()
+  await page.getByRole('button', { name: 'UTC times' }).waitFor()
+  assert.equal((await hours() + 9) % 24, local)
+  assert.deepEqual(page.problems, [])
+})
+
+test('a setting is changed by a click, and the page says where each value comes from', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/')
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.waitForURL('**/settings')
+  await page.locator('html[data-live=on]').waitFor()
+  const isSamePage = await markPage(page)
+  const row = page.locator('#setting-drain-deadlineMs')
+  assert.match(await row.innerText(), /drain\.deadlineMs[^]*30000[^]*default/)
+
+  await row.getByRole('button', { name: 'Change' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Change drain.deadlineMs' })
+  assert.match(await dialog.innerText(), /Expected: an integer from 0 to 2147483647/)
+  const value = dialog.getByLabel('Value')
+  assert.equal(await value.inputValue(), '30000')
+  await value.fill('soon')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await page.getByText('drain.deadlineMs: expected an integer from 0 to 2147483647, received "soon"').waitFor()
+  await value.fill('10000')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await row.getByText('changed').waitFor()
+  assert.match(await row.innerText(), /10000[^]*changed, default 30000/)
+  assert.equal(await dialog.isVisible(), false)
+
+  await page.getByRole('link', { name: 'Not the default' }).click()
+  await page.waitForURL('**/settings?show=set')
+  assert.deepEqual(await page.locator('.setting-what .mono').allInnerTexts(), ['drain.deadlineMs'])
+  assert.equal(await isSamePage(), false)
+  // Chromium reports the 422 that was asked for.
+  assert.deepEqual(page.problems.filter((problem) => !/status of 422/.test(problem)), [])
+})
+
+test('a change that is based on what somebody else has changed meanwhile is refused, and said', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/settings')
+  await page.locator('html[data-live=on]').waitFor()
+  await page.locator('#setting-drain-deadlineMs').getByRole('button', { name: 'Change' }).click()
+  dashboard.deck.configure({ wanted: { 'drain.deadlineMs': 7000 }, actor: 'ben' })
+  await page.locator('#setting-drain-deadlineMs').getByText('7000').waitFor()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Value').fill('9000')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await page.getByText('The settings have changed in the meantime').waitFor()
+  assert.equal(dashboard.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')?.value, 7000)
+})
+
+test('a test is sent by a click, its failure appears by itself and is sent again by another', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit('/history')
+  await page.getByRole('link', { name: 'Webhooks' }).click()
+  await page.waitForURL('**/webhooks')
+  await page.locator('html[data-live=on]').waitFor()
+  const isSamePage = await markPage(page)
+  const webhook = page.getByRole('region', { name: '2 · https://example.com/…/…' })
+  await webhook.getByText('Nothing has been sent').waitFor()
+
+  dashboard.deck.webhooks.status = 404
+  await webhook.getByRole('button', { name: 'Send a test' }).click()
+  const row = page.locator('#delivery-2-1')
+  await row.getByText('Failed').waitFor()
+  assert.match(await row.innerText(), /webhook\.test[^]*answered 404/)
+
+  dashboard.deck.webhooks.status = 204
+  await row.getByRole('button', { name: 'Try again' }).click()
+  await row.getByText('Delivered').waitFor()
+  assert.equal(await row.getByRole('button').count(), 0)
+  assert.equal(await isSamePage(), true)
+  const { items } = dashboard.history.page({ type: ['webhook.*', 'notify.*'] })
+  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['webhook.retried', 'dashboard'], ['notify.failed', 'system'], ['webhook.test', 'dashboard']])
+  assert.deepEqual(page.problems, [])
+})
+
+/** A profile of 100 ms in which `hot` took most, below `handler`. @returns {string} its file */
+function profileFile () {
+  const file = path.join(tempFolder(), '2.cpuprofile')
+  const profile = profileOf([
+    [1, '(root)', [2, 6, 7]], [2, 'handler', [3, 4]], [3, 'hot', [5]], [4, 'cold'], [5, '<img src=x onerror=alert(1)>\u202e'], [6, 'handler', [], { url: 'node:internal/other', lineNumber: 1 }], [7, '(idle)']
+  ], [[3, 60], [5, 10], [4, 20], [6, 10], [7, 900]])
+  writeFileSync(file, JSON.stringify(profile))
+  return file
+}
+
+test('from the overview to what makes a worker hot: its page, a profile, and the flame graph', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { items } = dashboard.deck.diagnostics
+  const page = await dashboard.visit()
+  await page.getByRole('link', { name: 'Worker 1', exact: true }).click()
+  await page.locator('html[data-live=on]').waitFor()
+  await page.getByRole('button', { name: 'Record CPU profile' }).click()
+  await page.getByRole('progressbar', { name: 'Progress of CPU profile 2' }).waitFor()
+  assert.equal(await page.locator('#looks-heap').getAttribute('aria-disabled'), 'true')
+  items[0] = { ...items[0], state: 'done', bytes: 1000, finishedAt: new Date().toISOString(), file: profileFile() }
+  await page.getByRole('link', { name: 'Flame graph' }).click()
+
+  const frames = page.locator('.flame-frame')
+  await page.getByText('Busy for 100 ms of 1.0 s (10.0%)').waitFor()
+  const widths = new Map(await frames.evaluateAll((all) => all.map((one) => /** @type {[string, number]} */ ([String(one.querySelector('text')?.textContent), Number(one.querySelector('rect')?.getAttribute('width'))]))))
+  const whole = Number(widths.get('All')) + 1
+  assert.ok(Math.abs((Number(widths.get('hot')) + 1) / whole - 0.7) < 0.01, 'as wide as its share of the busy time')
+
+  const rows = page.locator('#flame-functions tr')
+  assert.deepEqual((await rows.first().innerText()).split(/\s+/).slice(0, 6), ['hot', 'app.js:4', '60', 'ms', '70', 'ms'])
+  assert.match(await page.locator('#flame-functions').innerText(), /<img src=x onerror=alert\(1\)><U\+202E>/)
+
+  await frames.filter({ hasText: 'hot' }).click()
+  await page.locator('#flame-reset[aria-disabled=false]').waitFor()
+  assert.deepEqual(await frames.locator('text').allTextContents().then((texts) => texts.slice(0, 3)), ['All', 'handler', 'hot'])
+  assert.match(await page.locator('#flame-detail').innerText(), /^hot app\.js:4 · total 70 ms \(70\.0%\) · self 60 ms$/)
+  await page.locator('#flame-reset').click()
+  await frames.filter({ hasText: 'cold' }).waitFor()
+
+  await page.getByLabel('Find functions and files').fill('HANDLER')
+  await page.getByText('2 frames marked: 100 ms, 100% of the busy time.').waitFor()
+  await rows.first().getByRole('button').focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('1 frame marked: 70 ms, 70.0% of the busy time.').waitFor()
+  assert.equal(await page.locator('.flame-frame.is-marked').textContent(), 'hot')
+  assert.deepEqual(await page.audit(), [])
+  assert.deepEqual(page.problems, [])
+})
+
+test('a file that is no profile is told, and the page goes on', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const file = path.join(tempFolder(), 'x')
+  writeFileSync(file, '{"nodes": []}')
+  dashboard.deck.diagnostics.items.unshift({ ...dashboard.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', file })
+  const page = await dashboard.visit('/workers/1?profile=2')
+  await page.getByText('The profile cannot be shown: This file is no CPU profile.').waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+test('the page shows live what is in flight and what the slot writes, as text, and tells the end', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { deck } = dashboard
+  const page = await dashboard.visit('/workers/1')
+  await page.getByText('None at the moment.').waitFor()
+  deck.requests.push({ method: 'GET', path: '/<b>slow</b>\u202e', ageMs: 12_300 })
+  await page.locator('#worker-requests-rows tr').waitFor()
+  assert.deepEqual(await page.locator('#worker-requests-rows td').allInnerTexts(), ['GET', '/<b>slow</b><U+202E>', '12 s'])
+  appendFileSync(path.join(deck.logs.folder, 'slot-1.stdout.log'), 'a new line\n')
+  await page.locator('#worker-log-lines').getByText('a new line').waitFor()
+
+  await page.locator('#worker-kill').click()
+  await page.getByRole('button', { name: 'Kill worker' }).click()
+  await page.locator('dialog[open]').waitFor({ state: 'hidden' })
+  assert.deepEqual(deck.dispatched, [{ type: 'kill-worker', worker: 1, actor: deck.dispatched[0].actor }])
+  deck.events.publish({ type: 'worker.forked', worker: 1, slot: 1, pid: 4001, release: 'r1' })
+  deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, pid: 4001, release: 'r1', cause: 'killed', signal: 'SIGKILL', uptimeMs: 1000, message: 'worker 1 (slot 1) was ended by SIGKILL' })
+  deck.set({ workers: deck.snapshot().workers.filter((/** @type {any} */ { id }) => id !== 1) })
+  deck.events.publish({ type: 'worker.forked', worker: 3, slot: 1, pid: 4003, release: 'r1' })
+  await page.getByText('Then worker 3 got slot 1.').waitFor()
+  assert.match(await page.locator('#worker-head').innerText(), /Worker 1 \(slot 1\) was ended by SIGKILL/)
+  assert.equal(await page.locator('#worker-kill').count(), 0)
+  // It may have asked what is in flight just when the worker had gone.
+  assert.deepEqual(page.problems.filter((problem) => !problem.includes('404 (Not Found)')), [])
+})
