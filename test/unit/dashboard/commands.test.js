@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { commandTexts, quoted } from '../../../public/command-text.js'
 import { CALLS } from '../../../server/dashboard/calls.js'
 

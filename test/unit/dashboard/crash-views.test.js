@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { openHistory } from '../../../db/history.js'
 import { crashUrlOf, headlineOf } from '../../../server/dashboard/crash-kinds.js'
 import { crashModel, followCrash } from '../../../server/dashboard/crash-page.js'

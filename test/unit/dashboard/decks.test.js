@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { decksModel, stateOf } from '../../../server/dashboard/decks.js'
 import { isAtLoopback } from '../../../server/dashboard/page-address.js'
 import { createViews } from '../../../server/dashboard/views.js'

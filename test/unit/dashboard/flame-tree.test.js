@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Session } from 'node:inspector/promises'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { toFlameTree } from '../../../public/flame-tree.js'
 import { profileOf } from '../../support/cpu-profile.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { describe, test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { createBacklog } from '../../../public/log-backlog.js'
 import { createTail } from '../../../public/log-tail.js'
 import { MAX_SHOWN_CHARS, formatCount, isMatch, shownLine } from '../../../public/log-text.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { fuzzyScore } from '../../../public/fuzzy.js'
 import { PAGES } from '../../../server/dashboard/pages.js'
 import { paletteModel } from '../../../server/dashboard/palette.js'

@@ -40,6 +40,12 @@ test('what people have decided, and what ends well, is no notice', (t) => {
   assert.deepEqual([...notices.list(), ...nextNotices().list()], [])
 })
 
+test('a program that tells of something aborted in its failure has not been aborted by anybody', (t) => {
+  const { events, notices, nextNotices } = openDeck(t)
+  events.publish({ ...FAILED, detail: { ...FAILED.detail, reason: 'worker 9 exited: transaction aborted by peer' } })
+  for (const { list } of [notices, nextNotices()]) assert.deepEqual(list().map(({ kind }) => kind), ['rollout-failed'])
+})
+
 test('one stands for all of its kind, and is not taken away by somebody who has seen an older one', (t) => {
   const { events, notices } = openDeck(t)
   const { at } = events.publish(FAILED)

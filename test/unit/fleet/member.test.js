@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { createMember, reduce } from '../../../server/fleet/member.js'
 import { begin, take } from '../../../server/fleet/rollout.js'
 import { STATES } from '../../../server/fleet/states.js'
 import { createFleet } from '../../support/fleet-simulation.js'
 
 const MEMBERS = ['a', 'b', 'c', 'd']
-const RUNS = Number(process.env.FLEET_RUNS ?? 5000)
+const RUNS = Number(process.env.FLEET_RUNS ?? 2000)
 
 const options = fc.record({ batch: fc.integer({ min: 1, max: 3 }), onFailure: fc.constantFrom('hold', 'rollback') })
 const member = fc.constantFrom(...MEMBERS)
@@ -235,4 +235,14 @@ test('a host whose new release did not last has failed after all, and the rest d
     assert.equal(fleet.document?.reason, 'a: crashes again and again')
     assert.deepEqual(fleet.begun.map(({ member: each }) => each), ['a'])
   }
+})
+
+test('whoever has the name of another deck takes no turn that is meant for that one, until the name is its own', () => {
+  const { document, revision } = open()
+  const now = (/** @type {number} */ at) => ({ at, iso: '2026-01-01T12:10:00.000Z', release: 'r1' })
+  const seen = reduce(createMember({ member: 'a', boot: 'b' }), { type: 'seen', document, revision }, now(0)).state
+  const other = reduce(seen, { type: 'named', isOwn: false }, now(1)).state
+  assert.deepEqual(reduce(other, { type: 'look' }, now(60_000)).commands, [])
+  const own = reduce(other, { type: 'named', isOwn: true }, now(60_001))
+  assert.ok(own.commands.some(({ type }) => type === 'write'), 'it takes its turn')
 })

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ESLint } from 'eslint'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { configText } from '../../../server/import/config-text.js'
 import { convert } from '../../../server/import/convert.js'
 import { readEcosystem } from '../../../server/import/ecosystem-file.js'
@@ -219,7 +219,7 @@ test('whatever stands in whatever key, the config loads', async () => {
   await fc.assert(fc.asyncProperty(fc.array(app, { minLength: 1, maxLength: 3 }), text, async (apps, source) => {
     const conversion = convert({ apps }, { folder: '/srv', target: '/srv', look: nothing })
     if (conversion.apps.length > 0) await loadGenerated(configText(conversion, { source, remarks: [source] }))
-  }), { numRuns: 150 })
+  }), { numRuns: 100 })
 })
 
 /** @param {string} file @param {{ envName?: string }} [options] */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { listStandbys } from '../../../server/lifecycle/promotion.js'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { isOccupied, stopsFirst } from '../../../server/lifecycle/vacancy.js'
@@ -206,7 +206,7 @@ test('whatever happens, every slot is held or waits for its next worker, every w
       assertConsistent(pool)
       assertEndedOnce(pool, left)
     })
-  }), { numRuns: 200 })
+  }), { numRuns: 120 })
 })
 
 test('whatever has happened, a cluster whose processes work again becomes whole, and its rollout ends', () => {
@@ -219,7 +219,7 @@ test('whatever has happened, a cluster whose processes work again becomes whole,
     const started = pool.types().filter((type) => type === 'rollout.started').length
     const ended = pool.types().filter((type) => ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'].includes(type)).length
     assert.equal(ended, started)
-  }), { numRuns: 125 })
+  }), { numRuns: 75 })
 })
 
 test('in a healthy rollout the ready workers never fall below the wanted number', () => {
@@ -234,7 +234,7 @@ test('in a healthy rollout the ready workers never fall below the wanted number'
     }
     becomeHealthy(pool)
     assert.ok(pool.last('rollout.succeeded'))
-  }), { numRuns: 250 })
+  }), { numRuns: 150 })
 })
 
 test('with stop-first no more slots are without a worker than the surge says, and no two workers of a slot live side by side', () => {
@@ -250,7 +250,7 @@ test('with stop-first no more slots are without a worker than the surge says, an
     }
     becomeHealthy(pool)
     assert.equal(pool.types().filter((type) => type === 'worker.exited').length, kind === 'due' ? 1 : workers)
-  }), { numRuns: 125 })
+  }), { numRuns: 75 })
 })
 
 test('while healthy workers take over from orphans, the slots that are served never become fewer', () => {
@@ -268,7 +268,7 @@ test('while healthy workers take over from orphans, the slots that are served ne
       floor = readyWorkers
     }
     becomeHealthy(pool)
-  }), { numRuns: 250 })
+  }), { numRuns: 150 })
 })
 
 /** One process does what is next for it. */
@@ -291,7 +291,7 @@ test('no slot ever runs a release that was not deployed to it', () => {
         if (serving && !isGoingBack) assert.equal(serving.release, slot.release, `slot ${slot.number}`)
       }
     })
-  }), { numRuns: 125 })
+  }), { numRuns: 75 })
 })
 
 test('a stop ends with no process left, whatever was going on', () => {
@@ -304,5 +304,5 @@ test('a stop ends with no process left, whatever was going on', () => {
     assert.equal(pool.isFinished, true)
     assert.equal(pool.processes.size, 0)
     assert.equal(pool.state.rollout, null)
-  }), { numRuns: 250 })
+  }), { numRuns: 150 })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, closeSync, openSync, utimesSync, writeSync } from 'node:fs'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { liveFile } from '../../../server/logs/log-files.js'
 import { createLogs } from '../../../server/logs/logs.js'
 import { tempFolder } from '../../support/folder.js'

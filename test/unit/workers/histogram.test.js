@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import fc from '../../support/fast-check.js'
 import { addSparse, BOUNDS_MS, bucketOf, BUCKETS, quantile, toSparse } from '../../../workers/histogram.js'
 
 const MAX_ERROR = 0.036
