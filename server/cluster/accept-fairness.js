@@ -1,6 +1,6 @@
 /** @typedef {ReturnType<typeof createAcceptFairness>} AcceptFairness */
 
-/** Workers that start together say so one after the other: all are told once. */
+/** Workers that start together report one after the other; this wait lets all be told at once. */
 const TELL_AFTER_MS = 100
 
 /**
@@ -24,7 +24,7 @@ export function createAcceptFairness ({ handles, later = (work, ms) => setTimeou
       later(() => tellEvenness(), TELL_AFTER_MS)
     },
 
-    /** @param {number} worker takes no connections from now on: one that it was woken for is for the others */
+    /** @param {number} worker takes no more connections; one that it was woken for goes to the others */
     passOn: tellEvenness,
 
     /** @param {number} worker */

@@ -8,7 +8,7 @@ import { ADMIN_NAME, describeInherited, INHERITED_PREFIX } from '../systemd/acti
 const ANY_ADDRESS = ['::', '0.0.0.0']
 
 /**
- * Those of the service manager's sockets that are the app's: each is found by the address that the app asks for.
+ * The app's sockets that the service manager opened. Each is found by the address that the app asks for.
  * @param {Map<string, { handle: any, data: any }>} held
  */
 export function createInherited (held) {
@@ -18,19 +18,19 @@ export function createInherited (held) {
   return {
     /** @param {SocketQuery} query @returns {{ handle: any, inherited: number, errno?: undefined } | null} `inherited`: which one it is */
     match (query) {
-      // A worker's second server on the same address is no second socket.
+      // A second server of a worker on the same address uses the same socket.
       if (query.index > 0) return null
       const best = sockets.find(({ data }) => isExactly(query, data)) ?? sockets.find(({ data }) => isAlike(query, data))
       return best ? { handle: best.handle, inherited: best.data.fd } : null
     },
 
-    /** @param {SocketQuery} query one that could not be bound @returns {string} what may be behind it, or nothing */
+    /** @param {SocketQuery} query could not be bound @returns {string} a hint at the cause, or nothing */
     hint ({ port }) {
       const near = sockets.find(({ data }) => data.port !== undefined && data.port === port)
       return near ? `; the service manager has ${describeInherited(near.data)}, and that is not the address that the app listens on` : ''
     },
 
-    /** @param {Set<number | undefined>} used @returns {string[]} those that are not among them, for people */
+    /** @param {Set<number | undefined>} used @returns {string[]} the other ones, in words */
     unused: (used) => sockets.filter(({ data }) => !used.has(data.fd)).map(({ data }) => describeInherited(data)),
 
     close () {
@@ -46,7 +46,10 @@ function isExactly ({ address, port, fd }, socket) {
   return port === socket.port && address === socket.host
 }
 
-/** Any address is any address, however it is written; a link to a folder leads to the same Unix socket. @param {SocketQuery} query @param {InheritedSocket} socket */
+/**
+ * `::` and `0.0.0.0` both mean any address, and a link to a folder leads to the same Unix socket.
+ * @param {SocketQuery} query @param {InheritedSocket} socket
+ */
 function isAlike ({ address, port, fd }, socket) {
   if (fd !== undefined && fd !== null) return false
   if (socket.port === undefined) return port === -1 && Boolean(address && socket.path) && realName(String(address)) === realName(String(socket.path))

@@ -6,7 +6,7 @@ import { createOrphanHandle } from './orphan-handle.js'
 /** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */
 
 /**
- * Takes in the workers that another master has left.
+ * Takes over the workers that another master has left.
  * @param {object} parts
  * @param {Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [parts.keeper]  tells how they end
  * @param {() => number} parts.deadlineMs  how long each may drain

@@ -4,7 +4,7 @@ import { createUnanswered } from './unanswered.js'
 
 const MAX_TOLD = 10
 const WINDOW_MS = 1000
-/** A flood without an end is told of from time to time. */
+/** An endless flood is reported from time to time. */
 const MAX_WINDOWS = 60
 const MAX_TYPE_CHARS = 100
 
@@ -15,9 +15,9 @@ const MAX_TYPE_CHARS = 100
  */
 
 /**
- * What the app says by `process.send({ type, data })`: an event each, up to some a second and worker. The others are
- * counted, which costs no more than to ignore them, and told in one event when the flood is over. A message of another
- * shape is for a primary of the app's own.
+ * Messages of the app by `process.send({ type, data })` become events, up to a limit a second and worker. The others are
+ * only counted, and reported in one event when the flood is over. A message of another shape is meant for a primary of
+ * the app's own.
  * @param {object} parts
  * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
@@ -76,7 +76,9 @@ export function createAppMessages ({ state, events }) {
   function endFlow (worker, { leftOut, timer }) {
     clearTimeout(timer)
     flows.delete(worker)
-    if (leftOut > 0) publishForWorker('worker.message', worker, `${leftOut.toLocaleString('en-US')} more ${leftOut === 1 ? 'message was' : 'messages were'} left out`, { leftOut })
+    if (leftOut === 0) return
+    const what = leftOut === 1 ? 'message was' : 'messages were'
+    publishForWorker('worker.message', worker, `${leftOut.toLocaleString('en-US')} more ${what} left out`, { leftOut })
   }
 
   /** @param {'worker.message' | 'worker.unanswered'} type @param {number} worker @param {string} message @param {Record<string, unknown>} detail */

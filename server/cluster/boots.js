@@ -4,8 +4,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 /** What the threads of a process have had of the CPUs, and how long they have waited for one, in ms. @typedef {{ cpuMs: number, queuedMs: number }} CpuTime */
 
 /**
- * What workers have had of the CPUs since their time to get ready began: on a busy machine that is less than the clock
- * says, and nobody is to be ended for what others have taken.
+ * Measures how long starting workers have waited for a CPU: on a busy machine no worker is ended for time that others used.
  * @param {object} parts
  * @param {(worker: number) => number | null | undefined} parts.pidOf
  * @param {() => number} parts.now monotonic, ms
@@ -16,7 +15,7 @@ export function createBoots ({ pidOf, now, measure = cpuTimeOf }) {
   const begun = new Map()
 
   return {
-    /** @param {number} worker its time begins, or some of it is added */
+    /** @param {number} worker whose ready deadline is set */
     begin (worker) {
       const { queuedMs } = measure(pidOf(worker))
       begun.set(worker, { first: begun.get(worker)?.first ?? queuedMs, at: now(), queuedMs })
@@ -26,7 +25,7 @@ export function createBoots ({ pidOf, now, measure = cpuTimeOf }) {
     starvedMs (worker) {
       const since = begun.get(worker)
       if (!since) return 0
-      // Threads that wait at the same time count each, so together that may be more than has passed.
+      // Each waiting thread counts, so the sum may exceed the time that has passed.
       return Math.round(Math.max(0, Math.min(now() - since.at, measure(pidOf(worker)).queuedMs - since.queuedMs)))
     },
 

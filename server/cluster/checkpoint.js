@@ -1,7 +1,7 @@
 import { isFinished } from '../lifecycle/finished.js'
 
 /**
- * What another master needs to know to go on with this cluster.
+ * What another master needs to continue with this cluster.
  * @param {import('../lifecycle/state.js').PoolState} state
  * @param {{ identityOf: (worker: number) => import('./orphan-handle.js').OrphanIdentity | null | undefined, sockets: string[] }} shell
  */
@@ -9,7 +9,7 @@ export function toCheckpoint ({ release, bootCost, guard, addresses, slots, next
   const finished = Object.fromEntries(slots.filter(isFinished).map((slot) => [slot.number, slot.finished]))
   const saved = Object.values(workers)
     .map(({ forkedAt, ...worker }) => ({ ...worker, identity: identityOf(worker.id) }))
-    // One whose fork is not on record is none to anybody else, and ends with this master, as one on standby does.
+    // A worker whose fork is not on record ends with this master, as a standby worker does.
     .filter(({ pid, identity, slot }) => pid !== null && identity && slot !== null)
   return { desiredWorkers: slots.length, release, bootCost, guard, addresses, finished, nextWorker, nextRollout, firstOfNext: upgrade?.firstWorker ?? null, sockets, workers: saved }
 }

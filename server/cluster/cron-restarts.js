@@ -1,10 +1,10 @@
-/** A clock that is set, and a machine that sleeps, are noticed within this time. */
+/** A changed clock or a machine that slept is noticed within this time. */
 const MAX_WAIT_MS = 60_000
 
 /**
- * Restarts all workers at the times of an expression. One that is not possible then is left out.
+ * Restarts all workers at the times of a cron expression. A restart that is not possible then is skipped.
  * @param {object} parts
- * @param {() => string} parts.expression  as it holds now; empty: none
+ * @param {() => string} parts.expression  the current one; empty: none
  * @param {(expression: string, after: Date) => Date | null} parts.nextRun
  * @param {() => void} parts.restart  throws where it is not possible
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
@@ -22,7 +22,7 @@ export function createCronRestarts ({ expression, nextRun, restart, events, now 
     /** @returns {string | null} ISO 8601; null: there is none */
     nextAt: () => next?.toISOString() ?? null,
 
-    /** The expression may be another one now. */
+    /** The expression may have changed. */
     plan: planNext,
 
     close () { timers.clearTimeout(timer) }
@@ -40,7 +40,7 @@ export function createCronRestarts ({ expression, nextRun, restart, events, now 
   }
 
   function restartIfDue () {
-    // A timer may fire a moment early, and the time would be planned once more.
+    // A timer may fire a moment early; the same time would then be planned again.
     if (!next || now() < next.getTime()) return waitForNext()
     tryRestart()
     planNext()

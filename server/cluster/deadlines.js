@@ -1,4 +1,4 @@
-// setTimeout fires at once for anything longer.
+// setTimeout fires at once for a longer time.
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /**

@@ -1,7 +1,7 @@
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 
 /**
- * How each command of the lifecycle is done.
+ * Carries out each command of the lifecycle.
  * @param {object} parts
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
  * @param {ReturnType<typeof import('./deadlines.js').createDeadlines>} parts.deadlines
@@ -21,7 +21,10 @@
  * @param {() => void} parts.onFinished
  * @returns {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }}
  */
-export function createEffects ({ handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, runStartHook, endHook, onFinished }) {
+export function createEffects ({
+  handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive,
+  forkWorker, prepareRelease, runHook, runStartHook, endHook, onFinished
+}) {
   return {
     fork: forkWorker,
     promote: ({ worker, slot }) => standbys.promote(worker, slot),

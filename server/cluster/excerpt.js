@@ -1,11 +1,11 @@
 const MAX_CHARS = 2000
-/** Deeper than that JSON.stringify() would run out of stack some day, in whoever writes it down. */
+/** Beyond this depth JSON.stringify() could run out of stack when the value is stored. */
 const MAX_DEPTH = 8
-/** What a number, a brace or a comma takes, roughly. */
+/** A number, a brace or a comma counts as this many characters. */
 const CHARS_OF_OTHERS = 8
 
 /**
- * As much of a value as is worth being kept; `…` stands for what is left out. No more of it is looked at than is kept.
+ * Copies the part of a value that is worth keeping; `…` stands for the rest, which is never looked at.
  * @param {unknown} value as JSON.parse() has made it
  * @returns {any} a copy
  */

@@ -1,5 +1,5 @@
 /**
- * What is known of the end of a worker, from its exit until that is on record.
+ * Keeps what is known of a worker's end, from its exit until the event is on record.
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} crashes
  */
 export function createExitEvidence (crashes) {
@@ -9,7 +9,7 @@ export function createExitEvidence (crashes) {
   return {
     /**
      * @param {{ id: number, slot: number | null, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any, unfinished?: any, left?: any }} exit
-     * @returns {{ code: number | null, signal: string | null, error: any, isOutOfMemory: boolean, unfinished?: any, left?: any }} as the lifecycle wants to hear of it
+     * @returns {{ code: number | null, signal: string | null, error: any, isOutOfMemory: boolean, unfinished?: any, left?: any }} the input of the lifecycle
      */
     examine ({ id, slot, pid }, exit) {
       const found = crashes.examine({ slot, worker: id, pid, code: exit.code, signal: exit.signal })

@@ -20,14 +20,16 @@ import { createWorkerHandle } from './worker-handle.js'
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
- * @param {() => boolean} options.outlives  whether a worker is to outlive this master
- * @param {() => number | null} [options.keeperPid]  who would start the next one
+ * @param {() => boolean} options.outlives  whether workers outlive this master
+ * @param {() => number | null} [options.keeperPid]  of the process that would start the next master
  * @param {Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>} options.logs
  * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over the master's own
  * @param {(message: string) => void} [options.onMissing]  a working folder is gone
  * @param {() => number} [options.random]
  */
-export function createForker (settings, { crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), onMissing = () => {}, random = Math.random }) {
+export function createForker (settings, {
+  crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), onMissing = () => {}, random = Math.random
+}) {
   /** @type {Set<string>} folders that are gone, and have been told of */
   const missing = new Set()
   const inspectPorts = createInspectPorts()
@@ -40,18 +42,19 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
    */
   return function fork ({ worker: id, slot, release }, hooks) {
     const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
-    // Global to node:cluster, so set anew before every fork: each slot has its own release.
+    // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
     const folder = folderFor({ cwd, entry: release.entry, release: release.id })
-    // node:cluster puts it over the environment of this process.
+    // node:cluster merges it into the environment of this process.
     const own = environment(release.id)
     const variables = withoutOwnVariables({ ...process.env, ...own })
     const { NODE_OPTIONS: nodeOptions } = variables
     const slotNames = slotNamesOf(own)
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(id, [...execArgv, nodeOptions ?? ''])
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folder, stdio: ['inherit', output.stdout, output.stderr, 'ipc'] })
+    const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
+    cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folder, stdio })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const orderFile = path.join(orderFolder, name)
@@ -92,7 +95,7 @@ export function createForker (settings, { crashFolder, orderFolder, outlives, ke
   function folderFor ({ cwd, entry, release }) {
     if (isFolder(cwd)) return cwd
     const folder = path.dirname(entry)
-    if (!isFolder(folder)) throw new Error(`release ${release} cannot run: ${folder} is gone; deploy what is there now`)
+    if (!isFolder(folder)) throw new Error(`release ${release} cannot run: its folder ${folder} is gone; deploy another release`)
     if (!missing.has(cwd)) onMissing(`the working folder ${cwd} is gone; the workers of release ${release} start in ${folder}, where its entry is`)
     missing.add(cwd)
     return folder
@@ -143,8 +146,8 @@ function isLeftOut (own, name) {
 }
 
 /**
- * The user's NODE_APP_INSTANCE counts, null too; node-config, say, chooses its file by it. One that comes with the number
- * of another cluster's worker is what that has given its own.
+ * A configured NODE_APP_INSTANCE counts, null too: node-config chooses its file by it. One that is inherited along with the
+ * number of another cluster's worker belongs to that cluster.
  * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} inherited
  */
 function isInstanceSaid (own, inherited) {

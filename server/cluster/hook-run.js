@@ -3,30 +3,31 @@ import { stripVTControlCharacters } from 'node:util'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
+import { durationText } from '../lifecycle/duration.js'
 
 /** @typedef {ReturnType<typeof runHook>} HookRun */
 /** @typedef {{ passed: boolean, code: number | null, signal: string | null, durationMs: number, reason: string | null, output: string }} HookEnd  `reason`: why it has not passed; `output`: the last of it, of both streams */
 
 const MAX_OUTPUT_CHARS = 8000
 const MAX_LAST_LINE_CHARS = 300
-/** What one that floods may write before it waits a moment: it is to hold up nobody but itself. */
+/** A hook that writes more than this has to wait a moment, so that it slows nobody but itself. */
 const MAX_CHARS_AT_ONCE = 512 * 1024
 const BREATHER_MS = 50
 const TERM_GRACE_MS = 5000
-/** What a process outside of the group may still hold open is not waited for longer. */
+/** Output that a process outside the group holds open is waited for this long. */
 const LAST_OUTPUT_MS = 200
 // eslint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
 /**
- * Runs one command in a process group of its own, without a shell. Whatever it leaves in that group ends with it.
+ * Runs one command in its own process group, without a shell. Processes that it leaves in that group end with it.
  * @param {object} order
  * @param {string} order.name  of the hook
  * @param {readonly string[]} order.command  program and arguments
  * @param {number} order.timeoutMs
  * @param {string} order.cwd
  * @param {Record<string, string | undefined>} order.env
- * @param {(pid: number) => void} [order.onExited]  the process itself is gone, its last output perhaps not yet there
+ * @param {(pid: number) => void} [order.onExited]  the process has ended; its last output may still follow
  */
 export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, env, onExited = () => {} }) {
   const startedAt = performance.now()
@@ -37,7 +38,7 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
   let endedFor = null
   /** @type {NodeJS.Timeout | undefined} */
   let killTimer
-  const timeout = setTimeout(() => endRun(`did not end within ${timeoutMs} ms (option hooks.${name})`), timeoutMs)
+  const timeout = setTimeout(() => endRun(`did not end within ${durationText(timeoutMs)} (option hooks.${name})`), timeoutMs)
 
   return {
     name,
@@ -63,7 +64,7 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
         clearTimeout(killTimer)
         const text = output.close()
         const durationMs = Math.round(performance.now() - startedAt)
-        const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationMs} ms`, text) : failure)
+        const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationText(durationMs)}`, text) : failure)
         resolve({ passed: why === null, code, signal, durationMs, reason: why && `${name} ${why}`, output: text })
       }
     }),
@@ -136,18 +137,18 @@ function collectOutput (child) {
   return {
     closed: new Promise((resolve) => child.once('close', resolve)),
 
-    /** It has exited: what is left is read at once. */
+    /** The process has exited: the rest of its output is read at once. */
     flush () {
       isExited = true
       child.stdout?.resume()
       child.stderr?.resume()
     },
 
-    /** @returns {string} without anything that a terminal would obey */
+    /** @returns {string} without control sequences */
     close () {
       child.stdout?.destroy()
       child.stderr?.destroy()
-      // The cut may have gone through the middle of a character.
+      // The cut may have split a character.
       const shown = stripVTControlCharacters(text.replace(/^[\udc00-\udfff]/, '')).replace(/\r\n?/g, '\n').replace(CONTROLS, '')
       return isCut ? `…${shown}` : shown
     }

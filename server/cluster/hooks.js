@@ -6,6 +6,7 @@ import { isAlive } from '../system/process-identity.js'
 import { isFolder } from '../system/working-folder.js'
 import { runHook, signalProcessGroup } from './hook-run.js'
 import { createThrottle } from './throttle.js'
+import { durationText } from '../lifecycle/duration.js'
 
 /** @typedef {ReturnType<typeof createHooks>} Hooks */
 /** @typedef {'beforeStart' | 'beforeDeploy' | 'afterDeploy' | 'onCrash'} HookName */
@@ -14,12 +15,12 @@ import { createThrottle } from './throttle.js'
 /** @typedef {import('../system/process-identity.js').ProcessIdentity & { name: string }} LeftHook  of a master that has died */
 
 const CRASH_EVERY_MS = 60_000
-/** How long a hook has to end once its master does. */
+/** A hook gets this long to end when its master does. */
 const LAST_GRACE_MS = 2000
 const LOOK_EVERY_MS = 50
 
 /**
- * Runs the commands that the configuration names for occasions. Nothing here waits for one but the deploy whose hook it is.
+ * Runs the configured hooks. Only the deploy that a hook belongs to waits for it.
  * @param {object} parts
  * @param {() => Partial<Record<HookName, HookConfig>>} parts.configured  as the configuration was read last
  * @param {(id: string) => Release | undefined} parts.release
@@ -30,13 +31,13 @@ const LOOK_EVERY_MS = 50
 export function createHooks ({ configured, release: findRelease, environment, cwd, crashEveryMs = CRASH_EVERY_MS }) {
   /** @type {Set<import('./hook-run.js').HookRun & { rollout: number | null }>} */
   const running = new Set()
-  /** Those of `running` that node still waits for. @type {Set<number>} */
+  /** Those of `running` whose exit Node still waits for. @type {Set<number>} */
   const children = new Set()
   /** @type {Pick<import('../events/stream.js').EventStream, 'publish'>} */
   let events = { publish: () => { throw new Error('no hook runs before its history is open') } }
   let unsubscribe = () => {}
   let isClosed = false
-  /** Of the master before, told to end. @type {LeftHook[]} */
+  /** Hooks of the last master that were told to end. @type {LeftHook[]} */
   let ending = []
   /** @type {(group: number) => string | null} */
   let fingerprintOf = () => null
@@ -50,12 +51,12 @@ export function createHooks ({ configured, release: findRelease, environment, cw
     open (parts) {
       events = parts.events
       fingerprintOf = parts.fingerprint
-      // What follows from an event is told after it.
+      // Events that follow from another event are published after it.
       unsubscribe = parts.events.subscribe((event) => queueMicrotask(() => onEvent(event)))
     },
 
     /**
-     * Never beside the one of a master that has died.
+     * Waits until the hook of a dead master has ended.
      * @param {Release} release @returns {Promise<{ passed: boolean, reason: string | null, output: string }>} never rejects
      */
     async beforeStart (release) {
@@ -70,18 +71,18 @@ export function createHooks ({ configured, release: findRelease, environment, cw
      */
     beforeDeploy: (deploy) => runConfigured('beforeDeploy', deploy),
 
-    /** @param {number} rollout it is called off */
+    /** @param {number} rollout is cancelled */
     endOf (rollout) {
       for (const each of running) if (each.rollout === rollout && each.name === 'beforeDeploy') each.end('was ended, as the deploy was called off')
     },
 
-    /** @param {number} pid @returns {boolean} whether it is a child of this module that node waits for */
+    /** @param {number} pid @returns {boolean} whether it is a hook whose exit Node waits for */
     isChild: (pid) => children.has(pid),
 
-    /** What the next master has to end, should this one die. @returns {LeftHook[]} */
+    /** Hooks that the next master has to end if this one dies. @returns {LeftHook[]} */
     memory: () => [...running].flatMap(({ name, identity }) => identity ? [{ name, ...identity }] : []),
 
-    /** @param {LeftHook[]} left of a master that has died: nobody knows any more what they are for */
+    /** @param {LeftHook[]} left of a master that has died: they are ended, as their rollout is lost */
     endLeft (left) {
       ending = left.filter((hook) => hook.startTime !== null)
       for (const hook of left) {
@@ -93,7 +94,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
     },
 
     /**
-     * None begins any more, and those that run are ended.
+     * Starts no more hooks, and ends those that run.
      * @param {{ graceMs?: number }} [how]
      * @returns {Promise<void>} when they are gone
      */
@@ -174,7 +175,8 @@ export function createHooks ({ configured, release: findRelease, environment, cw
     const { passed, code, signal, durationMs, reason, output } = await hook.ended
     running.delete(entry)
     const detail = { hook: name, durationMs, ...(output !== '' && { output }) }
-    events.publish({ type: passed ? 'hook.succeeded' : 'hook.failed', ...about, pid: hook.identity?.pid ?? null, code, signal, message: reason ?? `${name} took ${durationMs} ms`, detail })
+    const message = reason ?? `${name} took ${durationText(durationMs)}`
+    events.publish({ type: passed ? 'hook.succeeded' : 'hook.failed', ...about, pid: hook.identity?.pid ?? null, code, signal, message, detail })
     return { passed, reason, output }
   }
 }
@@ -185,7 +187,7 @@ function endGroup (hook) {
   globalThis.setTimeout(() => { if (isAlive(hook)) signalProcessGroup(hook.pid, 'SIGKILL') }, LAST_GRACE_MS)
 }
 
-/** What lies beside node, as npm does: a service manager may look for programs in few places. @param {string} [path] */
+/** Adds the folder of node, where npm is: the PATH of a service manager is often short. @param {string} [path] */
 function withNode (path) {
   const own = dirname(process.execPath)
   return { PATH: path ? `${path}${delimiter}${own}` : own }

@@ -1,9 +1,9 @@
 /**
- * One input after the other: what comes while one is being worked on waits.
+ * Works on one input after the other; an input that arrives meanwhile waits.
  * @template {{ type: string, worker?: number }} I
  * @template R
  * @param {{ work: (input: I) => R, onFault: (fault: { worker: number | null, message: string, detail: { stack: string } }) => void }} parts
- *   `onFault`: of an input that nobody waits for; the others go on
+ *   `onFault`: an input failed that nobody waits for; the others go on
  */
 export function createInbox ({ work, onFault }) {
   /** @type {I[]} */
@@ -11,14 +11,14 @@ export function createInbox ({ work, onFault }) {
   let isWorking = false
 
   return {
-    /** @param {I} input what has happened outside */
+    /** @param {I} input something that has happened */
     receive (input) {
       waiting.push(input)
       if (!isWorking) takeAll()
     },
 
     /**
-     * @param {I} input what somebody wants an answer to, at once
+     * @param {I} input that needs an answer at once
      * @returns {R}
      */
     ask (input) {

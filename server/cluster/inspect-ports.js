@@ -1,7 +1,7 @@
 /** As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0. */
 const FIRST = 9230
 const PORTS = 50_000
-/** Of Node: its inspector could not listen. */
+/** Node's exit code if its inspector could not listen. */
 const IN_USE_EXIT_CODE = 12
 
 /**
@@ -25,7 +25,7 @@ export function createInspectPorts () {
 
     /** @param {number} worker @param {{ code?: number | null }} exit */
     left (worker, { code }) {
-      // Somebody else has it: the next worker is to try another one.
+      // Another process uses it, so the next worker tries another port.
       if (code === IN_USE_EXIT_CODE) return
       for (const [port, its] of workers) if (its === worker) workers.delete(port)
     }

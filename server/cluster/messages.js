@@ -3,15 +3,15 @@ import { mayChange } from '../releases/resolve.js'
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
 const EMFILE = -constants.errno.EMFILE
-/** Orphans look for orders ten times as seldom; until it is bound, connections are refused. */
+/** Retried more often than orphans look for orders: connections are refused until the address is bound. */
 const BLOCKED_RETRY_MS = 20
-/** How long an address that another starting worker has is waited for. */
+/** A worker waits this long for an address that another starting worker holds. */
 const CONTENTION_MS = 2000
-/** One of each kind is enough to know what a worker does. */
+/** One resource of each kind is enough to know what a worker does. */
 const MAX_RESOURCES = 50
 
 /**
- * What the own side of a worker says; the app's code could have sent anything under our name.
+ * Handles messages of a worker's own side. The app could have sent any of them, so they are not trusted.
  * @param {object} parts
  * @param {() => import('../lifecycle/state.js').PoolState} parts.state
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
@@ -33,7 +33,10 @@ const MAX_RESOURCES = 50
  * @param {Pick<import('./accept-fairness.js').AcceptFairness, 'heard' | 'passOn'>} parts.acceptFairness
  * @param {Pick<ReturnType<typeof import('../system/ipc-validation.js').createIpcValidation>, 'admit' | 'hear'>} parts.ipcValidation
  */
-export function createMessages ({ state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, ipcValidation }) {
+export function createMessages ({
+  state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now,
+  mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, ipcValidation
+}) {
   const messages = {
     socket (/** @type {number} */ worker, /** @type {any} */ request) {
       const { seq, query, data } = request
@@ -100,9 +103,9 @@ export function createMessages ({ state, handles, receive, sockets, slotPorts, s
   /** @param {number} worker @param {any} body */
   function receiveMessage (worker, body) {
     const { type } = Object(body)
-    // One that is closed is to be free again, whatever else goes on.
+    // A closed address has to become free, whatever else goes on.
     if (type === 'release-socket' || ipcValidation.admit(worker, Object.hasOwn(messages, type) ? type : 'other')) handleMessage(worker, body)
-    // Whoever asks for one waits for an answer.
+    // A worker that asks for a socket waits for the answer.
     else if (type === 'socket') handles.get(worker)?.tell({ type: 'socket', seq: body.seq, key: '', errno: EMFILE })
   }
 

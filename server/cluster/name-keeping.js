@@ -9,7 +9,7 @@ const kept = new Set()
 let lastId = 0
 
 /**
- * Has a thread give a socket its name again whenever that is removed.
+ * Lets a thread restore the name of a socket whenever that is removed.
  * @param {import('./socket-names.js').SocketNames & { place: string }} socket `place`: of the socket itself
  * @returns {() => void} ends it
  */
@@ -28,7 +28,7 @@ export function keepName (socket) {
 
 function startThread () {
   const one = new Worker(THREAD, { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
-  // Without it a name is looked at when a worker asks for it.
+  // Without the thread a name is checked when a worker asks for it.
   one.on('error', () => { if (thread === one) thread = null })
   one.unref()
   return one

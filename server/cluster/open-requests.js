@@ -1,7 +1,8 @@
 import { DeckError } from '../errors.js'
+import { durationText } from '../lifecycle/duration.js'
 import { createDeferred } from '../system/deferred.js'
 
-/** As long as a look at a page may take. */
+/** A page may take this long to load. */
 const PATIENCE_MS = 2000
 const MAX_REQUESTS = 100
 const MAX_METHOD_CHARS = 20
@@ -13,7 +14,7 @@ const MAX_PATH_CHARS = 500
  */
 
 /**
- * Asks workers for what they have in flight: each once at a time, however many want to know.
+ * Asks workers for their requests in flight, each once at a time, however many callers wait.
  * @param {object} parts
  * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
  * @param {Map<number, { tell: (message: import('../../workers/protocol.js').ToWorker) => void }>} parts.handles
@@ -58,7 +59,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
   function askWorker (worker) {
     const id = ++lastId
     const { reached, reach } = /** @type {ReturnType<typeof createDeferred<OpenRequests | DeckError>>} */ (createDeferred())
-    const timer = setTimeout(() => endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${patienceMs} ms`)), patienceMs).unref()
+    const timer = setTimeout(() => endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${durationText(patienceMs)}`)), patienceMs).unref()
     asked.set(worker, { id, answered: reached, end: endQuestion })
     handles.get(worker)?.tell({ type: 'list-requests', id })
     return { answered: reached }
@@ -77,6 +78,10 @@ function checkRequests (requests) {
   if (!Array.isArray(requests)) throw new TypeError(`requests: expected a list, received ${typeof requests}`)
   return requests.slice(0, MAX_REQUESTS).map((request) => {
     const { method, path, ageMs } = Object(request)
-    return { method: String(method).slice(0, MAX_METHOD_CHARS), path: String(path).slice(0, MAX_PATH_CHARS), ageMs: Number.isFinite(ageMs) ? Math.max(0, Math.round(ageMs)) : 0 }
+    return {
+      method: String(method).slice(0, MAX_METHOD_CHARS),
+      path: String(path).slice(0, MAX_PATH_CHARS),
+      ageMs: Number.isFinite(ageMs) ? Math.max(0, Math.round(ageMs)) : 0
+    }
   })
 }

@@ -1,15 +1,15 @@
 import { DeckError } from '../errors.js'
 
 /**
- * What an app hears of an operator, as any message of its primary.
+ * An operator's message, which the app receives like any message of its primary.
  * @typedef {{ type: string, from: 'admin', data: unknown }} OperatorMessage
  */
 
-/** Why a worker gets no message, by its state; in the others it hears them. @type {Readonly<Record<string, string>>} */
+/** Why a worker gets no message, by its state. @type {Readonly<Record<string, string>>} */
 const DEAF = Object.freeze({ starting: 'is still starting', standby: 'is on standby', stopping: 'is stopping', unresponsive: 'is unresponsive' })
 
 /**
- * What operators say to the app.
+ * Sends operators' messages to the app.
  * @param {object} parts
  * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'phase' | 'workers'>} parts.state
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
@@ -17,8 +17,8 @@ const DEAF = Object.freeze({ starting: 'is still starting', standby: 'is on stan
  */
 export function createOperatorMessages ({ state, handles, events }) {
   /**
-   * @param {{ type: string, data?: unknown, worker?: number, actor: string }} order `worker`: that one alone, else all that are ready
-   * @returns {{ workers: number[] }} those to which it is on its way
+   * @param {{ type: string, data?: unknown, worker?: number, actor: string }} order `worker`: only that one; without it all that are ready
+   * @returns {{ workers: number[] }} the workers to which it was sent
    * @throws {DeckError} stopping, not-found, not-possible; then nobody gets it
    */
   return function send ({ type, data, worker, actor }) {
@@ -51,7 +51,7 @@ export function createOperatorMessages ({ state, handles, events }) {
     return handle !== undefined && 'pass' in handle && handle.pass(message)
   }
 
-  /** Its data may be secret. @param {{ type: string, workers: number[], actor: string }} sent */
+  /** Publishes the event without the data, which may be secret. @param {{ type: string, workers: number[], actor: string }} sent */
   function publishSent ({ type, workers, actor }) {
     const one = workers.length === 1 ? state().workers[workers[0]] : null
     const to = one ? `worker ${one.id} (slot ${one.slot})` : `${workers.length} workers`

@@ -9,12 +9,12 @@ import { isAlive, signalProcess } from '../system/process-identity.js'
 /** @typedef {import('../system/process-identity.js').ProcessIdentity & import('./worker-handle.js').WorkerFiles} OrphanIdentity */
 
 const POLL_MS = 100
-/** For how long a keeper may still be telling how a process ended that is gone already. */
+/** After a process is gone, the keeper may need this long to tell how it ended. */
 const TOLD_WITHIN_MS = 3000
 
 /**
- * A worker that a dead master has left behind, with the calls of a worker handle. There is no channel to it: it is told
- * by a file, where none can be written by SIGTERM, and watched by its entry in the process table.
+ * A worker that a dead master has left behind, with the methods of a worker handle. It has no channel: orders reach it by a
+ * file, or by SIGTERM if none can be written, and the process table tells whether it lives.
  * @param {OrphanIdentity} identity
  * @param {{ onExit: Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]['onExit'], deadlineMs: number, isTold?: boolean }} options
  *   `deadlineMs`: how long it may drain; `isTold`: whether a keeper tells how it ends

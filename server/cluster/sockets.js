@@ -14,7 +14,7 @@ import { bindUnixPath, findUnixPath } from './unix-path.js'
  * before its replacement asks for them.
  */
 const UNUSED_GRACE_MS = 30_000
-/** The same where every slot is served: a worker that is ready may still open a second port a little later. */
+/** The same once every slot is served: a ready worker may still open a second port a little later. */
 const UNASKED_GRACE_MS = 5_000
 
 /**
@@ -30,17 +30,20 @@ const UNASKED_GRACE_MS = 5_000
  * @param {number} [options.unusedGraceMs]
  * @param {number} [options.unaskedGraceMs]
  */
-export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, sticky = null, unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS }) {
+export function createSockets ({
+  onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, sticky = null,
+  unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS
+}) {
   /** @type {Map<string, Socket>} */
   const held = new Map()
-  /** Workers that are ready: what they listen on is meant to last. @type {Set<number>} */
+  /** Ready workers; the addresses on which they listen are meant to last. @type {Set<number>} */
   const ready = new Set()
   for (const [name, { handle, data: kept }] of keeper.held) {
     if (!name.startsWith(KEEPER_PREFIX)) continue
     const key = name.slice(KEEPER_PREFIX.length)
     const path = kept.path && findUnixPath(kept.path)
     if (path === null) {
-      // Nobody can reach it any more; who asks for the path gets another one.
+      // Nobody can reach this socket any more; the next request for the path gets a new one.
       handle.close()
       keeper.drop(name)
       continue
@@ -59,7 +62,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
   return {
     /**
      * @param {number} worker @param {SocketQuery} query
-     * @returns {boolean} whether another worker that is starting has the address, and may only be looking whether it is free
+     * @returns {boolean} whether another starting worker holds the address, perhaps only to test whether it is free
      */
     isContended: (worker, query) => !held.has(socketKey(query)) && findRival(worker, query)?.isEstablished === false,
 
@@ -71,7 +74,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       const key = socketKey(query)
       const pathErrno = held.get(key)?.path?.restore()
       if (pathErrno === EADDRINUSE) return { key, errno: pathErrno, awaitMaster: onBindError(describeBindError(query, pathErrno)) }
-      // Nothing leads to it any more, and nothing can: who asks from now on gets another one.
+      // No path leads to this socket any more, so the next request gets a new one.
       if (pathErrno) dropSocket(key)
       let socket = held.get(key)
       if (!socket) {
@@ -93,7 +96,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       return errno === undefined ? { key, handle, data: socket.data, isOwn: true } : { key, errno }
     },
 
-    /** Somebody has come or gone. */
+    /** A worker has come or gone. */
     look: lookAtSticky,
 
     /** @param {number} worker @returns {{ key: string, address: string | null, addressType: number | string } | null} the TCP port that it asked for first */
@@ -104,7 +107,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       return null
     },
 
-    /** @param {number} worker is ready: what it listens on stays for its successors */
+    /** @param {number} worker is ready; the addresses on which it listens stay for its successors */
     establish (worker) {
       ready.add(worker)
       for (const [key, socket] of held) {
@@ -114,27 +117,27 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       }
     },
 
-    /** @returns {string[]} of those that are bound */
+    /** @returns {string[]} names of all bound sockets */
     names: () => [...held.keys()],
 
-    /** @param {number} worker its app has closed the server, and means it */
+    /** @param {number} worker its app has closed the server on purpose */
     release (worker, /** @type {string} */ key) {
       const socket = held.get(key)
       if (!socket?.users.delete(worker)) return
       lookAtSticky()
-      // It has only looked whether the address is free, and wants to find it so.
+      // It has only tested whether the address is free, and needs it free again.
       if (isUnused(key) && !socket.isEstablished) dropSocket(key)
       else expireSocket(key)
     },
 
-    /** The workers have asked for what they need: what nobody wants any more may go, as connections to it would wait for ever. */
+    /** All workers have their sockets now: unused ones are closed, as connections to them would wait forever. */
     expireUnused () {
       for (const key of held.keys()) expireSocket(key, unaskedGraceMs)
       const unused = inherited.unused(new Set([...held.values()].map((socket) => socket.inherited)))
       if (unused.length > 0) onUnused(unused)
     },
 
-    /** Those that no worker has are free again, at once. */
+    /** Frees sockets without a worker at once. */
     closeUnused () {
       for (const key of [...held.keys()]) if (isUnused(key)) dropSocket(key)
     },
@@ -145,13 +148,13 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
       return errno === EADDRINUSE ? { ...error, message: error.message + inherited.hint(query) } : error
     },
 
-    /** @param {number} worker it is gone; its sockets stay for its successor */
+    /** @param {number} worker is gone; its sockets stay for its successor */
     forget (worker) {
       ready.delete(worker)
       for (const { users } of held.values()) users.delete(worker)
     },
 
-    /** The cluster ends: connections that come later are refused, not left waiting. */
+    /** The cluster ends: later connections are refused instead of left waiting. */
     close () {
       isClosed = true
       for (const key of [...held.keys()]) dropSocket(key)
@@ -172,7 +175,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     }
   }
 
-  /** Whoever looks for a free port has to find it free again at once, so the keeper has no copy before. @param {string} key @param {Socket} socket */
+  /** Only now the keeper gets a copy, as a worker that tests for a free port has to find it free again. @param {string} key @param {Socket} socket */
   function keepSocket (key, socket) {
     if (socket.isEstablished) return
     socket.isEstablished = true
@@ -197,7 +200,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     return 'errno' in group ? group : { handle: group.handle, group }
   }
 
-  /** The one socket that is left is shared by all. @param {string} key @param {any[]} handles @returns {any} */
+  /** Without sticky dispatch all workers share the first socket of a group. @param {string} key @param {any[]} handles @returns {any} */
   function ungroupSockets (key, [first, ...others]) {
     for (const handle of others) handle.close()
     for (let slot = 1; slot <= others.length + 1; slot++) keeper.drop(memberName(key, slot))
@@ -218,16 +221,16 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
     socket.unusedTimer = setTimeout(() => dropSocket(key), graceMs).unref()
   }
 
-  /** @param {string} key @returns {boolean} one of the service manager's never is: nobody could bind it anew */
+  /** @param {string} key @returns {boolean} false for the service manager's sockets, which nobody could bind again */
   function isUnused (key) {
     const socket = held.get(key)
     return socket !== undefined && socket.users.size === 0 && socket.inherited === undefined
   }
 
   /**
-   * The kernel would only tell once both listen.
-   * @param {number} worker one that is starting @param {SocketQuery} query
-   * @returns {Socket | undefined} what covers that address, and that it does not have itself
+   * Finds a conflict that the kernel would only report once both sockets listen.
+   * @param {number} worker is starting @param {SocketQuery} query
+   * @returns {Socket | undefined} another worker's socket that covers this address
    */
   function findRival (worker, query) {
     if (ready.has(worker)) return undefined
@@ -260,7 +263,7 @@ export function createSockets ({ onBindError, onUnused = () => {}, keeper = NO_K
 
 /** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void, send: (message: Record<string, any>) => void }} Keeper */
 
-/** The keeper holds other sockets than the app's too. */
+/** The keeper holds other sockets as well. */
 const KEEPER_PREFIX = 'app '
 const MEMBER = /^slot (\d+) (.*)$/s
 

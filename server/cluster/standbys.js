@@ -1,7 +1,7 @@
 /** @typedef {ReturnType<typeof createStandbys>} Standbys */
 
 /**
- * Holds the workers that stand by where they listen: what they ask for then is not answered before they have a slot.
+ * Keeps standby workers waiting where they listen: their requests for sockets are answered once they have a slot.
  * @param {object} parts
  * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
  * @param {(worker: number, message: import('../../workers/protocol.js').ToWorker) => void} parts.tell

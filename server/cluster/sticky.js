@@ -4,12 +4,12 @@ import { adoptStickyGroup, bindStickyGroup } from './sticky-group.js'
 /** @typedef {{ worker: number, slot: number, isOrphan: boolean }} Serving a worker that is ready */
 /** @typedef {ReturnType<typeof createSticky>} Sticky */
 
-/** How long the socket of a slot that was removed stays open: others answer whoever was on the way to it. */
+/** The socket of a removed slot stays open this long, so that other workers answer its last clients. */
 const REMOVED_GRACE_MS = 5000
 
 /**
- * Keeps the clients of one address with one slot. Whoever is on the way to a slot that nobody serves is answered by the
- * worker of another one; after a while its new clients are sent there by the kernel.
+ * Keeps each client address with one slot. While a slot has no ready worker, the worker of another slot answers for it;
+ * after a while the kernel sends its new clients there.
  * @param {object} parts
  * @param {import('./sticky-group.js').Calls} parts.calls
  * @param {number} parts.failoverMs  how long a slot may be without a worker that is ready
@@ -49,7 +49,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     /** @param {string} key */
     forget (key) { routes.delete(key) },
 
-    /** Somebody has come or gone. @param {(key: string) => Set<number>} usersOf  the workers that have a socket */
+    /** A worker has come or gone. @param {(key: string) => Set<number>} usersOf  the workers that have a socket */
     look: lookAtRoutes
   }
 
@@ -80,7 +80,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
         awaySince.delete(slot)
         route.known = Math.max(route.known, slot)
       } else if (!awaySince.has(slot)) {
-        // One that was added has no clients yet who would wait for it.
+        // An added slot has no clients yet.
         awaySince.set(slot, slot <= route.known ? at : -Infinity)
       }
     }

@@ -51,8 +51,8 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, sticky = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random, vitals = NO_VITALS, crashes = NO_CRASHES,
-  prepare = async () => { throw new Error('nobody prepares releases here') }, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
+  fork, events, keeper, sticky = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
+  vitals = NO_VITALS, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -61,29 +61,50 @@ export function createSupervisor (initialState, {
   let onDiagnosed = () => {}
   /** @type {(files: unknown[]) => void} */
   let onLoaded = () => {}
-  /** The rollout of it. @type {number | null} */
+  /** The number of the last deploy whose loaded files are watched. @type {number | null} */
   let lastDeploy = null
   const { ready } = initialState.options
   const running = createDeferred()
   const finished = createDeferred()
   /** @type {ReturnType<typeof createDeferred<{ message: string }>>} */
   const startBlocked = createDeferred()
-  /** Names of the sockets of the master before, which its workers may still have. */
+  /** Names of the last master's sockets, which its workers may still hold. */
   let socketsBefore = /** @type {Set<string>} */ (new Set())
 
   const { receive, ask } = createInbox({ work: applyInput, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
   const boots = createBoots({ pidOf: (worker) => handles.get(worker)?.identity?.pid, now })
-  const deadlines = createDeadlines({ onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id, ...(deadline === 'ready' && { starvedMs: boots.starvedMs(id) }) }) })
-  const tellWorker = (/** @type {number} */ worker, /** @type {import('../../workers/protocol.js').ToWorker} */ message, /** @type {any} */ handle = undefined) => handles.get(worker)?.tell(message, handle)
+  const deadlines = createDeadlines({
+    onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id, ...(deadline === 'ready' && { starvedMs: boots.starvedMs(id) }) })
+  })
+  /** @type {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: any) => void} */
+  const tellWorker = (worker, message, handle) => handles.get(worker)?.tell(message, handle)
   const sockets = createSockets({
     onBindError: isFirstStart,
     onUnused: tellUnused,
     keeper,
-    sticky: sticky && createSticky({ ...sticky, isHeldBack: isAsked(ready), size: () => state.slots.length, serving: () => servingWorkers(state), tell: tellWorker })
+    sticky: sticky && createSticky({
+      ...sticky,
+      isHeldBack: isAsked(ready),
+      size: () => state.slots.length,
+      serving: () => servingWorkers(state),
+      tell: tellWorker
+    })
   })
-  const slotPorts = createSlotPorts({ above: portPerSlot, keeper, listensOn: sockets.listensOn, tell: tellWorker, onProblem: (problem) => events.publish({ type: 'unexpected', ...problem }) })
+  const slotPorts = createSlotPorts({
+    above: portPerSlot,
+    keeper,
+    listensOn: sockets.listensOn,
+    tell: tellWorker,
+    onProblem: (problem) => events.publish({ type: 'unexpected', ...problem })
+  })
   const exitEvidence = createExitEvidence(crashes)
-  const adopt = createAdoption({ keeper, deadlineMs: () => state.options.drain.deadlineMs, exitEvidence, onExit: onExited, onAdopted: (worker, handle) => handles.set(worker, handle) })
+  const adopt = createAdoption({
+    keeper,
+    deadlineMs: () => state.options.drain.deadlineMs,
+    exitEvidence,
+    onExit: onExited,
+    onAdopted: (worker, handle) => handles.set(worker, handle)
+  })
   const watchdog = createWatchdog({
     ...watch,
     receive,
@@ -95,7 +116,7 @@ export function createSupervisor (initialState, {
   const openRequests = createOpenRequests({ state: () => state, handles })
   const acceptFairness = createAcceptFairness({ handles })
   const standbys = createStandbys({ state: () => state, tell: tellWorker, receive })
-  const hear = createMessages({
+  const receiveMessage = createMessages({
     state: () => state,
     handles,
     receive,
@@ -117,14 +138,31 @@ export function createSupervisor (initialState, {
     ipcValidation
   })
 
-  const effects = createEffects({ handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive, forkWorker, prepareRelease, runHook, runStartHook, endHook: hooks.endOf, onFinished: finished.reach })
+  const effects = createEffects({
+    handles,
+    deadlines,
+    boots,
+    sockets,
+    slotPorts,
+    watchdog,
+    judge,
+    keeper,
+    standbys,
+    receive,
+    forkWorker,
+    prepareRelease,
+    runHook,
+    runStartHook,
+    endHook: hooks.endOf,
+    onFinished: finished.reach
+  })
 
   return {
     /** Resolves once every slot is served for the first time. */
     running: running.reached,
     /** Resolves once all workers have gone. */
     finished: finished.reached,
-    /** Resolves if an address of the app cannot be had, and no worker has ever been ready, or if hooks.beforeStart has failed. */
+    /** Resolves if the start cannot succeed: an address of the app is in use before any worker was ready, or hooks.beforeStart has failed. */
     startBlocked: startBlocked.reached,
 
     snapshot () {
@@ -140,13 +178,13 @@ export function createSupervisor (initialState, {
     /** @param {number} worker @param {import('../../workers/protocol.js').ToWorker} message */
     tell (worker, message) { handles.get(worker)?.tell(message) },
 
-    /** What an operator has to say to the app. */
+    /** Sends an operator's message to the app. */
     send: createOperatorMessages({ state: () => state, handles, events }),
 
-    /** What a worker has in flight. */
+    /** Asks a worker for its requests in flight. */
     openRequests: openRequests.ask,
 
-    /** @param {number} worker @param {boolean} isExcused it is known why it does not answer: the watchdog lets it be */
+    /** @param {number} worker @param {boolean} isExcused the watchdog ignores that it does not answer, as the reason is known */
     excuse (worker, isExcused) { watchdog.excuse(worker, isExcused) },
 
     /** @param {typeof onDiagnosed} listener hears what a worker answers to `diagnose` */
@@ -155,25 +193,25 @@ export function createSupervisor (initialState, {
     /** @param {typeof onLoaded} listener hears which files live workers have loaded */
     onLoaded (listener) { onLoaded = listener },
 
-    /** URLs on which the app has been heard to listen. */
+    /** URLs on which the app listens. */
     addresses: () => listAddresses(state),
 
-    /** What a start that takes its time is waiting for. */
+    /** What a slow start waits for. */
     waitingFor: () => waitingFor(state),
 
     releasesInUse: () => releasesInUse(state),
 
-    /** What another master needs to know to go on with this cluster after a hard end of this one. */
+    /** What the next master needs to continue if this one dies. */
     memory: () => toCheckpoint(state, { identityOf: (worker) => handles.get(worker)?.identity, sockets: sockets.names() }),
 
     /**
      * @param {object} how
      * @param {number} how.workers how many
-     * @param {SavedWorker[]} [how.left] the workers of a master that has died, as its memory had them
-     * @param {Record<number, import('../lifecycle/state.js').Finished>} [how.finished] slots whose program had come to its end by then
+     * @param {SavedWorker[]} [how.left] workers of a master that has died, from its checkpoint
+     * @param {Record<number, import('../lifecycle/state.js').Finished>} [how.finished] slots whose program had ended by then
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {import('../lifecycle/rollout/guard.js').Guard | null} [how.guard] of that master
-     * @param {boolean} [how.hasHook] hooks.beforeStart comes first
+     * @param {boolean} [how.hasHook] hooks.beforeStart has to pass first
      */
     start ({ workers, left = [], finished = {}, sockets: before = [], guard = null, hasHook = false }) {
       socketsBefore = new Set(before)
@@ -181,7 +219,7 @@ export function createSupervisor (initialState, {
     },
 
     /**
-     * Makes this the cluster's one master, after it has started its workers beside those of another.
+     * Makes this the only master, once its workers run beside those of the last one.
      * @param {{ left: SavedWorker[], nextWorker: number, guard: import('../lifecycle/rollout/guard.js').Guard | null }} inheritance
      */
     takeOver ({ left, nextWorker, guard }) {
@@ -189,14 +227,14 @@ export function createSupervisor (initialState, {
       receive({ type: 'take-over', orphans: left.map(adopt), nextWorker, guard })
     },
 
-    /** This master will not become the cluster's: its workers drain, the sockets are the other one's. */
+    /** This master does not take over: its workers drain, and the sockets stay with the other master. */
     abandon () {
       sockets.leave()
       slotPorts.leave()
       receive({ type: 'stop', actor: 'system', cause: 'rollback' })
     },
 
-    /** The next master starts one of its workers. */
+    /** The next master has started one of its workers. */
     nextForks () { receive({ type: 'next-forks' }) },
 
     /** @param {string} reason */
@@ -207,7 +245,7 @@ export function createSupervisor (initialState, {
       receive({ type: 'next-gone', reason, lastWorker, orphans: left.map((worker) => adopt({ ...worker, state: 'draining' })) })
     },
 
-    /** The next master has the cluster from now on. */
+    /** From now on the next master runs the cluster. */
     handOver () {
       receive({ type: 'hand-over' })
       sockets.leave()
@@ -234,8 +272,9 @@ export function createSupervisor (initialState, {
     },
 
     /**
-     * What counts from now on; what has begun goes on as it was.
-     * @param {import('../lifecycle/state.js').LifecycleOptions} options @param {import('./watchdog.js').Limits & { crash: { graceMs: number }, recycle: { maxRequests: number } }} limits
+     * Applies new options. What has begun goes on with the old ones.
+     * @param {import('../lifecycle/state.js').LifecycleOptions} options
+     * @param {import('./watchdog.js').Limits & { crash: { graceMs: number }, recycle: { maxRequests: number } }} limits
      * @throws {DeckError} as dispatch
      */
     configure (options, limits) {
@@ -255,7 +294,9 @@ export function createSupervisor (initialState, {
     const result = reduceWithDrift(state, { ...input, ...stamp }, drift.look)
     state = result.state
     noteDeploy(nextWorker)
-    for (const event of result.events) events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[event.release]?.path ?? null) : event)
+    for (const event of result.events) {
+      events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[event.release]?.path ?? null) : event)
+    }
     for (const command of result.commands) doCommand(command)
     sockets.look()
     slotPorts.shrink(state.slots.length)
@@ -263,7 +304,7 @@ export function createSupervisor (initialState, {
     return result.refusal
   }
 
-  /** @param {number} since the first worker that loads what this deploy means, also of a release that is known */
+  /** @param {number} since number of the first worker that loads the deployed files, even if the release is known already */
   function noteDeploy (since) {
     const { rollout } = state
     if (rollout?.kind !== 'deploy' || !rollout.to || phaseOf(rollout) === 'preparing' || rollout.id === lastDeploy) return
@@ -271,12 +312,13 @@ export function createSupervisor (initialState, {
     drift.renew(rollout.to, since)
   }
 
-  /** @param {Command} command one that fails must not take the others with it */
+  /** A command that fails must not stop the others. @param {Command} command */
   function doCommand (command) {
     try {
       effects[command.type](/** @type {never} */ (command))
     } catch (/** @type {any} */ error) {
-      events.publish({ type: 'unexpected', worker: 'worker' in command ? command.worker : null, message: `${command.type}: ${error.message}`, detail: { stack: error.stack } })
+      const worker = 'worker' in command ? command.worker : null
+      events.publish({ type: 'unexpected', worker, message: `${command.type}: ${error.message}`, detail: { stack: error.stack } })
     }
   }
 
@@ -286,7 +328,7 @@ export function createSupervisor (initialState, {
     try {
       const handle = fork(order, {
         onOnline: () => receive({ type: 'worker-online', worker }),
-        onMessage: (body) => hear(worker, body),
+        onMessage: (body) => receiveMessage(worker, body),
         onAppMessage: (message) => heardFromApp(worker, message),
         onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
         onExit: (exit) => onExited(worker, exit)
@@ -325,7 +367,7 @@ export function createSupervisor (initialState, {
     receive({ type: 'worker-exited', worker, ...end })
   }
 
-  /** @param {number} worker that could not say any more what ends with it @returns {import('../lifecycle/state.js').Unfinished | null} */
+  /** @param {number} worker was killed and could not report its open requests @returns {import('../lifecycle/state.js').Unfinished | null} */
   function lastReported (worker) {
     const report = vitals.latest(worker)
     return report && { requests: report.inFlight ?? 0, connections: report.openConnections ?? 0, isReported: true }
@@ -355,8 +397,8 @@ export function createSupervisor (initialState, {
   }
 
   /**
-   * Where no keeper has kept it, an address may be held by the workers of a dead master alone, which wait for their
-   * replacements, which wait for the address. @returns {boolean} whether it is worth another try
+   * Without a keeper, orphans may still hold an address while they wait for replacements, which wait for that address.
+   * @returns {boolean} whether it is worth another try
    */
   function makeWay () {
     if (!Object.values(state.workers).some(({ orphan }) => orphan)) return false
@@ -371,7 +413,7 @@ export function createSupervisor (initialState, {
     return endsStart
   }
 
-  /** No worker has ever been ready: nothing is lost yet by giving up. */
+  /** While no worker has ever been ready, giving up loses nothing. */
   function isFirstStart () {
     return state.phase === 'starting' && Object.values(state.workers).every((worker) => worker.readyAt === null)
   }
@@ -385,14 +427,25 @@ export function createSupervisor (initialState, {
 }
 
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
-const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('nobody judges here') } }
-const NO_HOOKS = { has: () => false, beforeStart: async () => { throw new Error('no hooks run here') }, beforeDeploy: async () => { throw new Error('no hooks run here') }, endOf () {} }
+const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('this cluster has no judge') } }
+const NO_HOOKS = { has: () => false, beforeStart: runNoHook, beforeDeploy: runNoHook, endOf () {} }
+
+async function prepareNothing () {
+  throw new Error('this cluster prepares no releases')
+}
+
+/** @returns {Promise<never>} */
+async function runNoHook () {
+  throw new Error('this cluster runs no hooks')
+}
+
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
 /** @param {import('../lifecycle/state.js').PoolState} state @returns {import('./sticky.js').Serving[]} */
 function servingWorkers ({ workers }) {
-  return Object.values(workers).filter(({ state }) => state === 'ready').map(({ id, slot, orphan }) => ({ worker: id, slot: Number(slot), isOrphan: orphan !== null }))
+  const ready = Object.values(workers).filter(({ state }) => state === 'ready')
+  return ready.map(({ id, slot, orphan }) => ({ worker: id, slot: Number(slot), isOrphan: orphan !== null }))
 }
 
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

@@ -1,6 +1,6 @@
 /**
- * Does one thing after the other, and begins none earlier than `everyMs` after the one before: a storm of occasions
- * starts no storm of processes. Of the occasions in between the last one is kept.
+ * Runs one action at a time, each at least `everyMs` after the start of the one before, so that a storm of events starts
+ * no storm of processes. Of the events in between only the last one is kept.
  * @template T
  * @param {object} parts
  * @param {number} parts.everyMs
@@ -23,7 +23,7 @@ export function createThrottle ({ everyMs, act, now = () => performance.now(), t
       goOn()
     },
 
-    /** Nothing begins any more. */
+    /** Starts no more actions. */
     stop () {
       nextAt = Infinity
       waiting = null

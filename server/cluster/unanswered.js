@@ -1,6 +1,6 @@
 import { oneLine } from '../system/one-line.js'
 
-/** Of what the app itself names, no more than these are told. */
+/** At most this many of the app's own message names are reported. */
 const MAX_TOLD = 5
 const MAX_NAME_CHARS = 60
 const MAX_INNER = 10
@@ -25,7 +25,7 @@ const LIBRARIES = Object.freeze([
 ])
 
 /**
- * What the app says to a primary of its own, which its libraries wait for in vain: told once each, whoever says it.
+ * Reports messages to a primary of the app's own, which nobody answers: each library or name once.
  * @param {{ tell: (worker: number, message: string, detail: { library: string | null, name: string }) => void }} parts
  */
 export function createUnanswered ({ tell }) {

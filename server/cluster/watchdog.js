@@ -1,4 +1,5 @@
 import { nameOf } from '../lifecycle/worker.js'
+import { durationText } from '../lifecycle/duration.js'
 import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 import { captureStack } from '../system/stuck-stack.js'
 
@@ -8,11 +9,11 @@ import { captureStack } from '../system/stuck-stack.js'
  */
 
 const TICK_MS = 500
-/** Samples of one a second: a peak is no reason to recycle anything. */
+/** Samples, one a second: a short peak is no reason to recycle a worker. */
 const SAMPLES_OVER_LIMIT = 5
 
 /**
- * Listens whether the workers still say something once a second, and what they say of their memory.
+ * Checks that each worker reports once a second, and how much memory it reports.
  * @param {object} parts
  * @param {Limits['watchdog']} parts.watchdog
  * @param {Limits['recycle']} parts.recycle
@@ -40,14 +41,14 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
     /** @param {Limits} limits */
     configure (limits) {
       ({ timeoutMs, stack } = limits.watchdog)
-      // Who is too large by the new limit is so for some samples first, as ever.
+      // A new limit too has to be exceeded for several samples.
       if (maxRssBytes !== limits.recycle.maxRssBytes) overLimit.clear()
       maxRssBytes = limits.recycle.maxRssBytes
       heartbeat.setTimeoutMs(timeoutMs)
       startTimer()
     },
 
-    /** @param {number} worker @param {any} message one of workers/protocol.js: whatever it is, its loop runs */
+    /** @param {number} worker @param {any} message one of workers/protocol.js: it proves that the worker's event loop runs */
     heard (worker, message) {
       if (heartbeat.heard(worker)) {
         notes.delete(worker)
@@ -58,11 +59,12 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
       if (message.type === 'vitals') checkMemory(worker, message.rssBytes)
       if (message.type === 'leaving') receive({ type: 'worker-due', worker, cause: 'app-request', message: `the app of worker ${worker} asked to be replaced` })
       if (message.type === 'max-requests') {
-        receive({ type: 'worker-due', worker, cause: 'max-requests', message: `worker ${worker} reached its maximum number of requests (option recycle.maxRequests)` })
+        const message = `worker ${worker} reached its maximum number of requests (option recycle.maxRequests)`
+        receive({ type: 'worker-due', worker, cause: 'max-requests', message })
       }
     },
 
-    /** Somebody knows why this worker will not answer for a while. @param {number} worker @param {boolean} isExcused */
+    /** It is known why this worker will not answer for a while. @param {number} worker @param {boolean} isExcused */
     excuse: heartbeat.excuse,
 
     /**
@@ -100,7 +102,7 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
     for (const { id, pid } of ready) if (pid !== null) pids.set(id, pid)
     for (const { worker, silentMs } of heartbeat.tick(now(), ready.map(({ id }) => id))) {
       const { slot } = /** @type {{ slot: number | null }} */ (ready.find(({ id }) => id === worker))
-      const what = `the event loop has not answered for ${silentMs} ms (option watchdog.timeoutMs: ${timeoutMs})`
+      const what = `the event loop has not answered for ${durationText(silentMs)} (option watchdog.timeoutMs: ${timeoutMs})`
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
       receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })
     }
@@ -112,6 +114,7 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
     const samples = rssBytes > maxRssBytes ? (overLimit.get(worker) ?? 0) + 1 : 0
     overLimit.set(worker, samples)
     if (samples !== SAMPLES_OVER_LIMIT) return
-    receive({ type: 'worker-due', worker, cause: 'memory-limit', rssBytes, message: `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})` })
+    const message = `worker ${worker} uses ${rssBytes} bytes of memory (option recycle.maxRssBytes: ${maxRssBytes})`
+    receive({ type: 'worker-due', worker, cause: 'memory-limit', rssBytes, message })
   }
 }

@@ -7,7 +7,7 @@ const VERSION = 1
 /** @typedef {{ version: string, nodeVersion: string }} Software */
 
 const PID = z.int().positive()
-/** What a master needs of the memory to begin; anything else in it is left as it is. */
+/** What a master needs of a checkpoint to begin; other fields stay as they are. */
 const MEMORY = z.looseObject({
   version: z.literal(VERSION),
   master: z.looseObject({ pid: PID }),
@@ -67,7 +67,7 @@ const MEMORY = z.looseObject({
  * @returns {Restored}
  */
 export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
-  // Half a memory is none: a wrong number in it could be the pid of anybody.
+  // A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
   const { success, data } = MEMORY.safeParse(memory)
   if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
@@ -82,7 +82,7 @@ export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
     bootCost: data.bootCost ?? null,
     guard: data.guard ?? null,
     addresses: data.addresses,
-    // Another program has its work to do.
+    // Another program has to do its work again.
     finished: keepsRelease ? data.finished : {},
     workers: configured.workers === workers ? desiredWorkers : workers,
     changes: /** @type {import('../config/settings.js').RememberedChange[]} */ (data.changes),
@@ -131,7 +131,7 @@ export function reconcileWorkers (left, { ended, open }, own) {
   const forgotten = open.filter(({ worker }) => ![...left, ...own].some(({ id }) => id === worker))
   return [
     ...left.filter(({ id }) => !ended.has(id)),
-    // It was just forked: one that is not ready ends with its master.
+    // It was just forked, and a worker that is not ready ends with its master.
     ...forgotten.map(({ worker, ...life }) => ({ ...life, id: worker, state: /** @type {const} */ ('starting'), readyAt: null, intent: null, orphan: /** @type {const} */ ('master-lost'), identity: null }))
   ]
 }
@@ -154,13 +154,13 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
   const unsubscribe = events.subscribe(() => writeCheckpoint({ handedOver: false }))
 
   return {
-    /** Nothing is left for a next master to go on with. */
+    /** Removes the checkpoint: nothing is left to continue with. */
     forget () {
       unsubscribe()
       memory.clear()
     },
 
-    /** Nothing is lost with this master: the next one has the cluster from now on. */
+    /** From now on the next master has the cluster. */
     handOver () {
       unsubscribe()
       writeCheckpoint({ handedOver: true })
@@ -179,7 +179,7 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
       changes: settings.memory(),
       ...supervisor.memory(),
       hooks: hooks.memory(),
-      // One whose rollout was refused has used up its number too.
+      // A release whose rollout was refused has used up its number too.
       nextRelease: releases.lastNumber() + 1
     }
     const text = JSON.stringify(content)

@@ -21,7 +21,7 @@ import { restoreCheckpoint } from './checkpoint.js'
  * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install, or as a deploy; then its workers are gone, and the other master has been told why
  */
 export async function standBy ({ keeper, config, dataDir, memory, releases, supervise }) {
-  // What would fail later is to fail now, while there is another master.
+  // Problems have to show now, while the old master still runs.
   checkDatabase(dataDir.historyFile)
   const known = memory.read()
   const { release: before, bootCost, addresses, finished, workers, lastRelease } = restoreCheckpoint(known, config, null)
@@ -38,7 +38,7 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   })
   keeper.onLost(onLost)
   process.once('SIGTERM', onTerm)
-  // Whatever comes while this takes its time has been heard by then.
+  // Events that arrive meanwhile are not lost.
   await releases.begin({ lastNumber: lastRelease })
   const release = await releases.resume(before)
   const supervisor = /** @type {import('../cluster/supervisor.js').Supervisor} */ (supervise({
@@ -103,7 +103,7 @@ function createOutbox ({ keeper, onEvent, workers }) {
       return /** @type {any} */ (event)
     },
 
-    /** The other master may close its history at any moment. */
+    /** The old master may close its history at any moment. */
     buffer () { relayEvent = (event) => { buffered.push(event) } },
 
     /**

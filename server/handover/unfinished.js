@@ -9,6 +9,7 @@ export function endUnfinished ({ history, events }) {
     const timeline = rollout.timeline && [...rollout.timeline, { at, type: 'rollout.failed', actor: null, message: reason }]
     const hook = rollout.hook?.finishedAt === null ? { ...rollout.hook, state: 'ended', finishedAt: at } : rollout.hook
     const detail = { ...rollout, state: 'failed', done: true, finishedAt: at, reason, ...(hook && { hook }), ...(timeline && { timeline }) }
-    events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: rollout.id, release: rollout.to, actor: rollout.actor, message: detail.reason, detail })
+    const { id, to: release, actor } = rollout
+    events.publish({ type: 'rollout.failed', cause: 'master-lost', rollout: id, release, actor, message: detail.reason, detail })
   }
 }

@@ -9,6 +9,7 @@ import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 import { FOLDER_VARIABLE, KEPT_VARIABLE, MAX_UNSAVED, noteExit, sendToMaster } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
+import { durationText } from '../lifecycle/duration.js'
 import { createMasterWatch } from './master-watch.js'
 import { whyMisshapen } from './message-shape.js'
 import { ownPrograms, trustedPrograms } from './programs.js'
@@ -22,13 +23,13 @@ import { childrenOf, createReaper } from './reaper.js'
 
 const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
 
-/** A master makes much garbage at its start and little afterwards: a small young generation costs it nothing. See `node --v8-options`. */
+/** A master makes much garbage at its start and little afterwards, so a small young generation is enough. See `node --v8-options`. */
 const LEAN = Object.freeze(['--max-semi-space-size=2', '--v8-pool-size=1'])
-/** How long a master may take to end all at once. */
+/** A master may take this long to end all workers at once. */
 const END_PATIENCE_MS = 2500
-/** One that has not said for so long that it is there gets no time. It does once a second. */
+/** A master that has not reported for this long gets no time; it reports once a second. */
 const SILENT_MS = 1500
-/** How long one that is told to stop before it has started may take until it hears that. */
+/** A master that is told to stop while it still starts may take this long to get the message. */
 const START_PATIENCE_MS = 10_000
 /** Of listening sockets, as Node names what it is handed. */
 const HANDLE_TYPES = ['net.Native', 'dgram.Native']
@@ -50,10 +51,10 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   // null while it waits to start one; `next`: the one that is to take over in an upgrade
   let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
   let predecessor = /** @type {import('./link.js').Predecessor | null} */ (null)
-  // What the disk has not taken: for the next master, and of the history.
+  // Checkpoint and events that could not be written to the disk.
   let memory = /** @type {unknown} */ (null)
   let unsaved = /** @type {unknown[]} */ ([])
-  /** the latest ones of orphans */
+  /** The latest exits of orphans. */
   const exits = /** @type {import('./link.js').Exit[]} */ ([])
   const own = ownPrograms(script)
   let execPath = own.node
@@ -100,7 +101,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     relay (master, message) { sendToMaster(master === current ? next : current, message) }
   }
   const watch = createMasterWatch({
-    // Before, its options are not known, and it may have much to load.
+    // Before that its options are not known, and it may still load.
     list: () => livingMasters().filter(({ hasStarted }) => hasStarted),
     onAnswered: (master) => sendToMaster(master, { type: 'close-inspector' }),
     onHung
@@ -120,7 +121,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     else sendToMaster(current, { type: 'upgrade-failed', reason: distrust })
   }
 
-  /** After the death of one: any master is better than none. */
+  /** After a death any master is better than none. */
   function startAgain () {
     const { programs, distrust } = trustedPrograms({ node: execPath, script }, own)
     if (distrust !== null) say(`${distrust}; the next master starts with what the keeper itself runs, ${programs.node} and ${programs.script}`)
@@ -131,8 +132,9 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   function startMaster (programs) {
     const cwd = existingFolder(folder.named)
     if (cwd !== folder.named) say(`the working folder ${folder.named} is gone; the master starts in ${cwd}`)
-    // In a session of its own: Ctrl-C in the terminal reaches the keeper alone, which forwards it once.
-    const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN, ...process.execArgv], detached: true, env: { ...process.env, [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) } })
+    // The master has its own session: Ctrl-C in the terminal reaches only the keeper, which forwards it once.
+    const env = { ...process.env, [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) }
+    const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN, ...process.execArgv], detached: true, env })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
     const onInvalidMessage = (/** @type {string} */ reason) => ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
@@ -166,11 +168,11 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   /** @param {Master} master @param {import('./master-watch.js').Hang} hang */
   function onHung (master, hang) {
     master.hang = hang
-    say(`the master has not answered for ${hang.silentMs} ms, and is ended`)
+    say(`the master has not answered for ${durationText(hang.silentMs)} and is killed`)
     master.child.kill('SIGKILL')
   }
 
-  /** Whatever state the master is in. */
+  /** Works in any state of the master. */
   function endAll () {
     const pids = livingMasters().map(({ child }) => Number(child.pid))
     const workers = pids.flatMap((pid) => childrenOf(pid))
@@ -196,14 +198,14 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     if (isStop && !isAgain && current && !current.hasStarted) setTimeout(endUnstarted, START_PATIENCE_MS, current)
     if (current?.hasStarted) passSignal(current, signal)
     else if (isStop && isAgain) endAll()
-    // There may be workers to drain, and only a master can.
+    // Only a master can drain the workers that may be there.
     else if (isStop && !current) retryStart()
   }
 
   /** @param {Master} master */
   function endUnstarted (master) {
     if (master !== current || master.hasStarted) return
-    say(`the master has not started within ${START_PATIENCE_MS} ms of the signal to stop, and is ended`)
+    say(`the master has not started within ${durationText(START_PATIENCE_MS)} after the signal to stop, and is killed`)
     endAll()
   }
 
@@ -233,9 +235,9 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
       sendToMaster(current, { type: 'upgrade-failed', reason })
     }
     if (master !== current) return
-    // What ends before any has started says by its exit code what is wrong with the command line.
+    // If no master has ever started, the exit code says what is wrong with the command line.
     if (master.isEnding || (stopSignal && !master.hasStarted) || (!hasEverStarted && code !== null)) return ended.reach(code ?? master.failure ?? 1)
-    // Also one that was ended because it hangs: nobody waits for another one any more.
+    // This holds for a master that was killed because it hung, too: nobody waits for another one.
     if (isUrgent) return endAll()
     predecessor = { pid: Number(master.child.pid), code, signal, hang: master.hang ?? null }
     if (next) promoteNext()
@@ -251,7 +253,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
       say(`the master ended ${record.attempt} times in a row (${reason}); giving up (option keeper.giveUpAfter)`)
       return ended.reach(1)
     }
-    say(`the master ended (${reason}); the next one starts${death.delayMs > 0 ? ` in ${death.delayMs} ms` : ''}`)
+    say(`the master ended (${reason}); the next one starts${death.delayMs > 0 ? ` in ${durationText(death.delayMs)}` : ''}`)
     retryTimer = setTimeout(retryStart, death.delayMs)
   }
 

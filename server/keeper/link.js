@@ -22,16 +22,16 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * `upgrade-failed`, `relay` and `close-inspector` (which the keeper has opened to see where it is stuck).
  */
 
-/** Behind sockets, each of which the keeper acknowledges before the next one goes. */
+/** Sent after the sockets, each of which the keeper acknowledges first. */
 const DELIVERY_MS = 2000
 
-/** How soon it is noticed that the keeper is gone, where Node does not tell. */
+/** A lost keeper is noticed within this time if Node does not tell. */
 const LOSS_POLL_MS = 500
 
 /** What an app starts and leaves behind may come and go for months. */
 const MAX_EXITS = 1000
 
-/** As many as a master keeps of those that it cannot write. */
+/** A master keeps this many events that it cannot write. */
 export const MAX_UNSAVED = 10_000
 
 /** @param {Exit[]} exits the newest last @param {Exit} exit */
@@ -40,7 +40,7 @@ export function noteExit (exits, exit) {
   if (exits.length > MAX_EXITS) exits.shift()
 }
 
-/** Tells a master that its IPC channel leads to a keeper, by the pid of that. */
+/** Holds the pid of the keeper, so that a master knows that its IPC channel leads to one. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
 /** The folder that its keeper was started in, which it may not be able to work in any more: see system/working-folder.js. */
 export const FOLDER_VARIABLE = 'CLUSTERDECK_KEPT_FOLDER'
@@ -73,7 +73,7 @@ const ALONE = Object.freeze({ role: 'current', predecessor: null, exits: [] })
  */
 export async function connectKeeper (env = process.env) {
   const isKept = Boolean(env[KEPT_VARIABLE] && process.send)
-  // A master that has lost its keeper before it began would run beside another one, or after the end of everything.
+  // A master that lost its keeper before it began could run beside another one, or after the end of the cluster.
   if (isKept && Number(env[KEPT_VARIABLE]) !== process.ppid) throw keeperGone()
   delete env[KEPT_VARIABLE]
   /** @type {Map<string, { handle: any, data: any }>} */
@@ -95,11 +95,11 @@ export async function connectKeeper (env = process.env) {
     predecessor,
     /** @type {Exit[]} of processes that a master before has left behind, up to now */
     exits,
-    /** Whether it tells of each of them. One of a version before does not say. */
+    /** Whether the keeper reports every orphan's exit. An older version does not say. */
     reaps,
     /** The sockets that were there before this master. */
     held,
-    /** What the keeper forwards, by its name. */
+    /** Signals that the keeper forwards, by name. */
     signals,
     send: sendToKeeper,
 
@@ -131,9 +131,9 @@ export async function connectKeeper (env = process.env) {
     /** @param {string} type @param {(message: any) => void} handler */
     on (type, handler) { handlers.set(type, handler) },
 
-    /** What the disk could not take of the memory for the next master. */
+    /** The checkpoint for the next master, if the disk is full. */
     memory: {
-      /** @returns {any} null: a file says it */
+      /** @returns {any} null: it is in the file */
       read: () => remembered,
       /** @param {unknown} content null: a file says it @returns {boolean} whether it is kept */
       write (content) {
@@ -144,7 +144,7 @@ export async function connectKeeper (env = process.env) {
       }
     },
 
-    /** Events that the history does not have. */
+    /** Events that could not be written to the history. */
     spare: {
       /** @type {import('../events/stream.js').DeckEvent[]} those of a master before, oldest first */
       events: unsaved,
@@ -178,7 +178,7 @@ export async function connectKeeper (env = process.env) {
 
   /** @param {Record<string, any>} message @param {any} [handle] */
   function sendToKeeper (message, handle) {
-    // A keeper that is gone is told by 'disconnect'.
+    // 'disconnect' tells that the keeper is gone.
     if (isKept && process.connected) process.send?.(message, handle, undefined, () => {})
   }
 }

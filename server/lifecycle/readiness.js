@@ -70,7 +70,10 @@ export function watchNoServer ({ state, at, command }, worker) {
   command({ type: 'set-deadline', deadline: 'alive', id: worker.id, ms: Math.max(0, ALIVE_MS - Math.round(at - worker.forkedAt)) })
 }
 
-/** @param {PoolState} state @param {number} slot @returns {boolean} whether the last worker there was no server; where there was none, whether no slot has a server */
+/**
+ * @param {PoolState} state @param {number} slot
+ * @returns {boolean} whether the last worker there was no server; where there was none, whether no slot has a server
+ */
 function isKnownNoServer ({ options: { ready }, addresses }, slot) {
   if (ready.signal !== 'auto' || isAsked(ready)) return false
   const known = addresses[slot] ? [addresses[slot]] : Object.values(addresses)
@@ -96,9 +99,10 @@ const OF_THREADS = 'It runs threads: the socket of a thread is its own, and no s
 
 /** @param {Transition} transition @param {Worker} worker has a thread that could not listen @param {{ message: string }} seen */
 export function tellThreadPort (transition, worker, { message }) {
+  const what = `a thread of ${nameOf(worker)} cannot listen, as another process does (${message})`
   transition.emitForWorker('worker.thread-port-taken', worker, {
     actor: 'system',
-    message: `a thread of ${nameOf(worker)} cannot listen (${message}): the socket of a thread is its own, and workers cannot share it. ${THREAD_ADVICE}`
+    message: `${what}: the socket of a thread is its own, and workers cannot share it. ${THREAD_ADVICE}`
   })
 }
 
@@ -107,9 +111,10 @@ export function listenLate (transition, worker) {
   if (!worker.isNoServer || worker.state !== 'ready') return
   delete worker.isNoServer
   keepAddresses(transition, worker)
+  const after = durationText(transition.at - worker.forkedAt)
   transition.emitForWorker('worker.listens-late', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) listens after ${durationText(transition.at - worker.forkedAt)}, but counted as ready before. ${LATE_ADVICE}`
+    message: `worker ${worker.id} (slot ${worker.slot}) listens after ${after}, but counted as ready before. ${LATE_ADVICE}`
   })
 }
 

@@ -89,7 +89,7 @@ describe('hooks', { concurrency: 3 }, () => {
     site.configure({ beforeStart: shell('echo "no such table" >&2; exit 3') })
     const { code, stdout, stderr } = await runCli(['start', site.entry, '--admin-port', '0', '--data-dir', tempFolder(), ...site.flags])
     assert.equal(code, 1)
-    assert.match(stderr, /clusterdeck: beforeStart exited with code 3 after \d+ ms: no such table\n/)
+    assert.match(stderr, /clusterdeck: beforeStart exited with code 3 after [\d.]+ m?s: no such table\n/)
     assert.doesNotMatch(stdout, /worker\./)
   })
 
@@ -104,7 +104,7 @@ describe('hooks', { concurrency: 3 }, () => {
     const { code, stderr } = await runCliHere(['deploy', '--wait', '--data-dir', deck.folder])
     assert.equal(code, 1)
     assert.match(stderr, / {2}\| migrating\n {2}\| <b>no table users\n/)
-    assert.match(stderr, /rollout 1 \(deploy\) failed: beforeDeploy exited with code 3 after \d+ ms: <b>no table users/)
+    assert.match(stderr, /rollout 1 \(deploy\) failed: beforeDeploy exited with code 3 after [\d.]+ m?s: <b>no table users/)
     const failed = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the failure')
     assert.deepEqual([failed.code, failed.detail.output], [3, 'migrating\n<b>no table users\n'])
     const { workers, release } = await deck.status()

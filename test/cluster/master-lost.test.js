@@ -183,7 +183,7 @@ describe('keeper', { concurrency: 2 }, () => {
       const [{ cause, signal, message }] = await deck.history('type=master.stopped')
       assert.deepEqual([cause, signal], ['master-lost', 'SIGKILL'])
       assert.match(message, /^the master \(pid \d+\) did not answer for \d+ ms, and was ended by the keeper; no JavaScript stack: the process is stopped by a signal$/)
-      assert.match(deck.output.stderr, /^clusterdeck: the master has not answered for \d+ ms, and is ended$/m)
+      assert.match(deck.output.stderr, /^clusterdeck: the master has not answered for [\d.]+ m?s and is killed$/m)
     })
 
     await t.test('told twice to stop, it ends all at once whatever state the master is in', async () => {

@@ -117,7 +117,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
     const [{ message }] = await deck.history('type=worker.no-server')
-    assert.match(message, /counts as ready; .*\. It runs threads: where one of them listens, that socket is its own, and no second worker can listen there$/)
+    assert.match(message, /counts as ready\. .*\. It runs threads: the socket of a thread is its own, and no second worker can listen there$/)
     assert.equal((await deck.rollout('restart')).state, 'failed')
     const taken = await deck.untilEvent(({ type }) => type === 'worker.thread-port-taken', 'the reason')
     assert.match(taken.message, new RegExp(`^a thread of worker 2 \\(slot 1\\) cannot listen, as another process does \\(listen EADDRINUSE: .*:${port}\\): .*stop-first$`))

@@ -28,7 +28,7 @@ describe('the watchdog', { concurrency: true }, () => {
       const pid = pids.get(how)
       const exited = await deck.untilEvent(({ type, pid: its }) => type === 'worker.exited' && its === pid, `the end by ${how}`)
       assert.deepEqual([exited.cause, exited.signal, exited.actor, exited.release, exited.detail.errorName], ['hung', 'SIGKILL', 'system', 'r1', 'Unresponsive'], how)
-      assert.match(exited.message, /has not answered for \d+ ms \(option watchdog\.timeoutMs: 2000\)/)
+      assert.match(exited.message, /has not answered for [\d.]+ m?s \(option watchdog\.timeoutMs: 2000\)/)
       if (top) assert.match(exited.detail.stack.split('\n')[1], new RegExp(`^    at ${top} \\(.*hangs\\.js:\\d+:\\d+\\)$`), how)
       else assert.deepEqual([exited.detail.stack, /no JavaScript stack: .*native code/.test(exited.message)], [null, true], exited.message)
     }
