@@ -14,18 +14,18 @@ import { standOn, workingFolder } from './system/working-folder.js'
  * @param {Omit<import('./cli/program.js').Terminal, 'script'>} terminal
  * @returns {Promise<number>} the exit code
  */
-export async function run (argv, terminal) {
+export async function runCommandLine (argv, terminal) {
   const { runProgram } = await import('./cli/program.js')
   return await runProgram(argv, { ...terminal, script: ownScript() })
 }
 
-/** Masters and other commands start faster without its code. @param {string[]} args @param {import('./system/working-folder.js').WorkingFolder} folder */
+/** The keeper's code is loaded here only: masters and other commands start faster without it. @param {string[]} args @param {import('./system/working-folder.js').WorkingFolder} folder */
 async function beKeeper (args, folder) {
   const { runKeeper: keep } = await import('./keeper/keeper.js')
   return await keep({ script: process.argv[1], args, folder })
 }
 
-/** @returns {import('./system/working-folder.js').WorkingFolder} of this process, or of the keeper that has started it */
+/** @returns {import('./system/working-folder.js').WorkingFolder} that of this process, or of the keeper that has started it */
 function ownFolder () {
   const { [FOLDER_VARIABLE]: told, [KEPT_VARIABLE]: keeper } = process.env
   delete process.env[FOLDER_VARIABLE]
@@ -33,7 +33,7 @@ function ownFolder () {
 }
 
 /**
- * Told without reading the options, which is the master's business: a keeper has as little code as it can.
+ * Decides without reading the options, as a keeper loads as little code as it can.
  * @param {string[]} argv @param {Record<string, string | undefined>} env
  */
 function wantsKeeper (argv, env) {
@@ -41,12 +41,12 @@ function wantsKeeper (argv, env) {
   return env.CLUSTERDECK_KEEPER !== 'off' && !beforeSeparator(argv).some((word) => ['--no-keeper', '-h', '--help'].includes(word))
 }
 
-/** This file, by the link that it was called by, which may lead to a newer version some day. */
+/** Keeps the link by which this file was called: it may lead to a newer version some day. */
 function ownScript () {
   return isMain() ? resolve(process.argv[1]) : fileURLToPath(import.meta.url)
 }
 
-/** Whether this file is what node was started with, by whatever link. */
+/** Tells whether node was started with this file, by whatever link. */
 function isMain () {
   try {
     return process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)
@@ -56,7 +56,7 @@ function isMain () {
   }
 }
 
-/** Our own code could not be loaded. @param {any} error @returns {number} the exit code */
+/** Tells that our own code could not be loaded. @param {unknown} error @returns {number} the exit code */
 function tellNotLoaded (error) {
   const told = loadFailure(error)
   if (told === null) throw error
@@ -65,18 +65,19 @@ function tellNotLoaded (error) {
   return told.exitCode
 }
 
-/** What is in NODE_OPTIONS for the app stays with the app. @param {{ isKeeper: boolean }} role */
+/** Leaves the preloads in NODE_OPTIONS to the app. @param {{ isKeeper: boolean }} role */
 async function beWithoutPreloads ({ isKeeper }) {
   const { env } = process
   if (env.NODE_OPTIONS === undefined) return
-  const [{ leavePreloads, restoreNodeOptions }, { executeAgain }] = await Promise.all([import('./cli/node-options.js'), import('./system/execute.js')])
-  // A master is started without them by its keeper.
+  const { leavePreloads, restoreNodeOptions } = await import('./cli/node-options.js')
+  const { executeAgain } = await import('./system/execute.js')
+  // A keeper starts its master without them already.
   if (!env[KEPT_VARIABLE]) leavePreloads(env, { again: executeAgain })
-  // The children of a keeper are masters.
+  // The children of a keeper are masters, which need none.
   if (!isKeeper) restoreNodeOptions(env)
 }
 
-/** Those that run until they are ended. */
+/** These commands run until they are stopped. */
 const LASTING = ['start', 'up']
 
 if (isMain()) {
@@ -86,24 +87,25 @@ if (isMain()) {
   const command = String(commandOf(args))
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
   if (command === 'up') {
-    // Whoever reads it has ended, perhaps by the same Ctrl-C: what it has started is still to be stopped.
+    // The reader may have ended by the same Ctrl-C. The apps are still to be stopped.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   } else if (!LASTING.includes(command)) {
-    process.stdout.on('error', (error) => process.exit(/** @type {any} */ (error).code === 'EPIPE' ? 0 : 1))
+    process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => process.exit(error.code === 'EPIPE' ? 0 : 1))
     process.stderr.on('error', () => {})
   }
   const folder = ownFolder()
   standOn(folder.named)
   const hadTerminal = hasControllingTerminal()
+  const { stdout, stderr, env } = process
   const exitCode = isKeeper
     ? await beKeeper(args, folder)
-    : await run(args, { stdout: process.stdout, stderr: process.stderr, env: process.env, cwd: folder.named, home: folder.real }).catch(tellNotLoaded)
-  // Node would abort at its exit where its terminal has gone; so this ends as it would have without a handler.
+    : await runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real }).catch(tellNotLoaded)
+  // Where the terminal has gone, Node aborts at its exit. So this ends by SIGHUP, as without a handler.
   if (hadTerminal && !hasControllingTerminal()) {
     process.removeAllListeners('SIGHUP')
     process.kill(process.pid, 'SIGHUP')
   }
-  // Output of a command that is still on its way into a pipe would be cut off. Whoever ends a master waits for no reader.
-  if (!LASTING.includes(command)) await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
+  // An exit would cut off output that is still on its way into a pipe. A master does not wait for its readers.
+  if (!LASTING.includes(command)) await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   process.exit(exitCode)
 }

@@ -3,58 +3,68 @@ import { isInTerminal, kindOf } from './events/kinds.js'
 import { sentenceOf } from './events/sentences.js'
 import { oneLine } from './system/one-line.js'
 
-/** @type {Readonly<Record<import('./events/kinds.js').Tone, 'red' | 'yellow' | 'green' | 'cyan' | 'gray' | 'magenta'>>} */
+/** @typedef {'red' | 'yellow' | 'green' | 'cyan' | 'gray' | 'magenta' | 'bold'} Style */
+
+/** @type {Readonly<Record<import('./events/kinds.js').Tone, Style>>} */
 const COLOURS = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', warn: 'yellow', bad: 'red', idle: 'gray' })
 
 /**
- * The master's words for the person who started it.
+ * Prints what the master tells the person who started it.
  * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} options
  */
 export function createTerminal ({ stdout, stderr }) {
-  // EPIPE: nobody reads any more. The master goes on without a terminal.
+  // EPIPE: nobody reads any more. The master runs on.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
-  const colour = (/** @type {any} */ style, /** @type {string} */ text) => stdout.isTTY ? styleText(style, text) : text
-  const line = (/** @type {string} */ text) => { stdout.write(`${text}\n`) }
   let lastShown = ''
 
-  /** What a worker has said that does not start. A terminal has it already (logs.mirror); the same once more says nothing new. @param {string[]} [lines] */
+  /** @param {Style} style @param {string} text */
+  function colourText (style, text) {
+    return stdout.isTTY ? styleText(style, text) : text
+  }
+
+  /** @param {string} text */
+  function writeLine (text) {
+    stdout.write(`${text}\n`)
+  }
+
+  /** Shows the output of a worker that did not start, once. A terminal has it already (logs.mirror). @param {string[]} [lines] */
   function showLastLines (lines = []) {
     const text = lines.map((each) => `  | ${oneLine(each)}`).join('\n')
     if (stdout.isTTY || text === '' || text === lastShown) return
     lastShown = text
-    line(text)
+    writeLine(text)
   }
 
   return {
-    line,
+    line: writeLine,
 
-    /** @param {string} text  why this master comes to nothing, or does less than it should */
+    /** @param {string} text  why this master ends, or does less than it should */
     fail (text) { stderr.write(`clusterdeck: ${oneLine(text)}\n`) },
 
-    /** @param {string} text of the app's own */
-    quote (text) { line(colour('gray', oneLine(text))) },
+    /** @param {string} text from the app */
+    quote (text) { writeLine(colourText('gray', oneLine(text))) },
 
-    /** What a start has made of what it was told. @param {{ said: string | null, notes: string[] }} launch */
+    /** Tells how a start has understood its entry. @param {{ said: string | null, notes: string[] }} launch */
     resolved ({ said, notes }) {
-      if (said !== null) line(oneLine(said))
-      for (const note of notes) line(colour('gray', oneLine(`  ${note}`)))
+      if (said !== null) writeLine(oneLine(said))
+      for (const note of notes) writeLine(colourText('gray', oneLine(`  ${note}`)))
     },
 
     /**
-     * A link that signs in is for the person at the terminal alone: what is written elsewhere is read by others too.
+     * Only a terminal gets a link that signs in: files and pipes may have other readers.
      * @param {{ version: string, entry: string, workers: number, addresses: string[], admin: { publicUrl: string, signInLink: () => string }, bootMs: number }} start
      */
     started ({ version, entry, workers, addresses, admin, bootMs }) {
-      line(colour('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`)
-      for (const address of addresses) line(`  app    ${colour('cyan', oneLine(address))}`)
-      line(`  admin  ${colour('cyan', stdout.isTTY ? admin.signInLink() : admin.publicUrl)}`)
-      line(colour('gray', stdout.isTTY ? '         (one-time link; `clusterdeck open` prints another)' : '         (`clusterdeck open` prints a link that signs in)'))
+      writeLine(colourText('bold', `clusterdeck ${version}`) + `  ${workers} ${workers === 1 ? 'worker' : 'workers'} ready in ${bootMs} ms  ${oneLine(entry)}`)
+      for (const address of addresses) writeLine(`  app    ${colourText('cyan', oneLine(address))}`)
+      writeLine(`  admin  ${colourText('cyan', stdout.isTTY ? admin.signInLink() : admin.publicUrl)}`)
+      writeLine(colourText('gray', stdout.isTTY ? '         (one-time link; `clusterdeck open` prints another)' : '         (`clusterdeck open` prints a link that signs in)'))
     },
 
     /** @param {import('./events/stream.js').DeckEvent} event */
     show (event) {
       if (!isInTerminal(event)) return
-      line(`${colour('gray', event.at.slice(11, 19))} ${colour(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`)
+      writeLine(`${colourText('gray', event.at.slice(11, 19))} ${colourText(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`)
       showLastLines(event.detail?.lastLines)
     }
   }

@@ -9,6 +9,7 @@ import { RELEASE } from './releases.js'
 import { ROLLOUT, ROLLOUT_PROBLEMS, rolloutSummary } from './rollouts.js'
 import { SAMPLE } from './vitals.js'
 
+/** @typedef {z.infer<typeof WORKER>} Worker */
 export const WORKER = z.strictObject({
   id: NUMBER.nullable().describe('that of node:cluster, never used again; null: the slot waits for its next worker'),
   slot: NUMBER,
@@ -77,6 +78,7 @@ const HEALTH = z.strictObject({
 const SCALE = z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' })
 const UPGRADE = z.strictObject({ startedAt: TIME, actor: ACTOR, note: z.string().nullable() })
 
+/** @typedef {z.infer<typeof STATUS>} Status */
 export const STATUS = z.strictObject({
   state: z.enum(['starting', 'running', 'stopping']),
   desiredWorkers: COUNT,

@@ -4,6 +4,7 @@ import { operation } from './endpoint.js'
 import { listOf } from './fields.js'
 import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
 
+/** @typedef {z.infer<typeof SETTING>} Setting */
 const SETTING = z.strictObject({
   name: z.string().meta({ description: 'its path in a config file', examples: ['drain.deadlineMs'] }),
   value: z.unknown().describe('null where nothing is set, or where it is secret'),

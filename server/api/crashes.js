@@ -10,6 +10,7 @@ const KIND = z.enum(['exception', 'unhandled-rejection', 'exit-code', 'signal', 
 
 export const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
+/** @typedef {z.infer<typeof CRASH_GROUP>} CrashGroup */
 /** A crash group: crashes of the same fault. */
 const CRASH_GROUP = z.strictObject({
   id: NUMBER,
@@ -61,6 +62,7 @@ const FRAME = z.strictObject({
   isInApp: z.boolean().describe('neither of Node, nor of node_modules, nor of clusterdeck')
 })
 
+/** @typedef {z.infer<typeof CRASH>} Crash */
 const CRASH = OCCURRENCE.extend({
   kind: KIND,
   nodeVersion: z.string(),
@@ -79,6 +81,7 @@ const KNOWN_CRASH_GROUP = CRASH_GROUP.extend({ releases: z.array(GROUP_RELEASE) 
 
 const NOTE = z.strictObject({ id: NUMBER, at: TIME, actor: ACTOR, text: z.string() }).meta({ id: 'CrashNote' })
 
+/** @typedef {z.infer<typeof CRASH_GROUP_IN_FULL>} CrashGroupInFull */
 const CRASH_GROUP_IN_FULL = KNOWN_CRASH_GROUP
   .extend({ notes: z.array(NOTE).describe('oldest first'), occurrences: z.array(OCCURRENCE), latest: CRASH.nullable() })
   .meta({ id: 'CrashGroupInFull' })

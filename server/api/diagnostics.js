@@ -10,6 +10,7 @@ const BINARY = 'application/octet-stream'
 
 const KINDS = /** @type {const} */ (['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report'])
 
+/** @typedef {z.infer<typeof DIAGNOSTICS>} Diagnostics */
 const DIAGNOSTICS = z.strictObject({
   id: NUMBER,
   kind: z.enum(KINDS),

@@ -8,6 +8,7 @@ import { CSV_TYPE, NDJSON_TYPE, sendExport } from './export.js'
 import { eventFilters, pagingFields } from './filters.js'
 import { fullPage } from './full-page.js'
 
+/** @typedef {z.infer<typeof EVENT>} Event */
 /** One event of the history. */
 export const EVENT = z.strictObject({
   id: NUMBER.describe('ascending without reuse, over all masters of one data folder'),

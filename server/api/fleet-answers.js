@@ -6,6 +6,7 @@ import { ACTOR, COUNT, NUMBER, TIME } from './fields.js'
 const NAME = z.string().meta({ description: 'of a member', examples: ['web-1-shop'] })
 const RELEASE = z.string().describe('as its deck calls it')
 
+/** @typedef {z.infer<typeof MEMBER>} FleetMember */
 const MEMBER = z.strictObject({
   member: NAME,
   home: z.string().describe('of its data folder: two with one name are told apart by it'),
@@ -42,6 +43,7 @@ const MEMBER = z.strictObject({
     .describe('null: it has the code that it should have, or nobody can tell')
 }).meta({ id: 'FleetMember' })
 
+/** @typedef {z.infer<typeof TURN>} FleetTurn */
 const TURN = z.strictObject({
   state: z.enum(['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted', 'skipped']),
   boot: z.string().nullable().describe('of the master that took it'),
@@ -71,6 +73,7 @@ const HEAD = {
   finishedAt: TIME.nullable()
 }
 
+/** @typedef {z.infer<typeof FLEET_ROLLOUT>} FleetRollout */
 export const FLEET_ROLLOUT = z.strictObject({
   ...HEAD,
   batches: z.array(z.array(NAME)).describe('in the order of their turns; those of one batch are in their turns at the same time'),
@@ -85,6 +88,7 @@ export const FLEET_ROLLOUT_SUMMARY = z.strictObject({
   progress: z.strictObject({ total: COUNT, done: COUNT, failed: COUNT }).describe('members')
 }).meta({ id: 'FleetRolloutSummary' })
 
+/** @typedef {z.infer<typeof FLEET>} Fleet */
 export const FLEET = z.strictObject({
   name: z.string(),
   member: NAME.describe('the deck that answers'),

@@ -19,6 +19,7 @@ const ASKED = {
   refused: z.array(z.strictObject({ member: MEMBER, problem: z.string() })).describe('those that answered by a refusal')
 }
 
+/** @typedef {z.infer<typeof GROUP>} FleetCrashGroup */
 const GROUP = z.strictObject({
   fingerprint: NAME,
   state: z.enum(['open', 'resolved', 'muted', 'mixed']).describe('"mixed" where members differ'),
@@ -42,6 +43,7 @@ const GROUP = z.strictObject({
   }))
 }).meta({ id: 'FleetCrashGroup' })
 
+/** @typedef {z.infer<typeof LIST>} FleetCrashes */
 const LIST = z
   .strictObject({
     ...ASKED,
@@ -51,6 +53,7 @@ const LIST = z
     items: z.array(GROUP)
   })
   .meta({ id: 'FleetCrashes' })
+/** @typedef {z.infer<typeof SETTLED>} SettledFleetCrash */
 const SETTLED = z
   .strictObject({ fingerprint: NAME, ...ASKED, members: z.array(z.strictObject({ member: MEMBER, id: NUMBER })).describe('those that had the group') })
   .meta({ id: 'FleetCrashSettled' })

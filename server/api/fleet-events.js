@@ -14,6 +14,7 @@ const DEFAULT_LIMIT = 50
 const PLACE = /^\d{1,15}$/
 
 const EVENT = z.object({ id: NUMBER, at: TIME, type: z.string(), message: z.string().nullable() }).loose().describe('as the deck has it in its own history')
+/** @typedef {z.infer<typeof ITEM>} FleetEvent */
 const ITEM = z.strictObject({
   seq: COUNT.describe('ascending over the whole fleet'),
   at: TIME.describe('when it came, by the clock of NATS'),

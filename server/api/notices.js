@@ -3,6 +3,7 @@ import { NOTICE_KINDS } from '../events/notices.js'
 import { operation } from './endpoint.js'
 import { COUNT, listOf, NUMBER, TIME } from './fields.js'
 
+/** @typedef {z.infer<typeof NOTICE>} Notice */
 export const NOTICE = z.strictObject({
   id: NUMBER.describe('that of its newest event, in the history'),
   kind: z.enum(NOTICE_KINDS),

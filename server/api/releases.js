@@ -48,6 +48,7 @@ export const RELEASE = z.strictObject({
   environmentChanged: z.boolean().describe('its workers get other variables than when it was deployed').optional()
 }).meta({ id: 'Release' })
 
+/** @typedef {z.infer<typeof KEPT_RELEASE>} KeptRelease */
 const KEPT_RELEASE = RELEASE.extend({
   outcome: z.enum(['succeeded', 'failed', 'rolled-back'])
     .nullable()

@@ -57,6 +57,7 @@ const USED_STRATEGY = z.strictObject({
   guardMs: COUNT.optional()
 })
 
+/** @typedef {z.infer<typeof ROLLOUT>} Rollout */
 /** One replacement of workers by new ones. */
 export const ROLLOUT = z.strictObject({
   id: NUMBER,

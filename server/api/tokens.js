@@ -10,6 +10,7 @@ const MIN_TTL_MS = 60_000
 const MAX_TTL_MS = 3650 * DAY_MS
 const DEFAULT_TTL_MS = 90 * DAY_MS
 
+/** @typedef {z.infer<typeof TOKEN>} Token */
 const TOKEN = z.strictObject({
   id: NUMBER,
   name: z.string(),

@@ -15,11 +15,10 @@ const STEPS = Object.freeze([
   { name: '10s', stepMs: 10 * SECOND_MS, keptMs: 24 * HOUR_MS, rangeMs: 4 * HOUR_MS },
   { name: '1m', stepMs: MINUTE_MS, keptMs: Infinity, rangeMs: Infinity }
 ])
+/** @typedef {import('../vitals/columns.js').ColumnName} ColumnName */
+const FIGURES = /** @type {Record<ColumnName, z.ZodNullable<z.ZodNumber>>} */ (Object.fromEntries(COLUMNS.map(({ name }) => [name, z.number().nullable()])))
 /** Vitals of a worker in one second; null: unknown. */
-export const SAMPLE = z.strictObject({
-  at: TIME,
-  ...Object.fromEntries(COLUMNS.map(({ name }) => [name, z.number().nullable()]))
-}).meta({ id: 'Sample' })
+export const SAMPLE = z.strictObject({ at: TIME, ...FIGURES }).meta({ id: 'Sample' })
 
 const VALUES = z.record(z.string(), z.array(z.number().nullable())).describe('by name of the column; null where nothing is known')
 

@@ -3,6 +3,7 @@ import { operation } from './endpoint.js'
 import { COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.js'
 import { parseId } from './input.js'
 
+/** @typedef {z.infer<typeof DELIVERY>} Delivery */
 const DELIVERY = z.strictObject({
   id: NUMBER.describe('of this webhook alone'),
   at: TIME.describe('when it was tried first'),
@@ -15,6 +16,7 @@ const DELIVERY = z.strictObject({
   nextAttemptAt: TIME.nullable()
 }).meta({ id: 'Delivery' })
 
+/** @typedef {z.infer<typeof WEBHOOK>} Webhook */
 const WEBHOOK = z.strictObject({
   id: NUMBER.describe('its place in the configuration'),
   url: z.string().meta({ description: 'without what may be a secret', examples: ['https://example.com/hook?token=…'] }),

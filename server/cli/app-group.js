@@ -1,27 +1,34 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { inStopOrder } from '../config/app-order.js'
 import { endText } from './app-process.js'
-import { isReady } from './look.js'
+import { isReady } from './deck-status.js'
 
 /**
- * What has become of an app.
  * @typedef {'waiting' | 'starting' | 'ready' | 'stopped' | 'failed' | 'not started'} State
- * @typedef {import('./apps.js').App & { state: State, reason: string | null, look: import('./look.js').Look | null, process: import('./app-process.js').AppProcess | null, isReady: Promise<boolean>, isOver?: Promise<void> }} Member
- *   `isOver`: nothing of it that this program has started is left
+ *
+ * @typedef {object} Progress
+ * @property {State} state
+ * @property {string | null} reason
+ * @property {import('./deck-status.js').DeckStatus | null} look  its status when it was last asked
+ * @property {import('./app-process.js').AppProcess | null} process
+ * @property {Promise<boolean>} isReady
+ * @property {Promise<void>} [isOver]  resolves once the process that was started here is gone
+ *
+ * @typedef {import('./apps.js').App & Progress} Member
  */
 
 const POLL_MS = 100
-/** How soon somebody is told what an app waits for; from then on, of each change. */
+/** After this time, the user is told what an app waits for. */
 const EXPLAIN_AFTER_MS = 5000
 
 /**
- * Several apps, each started once those that it depends on are ready. One that fails stops none of the others.
- * @param {readonly import('./apps.js').App[]} apps each behind those that it depends on
+ * Starts several apps, each once those that it depends on are ready. One that fails stops none of the others.
+ * @param {readonly import('./apps.js').App[]} apps each after those that it depends on
  * @param {object} parts
  * @param {(name: string) => import('./app-process.js').AppProcess} parts.start
- * @param {(dataDir: string) => Promise<import('./look.js').Look>} parts.look
+ * @param {(dataDir: string) => Promise<import('./deck-status.js').DeckStatus>} parts.look
  * @param {(dataDir: string) => Promise<boolean>} parts.isRunning
- * @param {(dataDir: string) => Promise<unknown>} parts.stop  one that this program has lost sight of
+ * @param {(dataDir: string) => Promise<unknown>} parts.stop  stops a deck whose process is no child of this one
  * @param {(name: string, text: string) => void} parts.tell
  */
 export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
@@ -39,16 +46,16 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
   return {
     members: all,
 
-    /** Each is ready, or will not get so by itself; or nobody waits any more. */
+    /** Resolves once each is ready or cannot get ready, or after leave(). */
     settled: Promise.all(all.map((member) => member.isReady)),
 
-    /** Nothing that was started is left. */
+    /** Resolves once everything that was started here is gone. */
     over: Promise.all(all.map(isOver)),
 
-    /** Waits no longer for any of them; they go on. */
+    /** Stops waiting; the apps keep running. */
     leave () { waiting.abort() },
 
-    /** Stops those that were started here, each after those that depend on it. */
+    /** Stops the apps that were started here, each after those that depend on it. */
     async stop () {
       isStopping = true
       waiting.abort()
@@ -59,7 +66,7 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
       })
     },
 
-    /** Those that are left end at once. */
+    /** Ends what is left at once. */
     kill () {
       isStopping = true
       waiting.abort()
@@ -77,7 +84,7 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
   async function bringUp (member) {
     const needs = member.dependsOn.map((name) => /** @type {Member} */ (members.get(name)))
     if (await isRunning(member.dataDir)) {
-      tell(member.name, 'already runs, and is left as it is')
+      tell(member.name, 'already runs')
     } else {
       const missing = await firstNotReady(member, needs)
       if (isStopping) return leaveOut(member, null)
@@ -85,7 +92,7 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
       member.process = start(member.name)
     }
     member.state = 'starting'
-    member.isOver = seeOff(member)
+    member.isOver = waitForEnd(member)
     return await untilReady(member)
   }
 
@@ -93,14 +100,14 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
   async function firstNotReady (member, needs) {
     if (needs.length === 0) return undefined
     tell(member.name, `waits for ${needs.map(({ name }) => name).join(', ')}`)
-    const explaining = explain(member, needs)
+    const explaining = tellWhatItWaitsFor(member, needs)
     const areReady = await Promise.all(needs.map((need) => need.isReady))
     clearInterval(explaining)
     return needs.find((_, index) => !areReady[index])
   }
 
   /** @param {Member} member @param {Member[]} needs */
-  function explain (member, needs) {
+  function tellWhatItWaitsFor (member, needs) {
     let told = ''
     return setInterval(() => {
       const text = needs.filter(({ state }) => state !== 'ready').map((need) => `${need.name} (${howItIs(need)})`).join(', ')
@@ -133,22 +140,22 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
   }
 
   /** @param {Member} member */
-  async function seeOff (member) {
+  async function waitForEnd (member) {
     if (member.process === null) return
     const end = await member.process.ended
     while (end.code === null && await isRunning(member.dataDir)) {
-      // Its keeper is gone, and the deck goes on without.
+      // The keeper is gone, and the deck runs on without it.
       if (isStopping) await stop(member.dataDir)
       else await wait(POLL_MS)
     }
     noteEnd(member, end)
     await member.process.drained
-    tell(member.name, member.state === 'stopped' ? 'has stopped' : `has ended: ${member.reason}`)
+    tell(member.name, member.state === 'stopped' ? 'stopped' : `failed: ${member.reason}`)
   }
 
   /** @param {Member} member @param {import('./app-process.js').End} end */
   function noteEnd (member, end) {
-    // Somebody has told it to.
+    // An exit code of 0 means that somebody has stopped it.
     const isFine = end.code === 0
     member.state = isFine ? 'stopped' : 'failed'
     member.reason = isFine ? null : endText(end)
@@ -157,9 +164,9 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
 
 /** @param {Member} member that another one depends on */
 function whyMissing ({ name, state, reason, look }) {
-  if (state === 'failed' || state === 'stopped') return `${name}, which it depends on, has ended${reason === null ? '' : ` (${reason})`}`
-  if (state === 'not started') return `${name}, which it depends on, is not started`
-  return `${name}, which it depends on, is not ready (${textOf(look)})`
+  if (state === 'failed' || state === 'stopped') return `it depends on ${name}, which ${state === 'failed' ? 'failed' : 'was stopped'}${reason === null ? '' : ` (${reason})`}`
+  if (state === 'not started') return `it depends on ${name}, which was not started`
+  return `it depends on ${name}, which is not ready (${textOf(look)})`
 }
 
 /** @param {Member} member */
@@ -167,7 +174,7 @@ function howItIs ({ state, look }) {
   return state === 'starting' ? textOf(look) : state
 }
 
-/** @param {import('./look.js').Look | null} look */
+/** @param {import('./deck-status.js').DeckStatus | null} look */
 export function textOf (look) {
   return look?.status?.health ? `${look.status.health.text}. ${look.status.health.hint}`.replace(/[.\s]+$/, '') : 'its master does not answer yet'
 }

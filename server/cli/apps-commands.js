@@ -1,31 +1,40 @@
-/** @typedef {import('commander').Command} Command */
 /** @typedef {import('./program.js').Terminal} Terminal */
 
-/** What concerns several decks. @param {Command} program @param {Terminal} terminal */
+/** Adds the commands for several decks. @param {import('./deck-command.js').DeckCommand} program @param {Terminal} terminal */
 export function addAppsCommands (program, terminal) {
-  const ofApps = (/** @type {string} */ usage, /** @type {string} */ about, /** @type {string} */ timeout) => program.command(usage)
-    .description(about)
-    .optionsGroup('Options:')
-    .option('-c, --config <path>', 'config file with the apps (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)')
-    .option('--timeout <duration>', `${timeout} (default: 5m; env: CLUSTERDECK_TIMEOUT)`)
-
-  ofApps('up [name...]', 'start the apps of the config file, or some with all that they depend on, each as a deck of its own', 'with --detach: how long they may take to get ready')
-    .option('-d, --detach', 'return once they are ready; they go on')
+  addCommand('up [name...]', 'start the apps of the config file, or some and what they depend on, each as its own deck', 'with --detach: how long they may take to get ready')
+    .option('-d, --detach', 'return once they are ready; they keep running')
+    .example('all apps of the config file, until Ctrl-C', 'clusterdeck up')
+    .example('in the background: returns once they are ready', 'clusterdeck up --detach')
+    .example('one of them, and what it depends on', 'clusterdeck up mail --detach')
     .action(async (names, options) => {
-      const { up } = await import('./up.js')
-      await up(names, options, terminal)
+      const { upCommand } = await import('./up.js')
+      await upCommand(names, options, terminal)
     })
-  ofApps('down [name...]', 'stop the apps of the config file, or some, and wait for their end', 'how long each may take')
+  addCommand('down [name...]', 'stop the apps of the config file, or some, and wait for their end', 'how long each may take')
     .option('--json', 'print the result as JSON')
+    .example('all apps of the config file', 'clusterdeck down')
+    .example('one of them', 'clusterdeck down mail')
     .action(async (names, options) => {
-      const { down } = await import('./down.js')
-      await down(names, options, terminal)
+      const { downCommand } = await import('./down.js')
+      await downCommand(names, options, terminal)
     })
   program.command('ls')
     .description('list all decks of this user on this machine')
     .option('--json', 'print the result as JSON')
+    .example('what runs, and its state', 'clusterdeck ls')
+    .example('for a script', 'clusterdeck ls --json | jq -r .[].name')
     .action(async (options) => {
-      const { ls } = await import('./ls.js')
-      await ls(options, terminal)
+      const { lsCommand } = await import('./ls.js')
+      await lsCommand(options, terminal)
     })
+
+  /** @param {string} usage @param {string} about @param {string} timeout what `--timeout` limits */
+  function addCommand (usage, about, timeout) {
+    return program.command(usage)
+      .description(about)
+      .optionsGroup('Options:')
+      .option('-c, --config <path>', 'config file with the apps (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)')
+      .option('--timeout <duration>', `${timeout} (default: 5m; env: CLUSTERDECK_TIMEOUT)`)
+  }
 }

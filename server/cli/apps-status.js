@@ -1,19 +1,21 @@
 import { DeckError } from '../errors.js'
 import { runningDeckAt } from '../system/running-decks.js'
 import { decksTable, deckView } from './decks-table.js'
-import { isRunning, lookAt } from './look.js'
+import { isRunning, readDeckStatus } from './deck-status.js'
+import { jsonText } from './output.js'
 
 /** @typedef {import('./apps.js').Apps} Apps */
-/** @typedef {import('./look.js').Place} Place */
+/** @typedef {import('./deck-status.js').Place} Place */
 
 /**
- * How each of several apps is.
+ * Prints the state of several apps.
  * @param {Apps} apps @param {{ json?: true }} options @param {import('./program.js').Terminal} terminal
  * @throws {DeckError} no-master: none of them runs
  */
 export async function appsStatus ({ file, apps }, { json }, { stdout, env, cwd }) {
   const rows = await rowsOf([...apps.values()], { env, cwd })
-  stdout.write(`${json ? JSON.stringify(rows.map((row) => ({ ...deckView(row), dependsOn: row.dependsOn })), null, 2) : decksTable(rows, { now: Date.now() })}\n`)
+  const items = rows.map((row) => ({ ...deckView(row), dependsOn: row.dependsOn }))
+  stdout.write(`${json ? jsonText(items) : decksTable(rows, { now: Date.now() })}\n`)
   if (rows.every(({ look }) => look === null)) throw new DeckError('no-master', `none of the apps of ${file} runs`)
 }
 
@@ -25,6 +27,6 @@ export async function rowsOf (apps, place) {
   return await Promise.all(apps.map(async (app) => ({
     ...app,
     adminUrl: runningDeckAt(app.dataDir, place.env)?.adminUrl ?? null,
-    look: await isRunning(app.dataDir, place) ? await lookAt(app.dataDir, place) : null
+    look: await isRunning(app.dataDir, place) ? await readDeckStatus(app.dataDir, place) : null
   })))
 }

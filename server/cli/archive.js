@@ -12,22 +12,31 @@ import { DeckError } from '../errors.js'
 import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
 
 /**
- * A folder as one file, to be sent: a tar archive by gzip. Equal folders make equal archives: names in order, nothing of
- * who packs it and where. Times of change are kept, since answers of the app may be told apart by them.
- * @typedef {{ digest: string, bytes: number, entries: number, unpackedBytes: number, leftOut: LeftOut[], read: () => Readable, close: () => Promise<void> }} Archive `digest`: `sha256:` and 64 hex digits
+ * A folder as one file, to be sent: a gzipped tar archive. Equal folders make equal archives: names are sorted, and nothing
+ * tells who packed it and where. Modification times are kept, as an app may answer with them (ETag, Last-Modified).
+ * @typedef {object} Archive
+ * @property {string} digest `sha256:` and 64 hex digits
+ * @property {number} bytes
+ * @property {number} entries
+ * @property {number} unpackedBytes
+ * @property {LeftOut[]} leftOut
+ * @property {(onRead?: (bytes: number) => void) => Readable} read
+ * @property {() => Promise<void>} close
+ *
  * @typedef {{ name: string, why: string, canBeAskedFor: boolean }} LeftOut `canBeAskedFor`: it is sent if `also` names it
  * @typedef {{ name: string, stat: import('node:fs').Stats, target: string | null }} Entry `name`: with slashes; `target`: of a link
+ * @typedef {import('../system/archive.js').ArchiveLimits} ArchiveLimits
  */
 
 const READ_BYTES = 64 * 1024
 const LEFT_OUT = new Set(['.git', '.clusterdeck'])
 const ENV_FILE = /^\.env(rc|~|\..+)?$|\.env$/i
-/** An app does not run without its packages. `.gitignore` files in them belong to other repositories and do not count. */
+/** Packages are sent, as an app does not run without them. `.gitignore` files in them belong to other repositories. */
 const PACKAGES = 'node_modules'
 const KEY_STORE = /\.(p12|pfx|jks|keystore|ppk|kdbx)$/i
-/** Which files may hold a secret, and by which text in them it is recognized. */
+/** The files that may hold a secret, and the text that shows it. */
 const SECRETS = [
-  // A key may have any name. It stands at the beginning: a program that knows how keys begin is no key.
+  // A key may have any name. It is at the beginning of its file; elsewhere the text may be part of a program.
   { name: /^/, text: /^\s*-----BEGIN [A-Z ]*PRIVATE KEY-----/, why: 'a private key' },
   { name: /\.json$/i, text: /"private_key"\s*:\s*"-----BEGIN/, why: 'a private key' },
   { name: /^id_[^.]+$|\.(pem|key|creds)$/i, text: /PRIVATE KEY-----|NKEY SEED-----/, why: 'a private key' },
@@ -42,48 +51,52 @@ const SECRETS = [
   { name: /^(config\.json|\.dockercfg)$/, text: /"auth"\s*:\s*"[^"]/, why: 'a token' }
 ]
 const SECRET_BYTES = 64 * 1024
-/** Enough to see whether a file begins as a key does. */
+/** The beginning of a key fits into this. */
 const KEY_BYTES = 128
-const NOT_KEPT = new Set(['ENOENT', 'ENOTDIR'])
+const REMOVED_CODES = new Set(['ENOENT', 'ENOTDIR'])
 
 /**
+ * Packs a folder into a file without a name, so that nothing is left of it when this process ends.
  * @param {string} folder
- * @param {{ limits?: import('../system/archive.js').ArchiveLimits, also?: string[] }} [options] `also`: what is sent although it is a `.env` file or a `.gitignore` names it, written as there
- * @returns {Promise<Archive>} on the disk, without a name: whatever ends this process, nothing is left of it
- * @throws {DeckError} usage: it cannot be packed, or nothing is what `also` names
+ * @param {{ limits?: ArchiveLimits, also?: string[] }} [options]
+ *   `also`: patterns as in a `.gitignore`, of `.env` files and ignored files that are sent all the same
+ * @returns {Promise<Archive>}
+ * @throws {DeckError} usage: the folder cannot be packed, or a pattern of `also` matches nothing
  */
 export async function packFolder (folder, { limits = ARCHIVE, also = [] } = {}) {
   const top = await topOf(folder)
   const { entries, unpackedBytes, leftOut } = await listEntries(top, { limits, also })
-  if (entries.length === 0) throw refused(folder, 'it is empty')
+  if (entries.length === 0) throw refusePacking(folder, 'it is empty')
   const file = path.join(tmpdir(), `clusterdeck-${randomUUID()}.tgz`)
   const handle = await open(file, 'wx+', 0o600)
   await rm(file)
   try {
     const hash = createHash('sha256')
     const counter = { bytes: 0 }
-    await pipeline(await packEntries(top, entries), createGzip(), measure(hash, counter, folder, limits), (/** @type {any} an iterable, which the types do not know yet */ packed) => handle.writeFile(packed))
+    const write = (/** @type {any} an iterable, which the types of writeFile do not know */ packed) => handle.writeFile(packed)
+    await pipeline(await packEntries(top, entries), createGzip(), createMeter(hash, counter, folder, limits), write)
     return {
       digest: `sha256:${hash.digest('hex')}`,
       bytes: counter.bytes,
       entries: entries.length,
       unpackedBytes,
       leftOut,
-      read: () => Readable.from(bytesOf(handle), { objectMode: false }),
+      read: (onRead = () => {}) => Readable.from(bytesOf(handle, onRead), { objectMode: false }),
       close: () => handle.close()
     }
   } catch (/** @type {any} */ error) {
     await handle.close()
-    throw error instanceof DeckError ? error : refused(folder, error.message)
+    throw error instanceof DeckError ? error : refusePacking(folder, error.message)
   }
 }
 
-/** From its beginning; a stream would close the file with itself. @param {import('node:fs/promises').FileHandle} handle */
-async function * bytesOf (handle) {
+/** Reads from the beginning. A stream of the file would close it at the end. @param {import('node:fs/promises').FileHandle} handle @param {(bytes: number) => void} onRead */
+async function * bytesOf (handle, onRead) {
   for (let position = 0; ;) {
     const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(READ_BYTES), position })
     if (bytesRead === 0) return
     position += bytesRead
+    onRead(bytesRead)
     yield buffer.subarray(0, bytesRead)
   }
 }
@@ -97,7 +110,7 @@ async function topOf (folder) {
 
 /**
  * @param {string} top
- * @param {{ limits: import('../system/archive.js').ArchiveLimits, also: string[] }} options
+ * @param {{ limits: ArchiveLimits, also: string[] }} options
  * @returns {Promise<{ entries: Entry[], unpackedBytes: number, leftOut: LeftOut[] }>} folders before what is in them
  */
 async function listEntries (top, { limits, also }) {
@@ -107,23 +120,26 @@ async function listEntries (top, { limits, also }) {
   const leftOut = []
   let unpackedBytes = 0
   const names = await readdir(top)
-  if (isDataFolder(names)) throw refused(top, 'it is a data folder, whose token opens this deck')
+  if (isDataFolder(names)) throw refusePacking(top, 'it is a data folder, whose token opens this deck')
   const asked = createAsked(also)
   await addAll('', names, await ignoredAbove(top))
   const missing = asked.unseen()
-  if (missing.length > 0) throw new DeckError('usage', `--push-also: expected names of what would be left out of ${top}, received ${missing.join(', ')}, which ${missing.length === 1 ? 'names' : 'name'} nothing of it`)
+  if (missing.length > 0) {
+    throw new DeckError('usage', `--push-also: expected names of files that would be left out of ${top}, received ${missing.join(', ')}, which ${missing.length === 1 ? 'matches' : 'match'} none`)
+  }
   return { entries, unpackedBytes, leftOut }
 
   /** @param {string} folder @param {string[]} names of what is in it @param {Ignored | null} ignored null: below packages */
   async function addAll (folder, names, ignored) {
-    const here = ignored && names.includes('.gitignore') ? ignored.with(path.join(top, folder), await ignoreFile(path.join(top, folder))) : ignored
+    const file = path.join(top, folder)
+    const here = ignored && names.includes('.gitignore') ? ignored.with(file, await readIgnoreFile(file)) : ignored
     for (const name of names.sort()) {
       const place = folder === '' ? name : `${folder}/${name}`
       if (LEFT_OUT.has(name)) {
         leftOut.push({ name: place, why: 'never sent', canBeAskedFor: false })
         continue
       }
-      const entry = await look(top, place, limits)
+      const entry = await findEntry(top, place, limits)
       if (entry === null) continue
       const inside = entry.stat.isDirectory() ? await readdir(path.join(top, place)) : []
       const secret = await whyNeverSent(path.join(top, place), entry, inside)
@@ -135,21 +151,21 @@ async function listEntries (top, { limits, also }) {
       }
       entries.push(entry)
       unpackedBytes += entry.stat.isFile() ? entry.stat.size : 0
-      if (entries.length > limits.maxEntries) throw refused(top, `there are more than ${limits.maxEntries} files and folders in it`)
-      if (unpackedBytes > limits.maxUnpackedBytes) throw refused(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
-      // Who asks for a folder asks for all in it that its own `.gitignore` files name.
+      if (entries.length > limits.maxEntries) throw refusePacking(top, `it has more than ${limits.maxEntries} files and folders`)
+      if (unpackedBytes > limits.maxUnpackedBytes) throw refusePacking(top, `its files are larger than ${formatBytes(limits.maxUnpackedBytes)} together`)
+      // In a folder that `also` names, ignored files are sent too.
       if (entry.stat.isDirectory()) await addAll(entry.name, inside, name === PACKAGES || isAsked ? null : here)
     }
   }
 }
 
-/** By whatever name, as its master has made it. @param {string[]} names of what is in a folder */
+/** A data folder may have any name, but its master has put these files into it. @param {string[]} names in the folder */
 function isDataFolder (names) {
   return names.includes('admin.token') || names.includes('release.key') || (names.includes('master.lock') && names.includes('history.db'))
 }
 
 /**
- * What is a secret of the machine where it is packed is not for all hosts, and not for the servers between.
+ * Secrets of this machine must not reach other hosts, or the NATS servers between.
  * @param {string} file @param {Entry} entry @param {string[]} inside
  * @returns {Promise<string | null>}
  */
@@ -170,9 +186,9 @@ function whyOnlyAsked (file, { stat }, ignored) {
   return name !== PACKAGES && ignored?.names(file, stat.isDirectory()) ? 'in .gitignore' : null
 }
 
-/** @param {NodeJS.ErrnoException} error @returns {string} the text of a file that has just been removed: none */
+/** @param {NodeJS.ErrnoException} error @returns {string} no text, where the file has just been removed */
 function unlessRemoved (error) {
-  if (NOT_KEPT.has(String(error.code))) return ''
+  if (REMOVED_CODES.has(String(error.code))) return ''
   throw error
 }
 
@@ -188,7 +204,7 @@ async function beginningOf (file, bytes) {
 }
 
 /**
- * Tells which files the `.gitignore` files of a folder and of those above it name. An inner one overrides an outer one.
+ * Matches files against the `.gitignore` files of their folder and of those above. An inner one overrides an outer one.
  * @typedef {{ with: (folder: string, text: string) => Ignored, names: (file: string, isFolder: boolean) => boolean }} Ignored
  * @param {{ folder: string, rules: import('ignore').Ignore }[]} files @returns {Ignored}
  */
@@ -212,22 +228,22 @@ async function ignoredAbove (top) {
   const folders = []
   for (let folder = top; ; folder = path.dirname(folder)) {
     if (folder !== top) folders.unshift(folder)
-    if (await isThere(path.join(folder, '.git'))) break
+    if (await doesExist(path.join(folder, '.git'))) break
     if (folder === path.dirname(folder)) return createIgnored([])
   }
   let found = createIgnored([])
-  for (const folder of folders) found = found.with(folder, await ignoreFile(folder))
-  // A build folder that `.gitignore` names is sent if it is the one that is pushed.
+  for (const folder of folders) found = found.with(folder, await readIgnoreFile(folder))
+  // A build folder is often ignored; the pushed folder itself is sent all the same.
   return found.names(top, true) ? createIgnored([]) : found
 }
 
 /** @param {string} folder */
-async function ignoreFile (folder) {
+async function readIgnoreFile (folder) {
   return readFile(path.join(folder, '.gitignore'), 'utf8').catch(() => '')
 }
 
 /** @param {string} file */
-async function isThere (file) {
+async function doesExist (file) {
   return await lstat(file).catch(() => null) !== null
 }
 
@@ -238,7 +254,7 @@ function createAsked (also) {
     /** @param {string} place @param {boolean} isFolder */
     has (place, isFolder) {
       const parent = path.posix.dirname(place)
-      // Who asks for a folder has not asked for the `.env` files in it.
+      // A pattern that names a folder does not ask for the `.env` files in it.
       const found = patterns.filter(({ rules }) => rules.ignores(place + (isFolder ? '/' : '')) && (parent === '.' || !rules.ignores(`${parent}/`)))
       for (const each of found) each.isSeen = true
       return found.length > 0
@@ -247,38 +263,38 @@ function createAsked (also) {
   }
 }
 
-/** @param {string} top @param {string} name @param {import('../system/archive.js').ArchiveLimits} limits @returns {Promise<Entry | null>} null: it has just been removed */
-async function look (top, name, limits) {
+/** @param {string} top @param {string} name @param {ArchiveLimits} limits @returns {Promise<Entry | null>} null: it has just been removed */
+async function findEntry (top, name, limits) {
   const reason = whyNoName(name, limits)
-  if (reason) throw refused(top, `${JSON.stringify(name)}: ${reason}`)
+  if (reason) throw refusePacking(top, `${JSON.stringify(name)}: ${reason}`)
   const file = path.join(top, name)
   const found = await lstat(file).catch((error) => {
-    if (NOT_KEPT.has(error.code)) return null
+    if (REMOVED_CODES.has(error.code)) return null
     throw error
   })
   if (found === null) return null
   if (found.isSymbolicLink()) return { name, stat: found, target: await targetOf(top, name) }
   if (found.isDirectory() || found.isFile()) return { name, stat: asPacked(found), target: null }
-  throw refused(top, `${JSON.stringify(name)} is neither a file nor a folder nor a symbolic link`)
+  throw refusePacking(top, `${JSON.stringify(name)} is neither a file nor a folder nor a symbolic link`)
 }
 
-/** Of a file that has several names, each is one of its own: no host unpacks hard links. @param {import('node:fs').Stats} stat */
+/** A file with several names becomes several files, as no host unpacks hard links. @param {import('node:fs').Stats} stat */
 function asPacked (stat) {
   return Object.assign(stat, { nlink: 1, mode: (stat.mode & constants.S_IFMT) | tameMode(stat.mode, stat.isDirectory()) })
 }
 
-/** Absolute, it would lead to another place on each host. @param {string} top @param {string} name @returns {Promise<string>} */
+/** Makes an absolute target relative, as the folder has another path on each host. @param {string} top @param {string} name @returns {Promise<string>} */
 async function targetOf (top, name) {
   const at = path.dirname(path.join(top, name))
   const written = await readlink(path.join(top, name))
   const target = path.isAbsolute(written) ? path.relative(at, await realpath(written).catch(() => written)) || '.' : written
   if (leadsInside(name, target)) return target
-  throw refused(top, `${JSON.stringify(name)} is a link that leaves it: ${JSON.stringify(written)}`)
+  throw refusePacking(top, `${JSON.stringify(name)} is a link that leaves it: ${JSON.stringify(written)}`)
 }
 
 /** @param {string} top @param {Entry[]} entries @returns {Promise<Readable>} */
 async function packEntries (top, entries) {
-  // Not before it is needed: it takes longer to load than most commands to run.
+  // It takes longer to load than most commands take to run.
   const { Pack } = await import('tar')
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
   const pack = new Pack({
@@ -296,18 +312,18 @@ async function packEntries (top, entries) {
   return Readable.from(pack)
 }
 
-/** @param {import('node:crypto').Hash} hash @param {{ bytes: number }} counter @param {string} folder @param {import('../system/archive.js').ArchiveLimits} limits */
-function measure (hash, counter, folder, { maxBytes }) {
+/** @param {import('node:crypto').Hash} hash @param {{ bytes: number }} counter @param {string} folder @param {ArchiveLimits} limits */
+function createMeter (hash, counter, folder, { maxBytes }) {
   return new Transform({
     transform (chunk, _, done) {
       counter.bytes += chunk.length
       hash.update(chunk)
-      done(counter.bytes > maxBytes ? refused(folder, `packed, it is larger than ${formatBytes(maxBytes)}`) : null, chunk)
+      done(counter.bytes > maxBytes ? refusePacking(folder, `packed, it is larger than ${formatBytes(maxBytes)}`) : null, chunk)
     }
   })
 }
 
 /** @param {string} folder @param {string} why */
-function refused (folder, why) {
+function refusePacking (folder, why) {
   return new DeckError('usage', `--push: expected a folder that can be packed, received ${folder}: ${why}`)
 }

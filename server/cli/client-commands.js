@@ -4,170 +4,234 @@ import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { createApiClient } from './api-client.js'
 import * as commands from './commands.js'
-import { config } from './config.js'
-import { crashes } from './crashes.js'
-import { fleet } from './fleet.js'
-import { addMemberOption, memberOf, understood } from './member.js'
-import { diagnose, kill } from './diagnose.js'
+import { configCommand } from './config.js'
+import { crashesCommand } from './crashes.js'
+import { diagnoseCommand, killCommand } from './diagnose.js'
 import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
-import { history } from './history.js'
-import { logs } from './logs.js'
+import { fleetCommand } from './fleet.js'
+import { historyCommand } from './history.js'
+import { logsCommand } from './logs.js'
+import { addMemberOption, explainUnreadableAnswer, memberOf } from './member.js'
 import { checkAnswers } from './reachable.js'
-import { releases } from './releases.js'
-import { rollout, steer } from './rollouts.js'
-import { tokens } from './tokens.js'
-import { webhooks } from './webhooks.js'
-import { send } from './send.js'
+import { releasesCommand } from './releases.js'
+import { rolloutCommand, steerCommand } from './rollouts.js'
+import { sendCommand } from './send.js'
+import { tokensCommand } from './tokens.js'
+import { webhooksCommand } from './webhooks.js'
 
-/** @typedef {import('commander').Command} Command */
+/** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
 /** @typedef {import('./program.js').Terminal} Terminal */
+/** @typedef {commands.Options} Options */
 
-/** @param {Command} program @param {Terminal} terminal */
+/**
+ * @typedef {object} How what is special about a command
+ * @property {string} [onlyHere] why it cannot be meant for another member of the fleet
+ * @property {(options: Options, ...args: any[]) => Promise<Options | null>} [prepare] replaces the options; null: nothing is left to do
+ */
+
+/** Adds the commands that talk to a running master. @param {DeckCommand} program @param {Terminal} terminal */
 export function addClientCommands (program, terminal) {
-  /**
-   * @param {string} usage @param {string} about @param {(context: commands.Context, ...args: any[]) => Promise<void>} work
-   * @param {{ first?: (options: Record<string, any>, ...args: any[]) => Promise<Record<string, any> | null> }} [how] `first`: what counts instead of the options; null: all is done already
-   */
-  const client = (usage, about, work, { first = async (options) => options } = {}) => addMemberOption(program.command(usage)
-    .description(about)
-    .optionsGroup('Options:')
-    .option('--json', 'print the result as JSON')
-    .optionsGroup('Which master:')
-    .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
-    .option('--app <name>', 'of the apps of the config file, the one that it runs (env: CLUSTERDECK_APP)')
-    .option('-n, --name <name>', 'its name, from any folder: one of those that "clusterdeck ls" lists (env: CLUSTERDECK_NAME)')
-    .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
-    .option('--token <token>', 'its admin token; every user of this machine can see it here, so rather use one of the others (env: CLUSTERDECK_TOKEN)')
-    .option('--token-file <file>', 'a file with its admin token in it (env: CLUSTERDECK_TOKEN_FILE)')
-    .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)'))
-    .optionsGroup('Options:')
-    .action(async (...given) => {
-      const command = /** @type {Command} */ (given.pop())
-      given.pop()
-      const options = await first(command.opts(), ...given)
-      if (!options) return
-      const member = memberOf(command)
-      await understood(member, async () => work(await createContext({ ...options, member }, terminal), ...given))
-    })
-
-  client('status', 'print the state of the cluster and its workers, or of each of several apps', commands.status, { first: (options) => statusOfAll(options, terminal) })
-    .option('--watch', 'print it anew each second, until Ctrl-C; a line each where stdout is no terminal')
-  client('restart [app]', 'restart all workers, of one of several apps: new ones are ready before old ones drain', rollout('restart'), { first: async (options, app) => ofApp(options, app) })
+  addCommand('status', 'print the state of the cluster and its workers, or of each of several apps', commands.statusCommand, { prepare: (options) => statusOfAll(options, terminal) })
+    .option('--watch', 'refresh every second until Ctrl-C; print one line per change when piped')
+    .example('of the app of this folder, each second', 'clusterdeck status --watch')
+    .example('of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck')
+    .example('of a deck in another folder', 'clusterdeck status -n shop')
+  addCommand('restart [app]', 'restart all workers; each new one is ready before its old one drains', rolloutCommand('restart'), { prepare: async (options, app) => ofApp(options, app) })
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')
-  client('deploy', 'deploy the code on disk, slot by slot', rollout('deploy'))
+    .example('restart all workers, and wait for the end', 'clusterdeck restart --wait')
+    .example('say why', 'clusterdeck restart --note "new certificates"')
+  addCommand('deploy', 'deploy the code on disk, slot by slot', rolloutCommand('deploy'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'what is new, for the history')
     .option('--path <folder>', 'deploy this folder, below releases.root')
     .optionsGroup('Overrides of the configuration:')
     .option('--surge <n|n%>', 'how many workers are replaced at the same time')
     .option('--min-ready <duration>', 'how long a new worker must stay ready before the old one drains')
-    .option('--canary <n>', 'how many new workers serve beside the old ones first and are judged')
+    .option('--canary <n>', 'first run this many new workers beside the old ones and compare them')
     .option('--canary-time <duration>', 'how long the canary lasts')
-    .option('--on-failure <rollback|hold>', 'what a failure does: take back what was replaced, or wait for an operator')
-  client('rollback [release]', 'roll back to the previous release, or to another one', rollout('rollback'))
+    .option('--on-failure <rollback|hold>', 'after a failure: roll back, or hold the rollout until you decide')
+    .example('deploy the code on disk, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"')
+    .example('compare one new worker for two minutes first', 'clusterdeck deploy --wait --canary 1 --canary-time 2m')
+    .example('replace half of the workers at a time, and hold after a failure', 'clusterdeck deploy --surge 50% --on-failure hold')
+  addCommand('rollback [release]', 'roll back to the previous release, or to another one', rolloutCommand('rollback'))
     .option('--wait', 'wait for the end; fail if the rollback fails')
     .option('--note <text>', 'why, for the history')
-  for (const [name, about] of Object.entries(STEERING)) {
-    client(name, about, steer(/** @type {import('./rollouts.js').Steering} */ (name))).option('--wait', 'wait for the end of the rollout')
-  }
-  client('fleet [action] [subject]', 'print the decks of the fleet; restart, deploy, rollback over all of them, host by host; pause, resume, abort; history; crashes of all, and resolve, mute, reopen one', fleet)
+    .example('to the previous release', 'clusterdeck rollback --wait')
+    .example('to another one that "clusterdeck releases" lists', 'clusterdeck rollback r12 --wait')
+  addSteeringCommand('pause', 'pause the running rollout')
+    .example('pause the rollout', 'clusterdeck pause')
+    .example('and follow it, until somebody resumes or aborts it', 'clusterdeck pause --wait')
+  addSteeringCommand('resume', 'resume the paused rollout')
+    .example('resume the rollout', 'clusterdeck resume')
+    .example('and wait for the end', 'clusterdeck resume --wait --timeout 30m')
+  addSteeringCommand('abort', 'abort the running rollout and roll back what it replaced')
+    .example('abort the rollout', 'clusterdeck abort')
+    .example('and wait until the old release serves again', 'clusterdeck abort --wait')
+  addSteeringCommand('promote', 'end the canary of the running rollout without a verdict')
+    .example('deploy what the canary tries', 'clusterdeck promote')
+    .example('and wait for the end', 'clusterdeck promote --wait')
+  addSteeringCommand('retry', 'retry the failed step of a rollout that is held')
+    .example('try once more', 'clusterdeck retry')
+    .example('and wait for the end', 'clusterdeck retry --wait')
+  addCommand('fleet [action] [subject]', FLEET_ABOUT, fleetCommand, { onlyHere: 'the fleet is the same for all its members' })
     .option('--wait', 'wait for the end, with a line per host; fail if it fails')
     .option('--note <text>', 'why, for the histories')
-    .option('--path <folder>', 'with deploy: this folder, below releases.root of each')
-    .option('--push <folder>', 'with deploy: send this folder to all of them, and deploy it')
-    .option('--push-also <names>', 'with --push: send these too, which are .env files or in .gitignore, separated by commas')
+    .option('--path <folder>', 'with deploy: this folder, below releases.root of each host')
+    .option('--push <folder>', 'with deploy: send this folder to all hosts, and deploy it')
+    .option('--push-also <names>', 'with --push: also send these .env or ignored files, separated by commas')
     .option('--batch <n|n%>', 'how many hosts at the same time (default: 1)')
-    .option('--pause <duration>', 'between two batches')
-    .option('--deadline <duration>', 'how long the turn of a host may take (default: 1h)')
-    .option('--order <label>', 'by the values of this label')
-    .option('--canary <member>', 'this one first, alone')
-    .option('--only <label=value>', 'only those with these labels, separated by commas')
-    .option('--on-failure <hold|rollback>', 'where a host fails: begin no other (default), or roll back what is done, last first')
+    .option('--pause <duration>', 'how long to wait between two batches')
+    .option('--deadline <duration>', 'how long one host may take (default: 1h)')
+    .option('--order <label>', 'sort the hosts by this label')
+    .option('--canary <member>', 'begin with this host, alone')
+    .option('--only <label=value>', 'only hosts with these labels, separated by commas')
+    .option('--on-failure <hold|rollback>', 'when a host fails: start no other (default), or roll back the finished ones, last first')
     .option('--type <value>', 'with history: only these types: worker.exited, worker.*, problems; separated by commas')
     .option('--limit <n>', 'with history: how many events, at most 1000 (default: 50)')
-  client('releases [id]', 'print the releases, or one of them', releases)
-  client('scale <n>', 'run this many workers', commands.scale)
+    .example('the decks on all machines, and their rollout', 'clusterdeck fleet')
+    .example('deploy host by host, the first one alone', 'clusterdeck fleet deploy --canary web-1 --batch 25% --pause 60s --wait')
+    .example('roll back what is done', 'clusterdeck fleet abort --wait')
+  addCommand('releases [id]', 'print the releases, or one of them', releasesCommand)
+    .example('the releases that you can roll back to', 'clusterdeck releases')
+    .example('what changed in one of them', 'clusterdeck releases r7')
+  addCommand('scale <n>', 'run this many workers', commands.scaleCommand)
     .option('--wait', 'wait until they are ready')
-  client('send <type> [json]', 'send a message to the app: in all workers that are ready, or in one', send)
+    .example('eight workers', 'clusterdeck scale 8')
+    .example('two, once the others have drained', 'clusterdeck scale 2 --wait')
+  addCommand('send <type> [json]', 'send a message to the app: to all ready workers, or to one', sendCommand)
     .option('--worker <id>', 'only to this worker')
-  client('acknowledge <notice>', 'take a notice off the status and the overview; the history keeps who did', commands.acknowledge)
-  client('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', kill)
-  client('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnose)
+    .example('to every ready worker', 'clusterdeck send reload')
+    .example('with data, to one worker that "clusterdeck status" lists', "clusterdeck send log-level '{\"level\": \"debug\"}' --worker 5")
+  addCommand('acknowledge <notice>', 'acknowledge a notice: it leaves the status and the overview', commands.acknowledgeCommand)
+    .example('a notice that "clusterdeck status" lists', 'clusterdeck acknowledge 812')
+    .example('for a script', 'clusterdeck acknowledge 812 --json')
+  addCommand('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', killCommand)
+    .example('a worker that "clusterdeck status" lists', 'clusterdeck kill 5')
+    .example('for a script', 'clusterdeck kill 5 --json')
+  addCommand('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnoseCommand, { onlyHere: 'the file holds secrets of the process and stays on its machine' })
     .requiredOption('--kind <cpu-profile|heap-snapshot|heap-statistics|report>', 'what to take')
     .option('--duration <duration>', 'how long to profile, at most 60s (default: 10s)')
     .option('--output <file>', 'output file (default: a generated name in the working folder)')
-  client('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgrade)
+    .example('what a worker is busy with', 'clusterdeck diagnose 7 --kind cpu-profile --duration 10s --output slow.cpuprofile')
+    .example('what its memory consists of', 'clusterdeck diagnose 7 --kind heap-statistics')
+  addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgradeCommand, { onlyHere: 'a master is upgraded on its own machine' })
     .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
     .option('--note <text>', 'why, for the history')
-  const past = client('history', 'print events, newest first', history)
+    .example('to the version that was just installed', 'clusterdeck upgrade --wait')
+    .example('to another node', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait')
+  addCommand('history', 'print events, newest first', historyCommand)
     .option('--csv', 'print all that match as CSV')
     .option('--limit <n>', 'how many events, at most 1000 (default: 50; with --csv: all)')
-  for (const [name, about] of Object.entries(HISTORY_OPTIONS)) past.option(`--${name} <value>`, about)
-  client('logs', 'print the last lines of the workers\' output', logs)
+    .option('--type <value>', 'only these types: worker.exited, worker.*, problems; separated by commas')
+    .option('--cause <value>', 'only this cause: crash, killed, deploy, …')
+    .option('--slot <value>', 'only this slot')
+    .option('--worker <value>', 'only this worker')
+    .option('--release <value>', 'only this release')
+    .option('--rollout <value>', 'only this rollout')
+    .option('--since <value>', 'since this time: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
+    .option('--until <value>', 'before this time')
+    .option('--q <value>', 'only with this text in message, type or cause')
+    .example('which workers exited since yesterday', 'clusterdeck history --type worker.exited --since 24h')
+    .example('what went wrong in slot 2', 'clusterdeck history --type problems --slot 2')
+    .example('everything, for a spreadsheet', 'clusterdeck history --csv > history.csv')
+  addCommand('logs', 'print the last lines of the workers\' output', logsCommand)
     .option('-f, --follow', 'follow new output')
-    .option('--timestamps', 'print when each line has arrived')
+    .option('--timestamps', 'print when each line arrived')
     .option('--slot <n>', 'only this slot')
     .option('--stream <stdout|stderr>', 'only this stream')
-    .option('--lines <n>', 'lines of each log, or of all that match together, at most 1000', '100')
-    .option('--q <words>', 'only lines with these words, of all files')
+    .option('--lines <n>', 'lines of each log, or of all matches together, at most 1000', '100')
+    .option('--q <words>', 'search all files: only lines with these words')
     .option('--since <value>', 'only lines since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
-    .option('--until <value>', 'only lines before')
-    .option('--around <value>', 'the lines before and after that time')
-  client('crashes [id]', 'print the crash groups, or one of them', crashes)
+    .option('--until <value>', 'only lines before this time')
+    .option('--around <value>', 'the lines before and after this time')
+    .example('follow the errors of all workers, with the time', 'clusterdeck logs --follow --timestamps --stream stderr')
+    .example('lines about payments of the last two hours', 'clusterdeck logs --q payment --since 2h')
+    .example('for a script', 'clusterdeck logs --json | jq -r .text')
+  addCommand('crashes [id]', 'print the crash groups, or one of them', crashesCommand)
     .option('--state <open|resolved|muted>', 'only this state')
     .option('--q <words>', 'only with these words in message or stack')
     .option('--release <value>', 'only this release')
     .option('--since <value>', 'only crashes since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
-  client('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test one or all, or send a failed delivery again', webhooks)
-  client('config [set] [change...]', 'print the options and where each value comes from, or change some until the next start', config)
-  client('open', 'print a one-time sign-in link and open it', commands.open)
-    .option('--as <name>', 'for this person: the history will name them')
+    .example('the crashes of the last day', 'clusterdeck crashes --since 24h')
+    .example('one group, with its newest crash', 'clusterdeck crashes 12')
+    .example('the groups that are still open', 'clusterdeck crashes --state open')
+  addCommand('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test one or all, or send a failed delivery again', webhooksCommand)
+    .example('all webhooks, with their last deliveries', 'clusterdeck webhooks')
+    .example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck webhooks test')
+    .example('send delivery 7 of webhook 1 again', 'clusterdeck webhooks retry 1 7')
+  addCommand('config [set] [change...]', 'print the options and where each value comes from, or change some until the next start', configCommand)
+    .example('every option, its value and where that comes from', 'clusterdeck config')
+    .example('let workers drain for ten seconds at most', 'clusterdeck config set drain.deadlineMs=10000')
+    .example('several at once, all or none', 'clusterdeck config set rollout.surge=25% rollout.onFailure=hold')
+  addCommand('open', 'print a one-time sign-in link and open it', commands.openCommand, { onlyHere: 'a sign-in link leads to the deck that made it' })
+    .option('--as <name>', 'for this person: the history names them')
     .option('--role <viewer|operator|admin>', 'what they may do (default: admin)')
-  client('tokens [action] [subject]', 'print the tokens; make one (create NAME), or end one (revoke ID)', tokens)
+    .example('in the browser of this machine', 'clusterdeck open')
+    .example('a link for a browser elsewhere', 'clusterdeck open --url https://deck.example.com --token-file /run/secrets/deck')
+    .example('for somebody who may only look', 'clusterdeck open --as ada --role viewer')
+  addCommand('tokens [action] [subject]', 'print the tokens; create one (create NAME), or revoke one (revoke ID)', tokensCommand, { onlyHere: 'each deck has its own tokens' })
     .option('--role <viewer|operator|admin>', 'with create: what its holder may do')
-    .option('--ttl <duration>', 'with create: how long it may be used (default: 90d)')
-  client('stop', 'stop the master and its workers, and wait for their exit', commands.stop)
+    .option('--ttl <duration>', 'with create: how long it is valid (default: 90d)')
+    .example('all tokens', 'clusterdeck tokens')
+    .example('create one for a script that deploys', 'clusterdeck tokens create ci --role operator --ttl 30d')
+    .example('revoke one, and close its sessions', 'clusterdeck tokens revoke 3')
+  addCommand('stop', 'stop the master and its workers, and wait for their exit', commands.stopCommand, { onlyHere: 'a deck is stopped on its own machine' })
+    .example('stop the app of this folder', 'clusterdeck stop')
+    .example('give its requests more time', 'clusterdeck stop --timeout 15m')
+
+  /** @param {import('./rollouts.js').Steering} action @param {string} about */
+  function addSteeringCommand (action, about) {
+    return addCommand(action, about, steerCommand(action)).option('--wait', 'wait for the end of the rollout')
+  }
+
+  /** @param {string} usage @param {string} about @param {(context: commands.Context, ...args: any[]) => Promise<void>} run @param {How} [how] */
+  function addCommand (usage, about, run, { onlyHere, prepare = async (options) => options } = {}) {
+    const command = program.command(usage)
+      .description(about)
+      .optionsGroup('Options:')
+      .option('--json', 'print the result as JSON')
+      .optionsGroup('Which master:')
+      .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
+      .option('--app <name>', 'the app of the config file that it runs (env: CLUSTERDECK_APP)')
+      .option('-n, --name <name>', 'its name in "clusterdeck ls", from any folder (env: CLUSTERDECK_NAME)')
+      .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
+      .option('--token <token>', 'its admin token; the other users of this machine can see it, so prefer --token-file (env: CLUSTERDECK_TOKEN)')
+      .option('--token-file <file>', 'a file with its admin token (env: CLUSTERDECK_TOKEN_FILE)')
+      .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)')
+    addMemberOption(command, { isHidden: onlyHere !== undefined })
+    return command.optionsGroup('Options:').action(async (...given) => {
+      // Commander adds the options and the command itself to the arguments.
+      const args = given.slice(0, -2)
+      const options = await prepare(command.opts(), ...args)
+      if (!options) return
+      const member = memberOf(command, onlyHere)
+      await explainUnreadableAnswer(member, async () => run(await createContext({ ...options, member }, terminal), ...args))
+    })
+  }
 }
 
-/** @type {Readonly<Record<import('../config/steering.js').Steering, string>>} */
-const STEERING = Object.freeze({
-  pause: 'pause the running rollout',
-  resume: 'resume the paused rollout',
-  abort: 'abort the running rollout and roll back what it replaced',
-  promote: 'end the canary of the running rollout without a verdict',
-  retry: 'retry the failed step of a rollout that is held'
-})
+const FLEET_ABOUT = 'print the decks of the fleet; restart, deploy or rollback them host by host; pause, resume or abort that; ' +
+  'print the history or the crashes of all, and resolve, mute or reopen a crash group'
 
-const HISTORY_OPTIONS = Object.freeze({
-  type: 'only these types: worker.exited, worker.*, problems; separated by commas',
-  cause: 'only this cause: crash, killed, deploy, …',
-  slot: 'only this slot',
-  worker: 'only this worker',
-  release: 'only this release',
-  rollout: 'only this rollout',
-  since: 'since this time: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago',
-  until: 'before this time',
-  q: 'only with this text in message, type or cause'
-})
-
-/** @param {Record<string, any>} options @param {string | undefined} app @throws {DeckError} usage */
+/** @param {Options} options @param {string | undefined} app @throws {DeckError} usage */
 function ofApp (options, app) {
   if (app === undefined) return options
-  const other = ['app', 'name', 'dataDir', 'url'].find((name) => options[name] !== undefined)
+  const other = /** @type {const} */ (['app', 'name', 'dataDir', 'url']).find((name) => options[name] !== undefined)
   if (other) throw new DeckError('usage', `restart: expected either an app or --${other === 'dataDir' ? 'data-dir' : other}, received both`)
   return { ...options, app }
 }
 
 /**
- * Where there are several apps, and nobody has named one.
- * @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<Record<string, any> | null>}
+ * Prints one line per app where the config file has several and nobody has named one.
+ * @param {Options} options @param {Terminal} terminal @returns {Promise<Options | null>} null: that is done
  */
 async function statusOfAll (options, terminal) {
   const { env, cwd } = terminal
-  const isNamed = ['app', 'name', 'dataDir', 'url', 'member'].some((name) => options[name] !== undefined) || ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
+  const isNamed = /** @type {const} */ (['app', 'name', 'dataDir', 'url', 'member']).some((name) => options[name] !== undefined) ||
+    ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
   if (isNamed || options.watch) return options
   const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   if (!found || appsOf(found).size < 2) return options
@@ -176,12 +240,12 @@ async function statusOfAll (options, terminal) {
   return null
 }
 
-/** Whoever says how long, or waits for something else anyway, also waits for a master that is between two lives. @param {Record<string, any>} options @param {Terminal['env']} env */
+/** A command that waits anyway also waits while a master is being replaced. @param {Options} options @param {Terminal['env']} env */
 function isPatient ({ wait, follow, watch, timeout }, env) {
   return Boolean(wait || follow || watch || timeout || env.CLUSTERDECK_TIMEOUT)
 }
 
-/** @param {Record<string, any>} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
+/** @param {Options} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
 async function createContext (options, { stdout, stderr, env, cwd }) {
   const { timeoutMs } = timeoutOf(options, env)
   const { member } = options

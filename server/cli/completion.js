@@ -2,11 +2,11 @@ import { DeckError } from '../errors.js'
 import { manualPages } from '../manual.js'
 
 /**
- * Completion scripts, made from the program itself: whatever it can be told is in them. What a value can be is read from
- * the hint that help shows: `<shared|round-robin>` is one of these, `<file>`, `<folder>` and `<path>` are files.
+ * Completion scripts, made from the program's own commands. The hint that help shows tells which values an option takes:
+ * `<shared|round-robin>` is one of these, `<file>`, `<folder>` and `<path>` are files.
  * @typedef {import('commander').Command} Command
- * @typedef {string[] | 'files'} Values none: whatever somebody thinks of
- * @typedef {{ flags: string[], about: string, values: Values | null, isRepeatable: boolean }} Flag `values`: null for one that takes none
+ * @typedef {string[] | 'files'} Values an empty list: any text
+ * @typedef {{ flags: string[], about: string, values: Values | null, isRepeatable: boolean }} Flag `values`: null for a switch
  * @typedef {{ name: string, about: string, flags: Flag[], values: Values | null }} Entry `values`: of its argument, null without one
  */
 
@@ -14,13 +14,19 @@ import { manualPages } from '../manual.js'
 const SCRIPTS = Object.freeze({ bash: bashScript, zsh: zshScript, fish: fishScript })
 const SHELLS = Object.keys(SCRIPTS)
 const FILE_HINTS = ['entry', 'file', 'folder', 'path']
-/** Of a hint such as `n|max`: what stands for a number. */
+/** In a hint such as `n|max`, this stands for a number and is no value itself. */
 const NUMBER = /^n%?$/
+/** A quote inside of a single-quoted word. */
+const POSIX_QUOTE = "'\\''"
+const FISH_QUOTE = "\\'"
 
-/** @param {Command} program @param {Pick<import('./program.js').Terminal, 'stdout'>} terminal */
+/** @param {import('./deck-command.js').DeckCommand} program @param {Pick<import('./program.js').Terminal, 'stdout'>} terminal */
 export function addCompletionCommand (program, { stdout }) {
   program.command(`completion <${SHELLS.join('|')}>`)
-    .description('print a script by which the shell completes commands, options and their values')
+    .description('print a script that lets the shell complete commands, options and values')
+    .example('for this bash, or in ~/.bashrc for every one', 'source <(clusterdeck completion bash)')
+    .example('for every zsh', 'clusterdeck completion zsh > $fpath[1]/_clusterdeck')
+    .example('for every fish', 'clusterdeck completion fish > ~/.config/fish/completions/clusterdeck.fish')
     .action((shell) => { stdout.write(completionScript(program, shell)) })
 }
 
@@ -55,7 +61,7 @@ function valuesOf (hint) {
   return hint.includes('|') ? hint.split('|').filter((word) => !NUMBER.test(word)) : []
 }
 
-/** For bash 3.2 as well, which macOS has. @param {Entry[]} entries the first one is the program itself */
+/** The script also runs in bash 3.2, which macOS has. @param {Entry[]} entries the first one is the program itself */
 function bashScript ([program, ...commands]) {
   return `# bash completion of ${program.name}
 _${program.name}() {
@@ -108,7 +114,7 @@ _${program.name}() {
   local context state state_descr line
   typeset -A opt_args
   local -a commands=(
-${commands.map(({ name, about }) => `    ${quoted(`${name}:${about}`, "'\\''")}`).join('\n')}
+${commands.map(({ name, about }) => `    ${quoteForShell(`${name}:${about}`, POSIX_QUOTE)}`).join('\n')}
   )
   _arguments -C \\
 ${zshFlags(program.flags)} \\
@@ -129,7 +135,7 @@ if [[ $funcstack[1] == _${program.name} ]]; then _${program.name} "$@"; else com
 
 /** @param {Entry} entry */
 function zshCase ({ name, flags, values }) {
-  const argument = values === null ? '' : ` \\\n    ${quoted(`1:argument:${zshAction(values)}`, "'\\''")}`
+  const argument = values === null ? '' : ` \\\n    ${quoteForShell(`1:argument:${zshAction(values)}`, POSIX_QUOTE)}`
   return `        ${name}) _arguments -S \\\n${zshFlags(flags)}${argument} ;;`
 }
 
@@ -139,7 +145,7 @@ function zshFlags (all) {
     const rest = isRepeatable ? '*' : flags.length > 1 ? `(${flags.join(' ')})` : ''
     const value = values === null ? '' : `:value:${zshAction(values)}`
     const name = values !== null && flag.startsWith('--') ? `${flag}=` : flag
-    return `    ${quoted(`${rest}${name}[${about.replace(/[\\[\]:]/g, '\\$&')}]${value}`, "'\\''")}`
+    return `    ${quoteForShell(`${rest}${name}[${about.replace(/[\\[\]:]/g, '\\$&')}]${value}`, POSIX_QUOTE)}`
   })).join(' \\\n')
 }
 
@@ -151,17 +157,21 @@ function zshAction (values) {
 
 /** @param {Entry[]} entries the first one is the program itself */
 function fishScript ([program, ...commands]) {
-  const line = (/** @type {string} */ condition, /** @type {string[]} */ words) => `complete -c ${program.name} -n ${quoted(condition, "\\'")} ${words.join(' ')}`
   return [
     `complete -c ${program.name} -f`,
-    ...fishFlags(program.flags).map((words) => line('__fish_use_subcommand', words)),
-    ...commands.map(({ name, about }) => line('__fish_use_subcommand', ['-a', name, '-d', fishText(about)])),
+    ...fishFlags(program.flags).map((words) => lineFor('__fish_use_subcommand', words)),
+    ...commands.map(({ name, about }) => lineFor('__fish_use_subcommand', ['-a', name, '-d', fishText(about)])),
     ...commands.flatMap(({ name, flags, values }) => [
       ...fishFlags(flags),
       ...(values === 'files' ? [['-F']] : values?.length ? [['-a', fishText(values.join(' '))]] : [])
-    ].map((words) => line(`__fish_seen_subcommand_from ${name}`, words))),
+    ].map((words) => lineFor(`__fish_seen_subcommand_from ${name}`, words))),
     ''
   ].join('\n')
+
+  /** @param {string} condition @param {string[]} words */
+  function lineFor (condition, words) {
+    return `complete -c ${program.name} -n ${quoteForShell(condition, FISH_QUOTE)} ${words.join(' ')}`
+  }
 }
 
 /** @param {Flag[]} all @returns {string[][]} */
@@ -176,10 +186,10 @@ function fishFlags (all) {
 
 /** @param {string} text */
 function fishText (text) {
-  return quoted(text.replaceAll('\\', '\\\\'), "\\'")
+  return quoteForShell(text.replaceAll('\\', '\\\\'), FISH_QUOTE)
 }
 
-/** @param {string} text @param {string} quote what stands for one within */
-function quoted (text, quote) {
+/** @param {string} text @param {string} quote how the shell writes a quote inside of the word */
+function quoteForShell (text, quote) {
   return `'${text.replaceAll("'", quote)}'`
 }

@@ -1,27 +1,29 @@
 import { textOfValue, valueFromText } from '../config/value-text.js'
 import { DeckError } from '../errors.js'
-import { table } from './output.js'
+import { formatTable, jsonText } from './output.js'
+
+/** @typedef {import('../api/config.js').Setting} Setting */
 
 /**
- * The options of a running master, or a change of some.
+ * Prints the options of a running master, or changes some.
  * @param {import('./commands.js').Context} context @param {string} [action] @param {string[]} [given]  `drain.deadlineMs=10000`
  */
-export async function config ({ api, options, print }, action, given = []) {
+export async function configCommand ({ api, options, print }, action, given = []) {
   if (action !== undefined && action !== 'set') throw new DeckError('usage', `config: expected "set" or nothing, received ${JSON.stringify(action)}`)
-  if (action === undefined) return show(await api.get('/config'))
+  if (action === undefined) return printSettings(await api.get('/config'))
   const wanted = readChanges(given)
   const body = await api.patch('/config', wanted)
-  show({ items: body.items.filter((/** @type {{ name: string }} */ { name }) => Object.hasOwn(wanted, name)) })
+  printSettings({ items: body.items.filter((/** @type {Setting} */ { name }) => Object.hasOwn(wanted, name)) })
 
-  /** @param {{ items: any[] }} body */
-  function show (body) {
-    print(options.json ? JSON.stringify(body, null, 2) : settingsText(body.items))
+  /** @param {{ items: Setting[] }} body */
+  function printSettings (body) {
+    print(options.json ? jsonText(body) : settingsText(body.items))
   }
 }
 
-/** @param {any[]} items */
+/** @param {Setting[]} items */
 function settingsText (items) {
-  return table(['OPTION', 'VALUE', 'CHANGES', 'SOURCE', 'FROM'], items.map(({ name, value, isLive, isSecret, source, from }) => [
+  return formatTable(['OPTION', 'VALUE', 'CHANGES', 'SOURCE', 'FROM'], items.map(({ name, value, isLive, isSecret, source, from }) => [
     name, isSecret ? '(hidden)' : value === null ? null : textOfValue(value), isLive ? 'now' : 'at a start', source, from
   ]))
 }
@@ -31,7 +33,7 @@ function readChanges (given) {
   if (given.length === 0) throw new DeckError('usage', 'config set: expected a change such as drain.deadlineMs=10000, received nothing')
   const pairs = given.map((change) => {
     const [, name, text] = /^([^=]+)=(.*)$/s.exec(change) ?? []
-    // What stands behind the name may be a secret.
+    // The value may be a secret, so the message has only the beginning.
     if (name === undefined) throw new DeckError('usage', `config set: expected a change such as drain.deadlineMs=10000, received ${JSON.stringify(change.slice(0, 40))}`)
     return /** @type {const} */ ([name, valueFromText(text)])
   })

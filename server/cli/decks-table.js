@@ -1,20 +1,22 @@
 import path from 'node:path'
 import { formatDuration } from '../../public/format.js'
 import { homeFolder } from '../system/home-folder.js'
-import { table } from './output.js'
+import { formatTable } from './output.js'
 
 /**
- * A deck, as somebody sees it who looks at several.
+ * One of several decks.
  * @typedef {object} Row
  * @property {string} name
  * @property {string} dataDir
  * @property {string | null} adminUrl
- * @property {import('./look.js').Look | null} look  null for one that does not run
- * @property {string} [state]  of one that does not run: why
- * @property {string | null} [reason]  more of that
+ * @property {import('./deck-status.js').DeckStatus | null} look  null: it does not run
+ * @property {string} [state]  why it does not run
+ * @property {string | null} [reason]  more about that
+ *
+ * @typedef {(row: Row, status: import('./deck-status.js').Status | null | undefined, place: { now: number, home: string | null }) => string | null | undefined} CellOf
  */
 
-/** By heading: whether it is a number, and what it says. @type {Readonly<Record<string, [isNumber: boolean, cell: (row: Row, status: any, place: { now: number, home: string | null }) => string | number | null | undefined]>>} */
+/** The columns, by heading. @type {Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>>} */
 const COLUMNS = Object.freeze({
   NAME: [false, ({ name }) => name],
   HEALTH: [false, ({ look, state = 'not running' }, status) => look ? status?.health.text ?? 'does not answer' : state],
@@ -27,12 +29,13 @@ const COLUMNS = Object.freeze({
 })
 
 /**
- * @param {Row[]} rows @param {{ now: number, home?: string | null, isElsewhere?: boolean }} place `isElsewhere`: their folders say more than nothing
+ * @param {Row[]} rows @param {{ now: number, home?: string | null, hasFolders?: boolean }} place `hasFolders`: with the column FOLDER
  * @returns {string} a line each
  */
-export function decksTable (rows, { now, home = homeFolder(process.env), isElsewhere = false }) {
-  const columns = Object.keys(COLUMNS).filter((column) => (column !== 'FOLDER' || isElsewhere) && (column !== 'WHY' || rows.some(({ reason }) => reason)))
-  return table(columns, rows.map((row) => columns.map((column) => COLUMNS[column][1](row, row.look?.status, { now, home }))), { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) })
+export function decksTable (rows, { now, home = homeFolder(process.env), hasFolders = false }) {
+  const columns = Object.keys(COLUMNS).filter((column) => (column !== 'FOLDER' || hasFolders) && (column !== 'WHY' || rows.some(({ reason }) => reason)))
+  const cells = rows.map((row) => columns.map((column) => COLUMNS[column][1](row, row.look?.status, { now, home })))
+  return formatTable(columns, cells, { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) })
 }
 
 /** @param {string} folder @param {string | null} home */

@@ -7,10 +7,10 @@ import { createApiClient } from './api-client.js'
 import { checkedApps, findApps } from './apps.js'
 import { timeoutOf } from './duration.js'
 import { findRunning } from './find-master.js'
-import { isRunning, masterAt } from './look.js'
-import { table } from './output.js'
+import { isRunning, findMasterAt } from './deck-status.js'
+import { formatTable, jsonText } from './output.js'
 
-/** @typedef {import('./look.js').Place} Place */
+/** @typedef {import('./deck-status.js').Place} Place */
 
 const POLL_MS = 50
 const ANSWER_WITHIN_MS = 2000
@@ -18,9 +18,9 @@ const ANSWER_WITHIN_MS = 2000
 /**
  * Stops apps, each once those that depend on it have stopped.
  * @param {string[]} names none: all @param {{ config?: string, timeout?: string, json?: true }} options @param {import('./program.js').Terminal} terminal
- * @throws {DeckError} usage, invalid-config; timed-out: some go on
+ * @throws {DeckError} usage, invalid-config; timed-out: some still run
  */
-export async function down (names, options, terminal) {
+export async function downCommand (names, options, terminal) {
   const { stdout, env, cwd } = terminal
   const { timeoutMs, text } = timeoutOf(options, env)
   const found = await findApps('down', options, terminal)
@@ -29,13 +29,14 @@ export async function down (names, options, terminal) {
     const { dataDir } = /** @type {import('./apps.js').App} */ (found.apps.get(name))
     return { name, ...await stopDeck(dataDir, { env, cwd }, AbortSignal.timeout(timeoutMs)) }
   })
-  stdout.write(`${options.json ? JSON.stringify(outcomes, null, 2) : table(['NAME', 'IS'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))}\n`)
+  const table = formatTable(['NAME', 'STATE'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))
+  stdout.write(`${options.json ? jsonText(outcomes) : table}\n`)
   const going = outcomes.filter(({ state }) => state === 'running').map(({ name }) => name)
   if (going.length > 0) throw new DeckError('timed-out', `${going.join(', ')}: not stopped within ${text} (--timeout)`)
 }
 
 /**
- * Lets the deck of a data folder finish what it has, and waits for its end.
+ * Lets the deck of a data folder finish its requests, and waits for its end.
  * @param {string} dataDir absolute @param {Place} place @param {AbortSignal} signal
  * @returns {Promise<{ state: 'stopped' | 'not running' | 'running', reason: string | null }>}
  */
@@ -57,14 +58,14 @@ function processesAt (dataDir, { env }) {
   return [keeper, master].filter((each) => each !== null)
 }
 
-/** @param {string} dataDir @param {Place} place @returns {Promise<string | null>} what speaks against it */
+/** @param {string} dataDir @param {Place} place @returns {Promise<string | null>} why it may not stop */
 async function askToStop (dataDir, place) {
   try {
-    await createApiClient(await masterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS }).post('/stop')
+    await createApiClient(await findMasterAt(dataDir, place), { timeoutMs: ANSWER_WITHIN_MS }).post('/stop')
     return null
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
-    // The keeper has it in hand where its master has just died, or hangs.
+    // Where the master has just died or hangs, the keeper stops the deck.
     const alive = error.code === 'stopping' ? undefined : processesAt(dataDir, place).find(isAlive)
     if (alive) signalProcess(alive, 'SIGTERM')
     return error.message

@@ -18,16 +18,16 @@ const ROOT = 0
  * @typedef {object} Master
  * @property {string} url
  * @property {string} token
- * @property {string | null} fingerprint of its certificate, where the data folder says it
- * @property {import('../system/recipient.js').Recipient | null} recipient who may be told the token; null: whoever answers there, as it was named by its address
+ * @property {string | null} fingerprint of its certificate, where the data folder has it
+ * @property {import('../system/recipient.js').Recipient | null} recipient the processes that may get the token; null: whoever answers, as the user has named the address
  * @property {string} dataDir
- * @property {string} [member] of its fleet, which is meant instead and asked by it
+ * @property {string} [member] the member of its fleet that is meant instead
  *
- * @typedef {{ folder: string, isNamed: boolean }} Place of a data folder; `isNamed`: somebody has said it, and it does not just lie in the working folder
+ * @typedef {{ folder: string, isNamed: boolean }} Place of a data folder; `isNamed`: the user has named it; else it just lies in the working folder
  */
 
 /**
- * Where the master is and what it takes to talk to it: what was named, else what the data folder says.
+ * Finds the master and its token: as named by the user, else as the data folder says.
  * @param {{ url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string, name?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
  * @returns {Promise<Master>}
@@ -42,7 +42,7 @@ export async function findMaster (options, { env, cwd }) {
   if (named === null && running === null) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
-  // The token of this folder belongs to this folder's master and is sent to no other address.
+  // The token of this folder is for its own master, so it is sent to no other address.
   const own = named === null || named === running?.url ? running : null
   const token = givenToken(options, { env, cwd }) ?? (own ? readToken([dataDir, own.folder]) : undefined)
   if (token === undefined) {
@@ -53,22 +53,22 @@ export async function findMaster (options, { env, cwd }) {
 
 /**
  * @param {string} dataDir @param {Record<string, string | undefined>} env
- * @returns {number | null} the pid of the master that runs there; null: none, or none that may be seen
+ * @returns {number | null} the pid of the master that runs there; null: none, or another user's
  */
 export function findRunning (dataDir, env) {
   try {
     const [master] = readRunning({ folder: dataDir, isNamed: true }, env)?.recipient.processes ?? []
     return master && isAlive(master) ? master.pid : null
   } catch {
-    // EACCES: somebody else's.
+    // EACCES: another user's.
     return null
   }
 }
 
 /**
- * Of all decks of this user, wherever they are.
+ * Finds a deck of this user by its name, in whatever folder it is.
  * @param {{ name?: string, url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env
- * @returns {string | null} its data folder; null: nobody has named it
+ * @returns {string | null} its data folder; null: no name is given
  */
 function findByName (options, env) {
   for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
@@ -79,10 +79,14 @@ function findByName (options, env) {
   if (name === undefined) return null
   const decks = runningDecks(env)
   const [deck, ...others] = decks.filter((each) => each.name === name)
-  if (others.length > 0) throw new DeckError('usage', `--name: expected the name of one deck, received ${JSON.stringify(name)}, which ${others.length + 1} have; --data-dir says which: ${[deck, ...others].map(({ dataDir }) => dataDir).join(', ')}`)
+  if (others.length > 0) {
+    const folders = [deck, ...others].map(({ dataDir }) => dataDir).join(', ')
+    throw new DeckError('usage', `--name: expected the name of one deck, received ${JSON.stringify(name)}, which ${others.length + 1} decks have; choose one by --data-dir: ${folders}`)
+  }
   if (deck) return deck.dataDir
   const known = [...new Set(decks.map((each) => each.name))]
-  throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, known)}; ${known.length === 0 ? 'none runs' : `there run ${known.join(', ')}`}`)
+  const running = known.length === 0 ? 'none runs' : `running: ${known.join(', ')}`
+  throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, known)}; ${running}`)
 }
 
 /** @param {{ url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env @param {string} cwd @returns {Promise<Place>} */
@@ -91,7 +95,7 @@ async function findDataDir (options, env, cwd) {
   if (named !== undefined) return { folder: path.resolve(cwd, named), isNamed: true }
   const file = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   const app = options.app ?? (env.CLUSTERDECK_APP || undefined)
-  // What was named by its address need not be one of them.
+  // A deck that is named by its address need not be one of the apps.
   const isElsewhere = app === undefined && (options.url ?? (env.CLUSTERDECK_URL || undefined)) !== undefined
   const place = placeOf(isElsewhere ? { shared: file, own: null, dataDir: null } : pickApp(file, app, cwd), cwd)
   if (app !== undefined || isElsewhere || readRunning(place, env) !== null) return place
@@ -115,12 +119,12 @@ function placeOf ({ shared, own, dataDir }, cwd) {
   const said = dataDir
     ? path.resolve(dataDir.folder, dataDir.value)
     : file && typeof configured === 'string' ? path.resolve(path.dirname(file.file), configured) : null
-  // As its master has it, whose data folder stays where it was.
+  // The master resolves links only once, so its data folder stays where it was.
   return { folder: pinPath(said ?? path.resolve(cwd, '.clusterdeck'), asNamed(cwd)), isNamed: said !== null }
 }
 
 /**
- * A deck that was started in this folder by the link that its name goes through, and that led elsewhere then.
+ * Finds a deck that was started in this folder through a symbolic link that led elsewhere then.
  * @param {string} cwd @param {Record<string, string | undefined>} env
  * @returns {string | null} its data folder; null: there is none, or more than one
  */
@@ -131,7 +135,7 @@ function dataDirBehindLink (cwd, env) {
 }
 
 /**
- * Where nothing can be written to the folder, its master is told of in another one, and a dead one may still be told of here.
+ * Reads master.json. A master that cannot write to the folder has it in another one, and this one may name a dead master.
  * @param {Place} place @param {Record<string, string | undefined>} env
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
@@ -142,8 +146,8 @@ function readRunning ({ folder, isNamed }, env) {
 }
 
 /**
- * As at a start, what others could have planted is not believed. The deck of another user is one that was named: what its
- * folder says is his, and goes to his processes alone.
+ * Distrusts a folder that others could have planted, as a start does. A folder that the user has named may belong to
+ * another user: his token then goes to his processes alone.
  * @param {string} folder @param {boolean} isNamed
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
@@ -151,7 +155,10 @@ function checkFolder (folder, isNamed) {
   try {
     const found = statSync(folder, { throwIfNoEntry: false })
     const reason = found ? whyFolderDistrusted(folder, SECRETS, isNamed ? { owner: found.uid } : {}) : null
-    if (reason !== null) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}${isNamed ? '' : '; --data-dir names the folder of another deck'}`)
+    if (reason !== null) {
+      const hint = isNamed ? '' : '; --data-dir names the folder of another deck'
+      throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}${hint}`)
+    }
   } catch (/** @type {any} */ error) {
     if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
     if (error instanceof DeckError) throw error
@@ -169,19 +176,19 @@ function isOwnFolder (folder) {
   }
 }
 
-/** @param {string} folder @returns {{ url: string, fingerprint: string | null, recipient: import('../system/recipient.js').Recipient, folder: string } | null} */
+/** @param {string} folder @returns {Pick<Master, 'url' | 'fingerprint'> & { recipient: import('../system/recipient.js').Recipient, folder: string } | null} */
 function readMaster (folder) {
   try {
     const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null } = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
     const processes = [{ pid: Number(pid), startTime }, ...(keeper === null ? [] : [{ pid: Number(keeper.pid), startTime: keeper.startTime }])]
     return { url: new URL(adminUrl).origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder }
   } catch {
-    // ENOENT: none runs here. Unreadable content is as good as none.
+    // ENOENT: none runs here. Unreadable content counts as none.
     return null
   }
 }
 
-/** @param {string[]} folders the first one that has a token counts */
+/** @param {string[]} folders the first one with a token counts */
 function readToken (folders) {
   const files = folders.map((folder) => path.join(folder, 'admin.token'))
   const file = files.find((each) => existsSync(each)) ?? files[0]
@@ -192,7 +199,7 @@ function readToken (folders) {
   }
 }
 
-/** What another user has in his folder may be a link to a secret that is not his. @param {string} file @returns {string} */
+/** In the folder of another user, the file may be a link to a secret that is not his. @param {string} file @returns {string} */
 function readOwn (file) {
   const { uid } = statSync(path.dirname(file))
   if (uid === userId() || uid === ROOT) return readFileSync(file, 'utf8').trim()
@@ -209,6 +216,7 @@ function readOwn (file) {
 /** @param {string | undefined} url @returns {string | null} */
 function checkedUrl (url) {
   if (url === undefined) return null
-  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return `${new URL(url).origin}${new URL(url).pathname.replace(/\/+$/, '')}`
+  const { protocol, origin, pathname } = URL.canParse(url) ? new URL(url) : { protocol: '', origin: '', pathname: '' }
+  if (/^https?:$/.test(protocol)) return `${origin}${pathname.replace(/\/+$/, '')}`
   throw new DeckError('usage', `--url: expected an address such as http://127.0.0.1:9777, received ${JSON.stringify(url)}`)
 }

@@ -1,26 +1,33 @@
 import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { manualPage, manualPages } from '../manual.js'
-import { examplesText } from './examples.js'
 
-/** @typedef {import('commander').Command} Command */
+/** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
 
 /**
- * `clusterdeck help`: the help of a command or a page of the manual. A command wins over a page of its name, which
- * is then `logs.md`.
- * @param {Command} program
+ * Adds `help`: of a command, or of a page of the manual. Where both have one name, the page is `logs.md`.
+ * @param {DeckCommand} program
  */
 export function addHelpCommand (program) {
   program.command('help [topic]')
     .description('print the help of a command, or a page of the manual')
-    .action((topic) => help(program, topic))
-  for (const command of [program, ...program.commands]) command.addHelpText('after', () => examplesText(command.name()))
+    .example('the flags of a command', 'clusterdeck help deploy')
+    .example('a page of the manual', 'clusterdeck help getting-started')
+    .example('a page with the name of a command', 'clusterdeck help logs.md')
+    .action((topic) => printHelp(program, topic))
+  for (const command of commandsOf(program)) command.addHelpText('after', () => command.examplesText())
   for (const command of program.commands) command.addHelpText('after', () => pointToPage(command.name()))
   program.addHelpText('after', listTopics)
 }
 
-/** @param {Command} program @param {string | undefined} topic @throws {DeckError} unknown-option */
-function help (program, topic) {
+/** @param {DeckCommand} program @returns {DeckCommand[]} the program itself and its commands */
+export function commandsOf (program) {
+  const commands = /** @type {DeckCommand[]} */ (program.commands)
+  return [program, ...commands]
+}
+
+/** @param {DeckCommand} program @param {string | undefined} topic @throws {DeckError} unknown-option */
+function printHelp (program, topic) {
   const command = topic === undefined ? program : program.commands.find((each) => each.name() === topic)
   if (command) return command.outputHelp()
   const name = String(topic)
@@ -41,13 +48,18 @@ function listTopics () {
   return `\nManual, by "clusterdeck help <topic>":\n${pages.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`).join('\n')}`
 }
 
-/** Columns as wide as their widest cell; the last one is left as it is. @param {string} markdown */
+/** Makes columns as wide as their widest cell, but for the last one. @param {string} markdown */
 export function alignTables (markdown) {
   return markdown.replace(/(?:^\|.*\|\n)+/gm, (table) => {
     const [head, , ...rows] = table.trim().split('\n').map(cellsOf)
     const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column].length)))
-    const line = (/** @type {string[]} */ row) => `${row.map((cell, column) => cell.padEnd(column === row.length - 1 ? 0 : widths[column])).join('  ').trimEnd()}\n`
-    return [head, head.map((cell, column) => '-'.repeat(column === head.length - 1 ? cell.length : widths[column])), ...rows].map(line).join('')
+    const rule = head.map((cell, column) => '-'.repeat(column === head.length - 1 ? cell.length : widths[column]))
+    return [head, rule, ...rows].map(lineOf).join('')
+
+    /** @param {string[]} row */
+    function lineOf (row) {
+      return `${row.map((cell, column) => cell.padEnd(column === row.length - 1 ? 0 : widths[column])).join('  ').trimEnd()}\n`
+    }
   })
 }
 

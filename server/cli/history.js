@@ -1,21 +1,21 @@
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
-import { eventsText } from './output.js'
+import { eventsText, jsonText } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 
 const DEFAULT_LIMIT = 50
 const PAGE_LIMIT = 1000
-/** The options that are passed on as they are; the master checks them. */
-const FILTERS = Object.freeze(['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q'])
+/** The master checks the values of these options. */
+const FILTERS = /** @type {const} */ (['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q'])
 
 /** @param {Context} context */
-export async function history (context) {
+export async function historyCommand (context) {
   const { api, options, print } = context
   if (options.csv && options.json) throw new DeckError('usage', '--csv: expected without --json, received both')
   if (options.csv) return await writeCsv(context)
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
-  /** @type {any[]} */
+  /** @type {import('../api/events.js').Event[]} */
   const items = []
   /** @type {string | null} */
   let next = null
@@ -25,19 +25,19 @@ export async function history (context) {
     items.push(...page.items)
     next = page.next
   } while (next !== null && items.length < wanted)
-  print(options.json ? JSON.stringify({ items, next }, null, 2) : items.length === 0 ? 'no events' : eventsText(items))
+  print(options.json ? jsonText({ items, next }) : items.length === 0 ? 'no events' : eventsText(items))
 }
 
-/** Everything that matches, unless a limit is said: the master sends it as it reads it. @param {Context} context */
+/** Writes all that matches, unless a limit is given. @param {Context} context */
 async function writeCsv ({ api, options, write, isTerminal }) {
   const query = new URLSearchParams(filtersOf(options))
   if (options.limit !== undefined) query.set('limit', String(checkedLimit(options.limit)))
   const file = api.readText(`/events?${query}`, 'text/csv')
-  for await (const text of isTerminal ? harmless(file) : file) await write(text)
+  for await (const text of isTerminal ? linesForTerminal(file) : file) await write(text)
 }
 
-/** A line at a time, without anything that moves the cursor. @param {AsyncIterable<string>} texts */
-async function * harmless (texts) {
+/** Yields a line at a time, without control characters. @param {AsyncIterable<string>} texts */
+async function * linesForTerminal (texts) {
   let rest = ''
   for await (const text of texts) {
     const lines = (rest + text).split(/\r?\n/)
@@ -46,7 +46,7 @@ async function * harmless (texts) {
   }
 }
 
-/** @param {Record<string, any>} options @returns {Record<string, string>} */
+/** @param {import('./commands.js').Options} options @returns {Record<string, string>} */
 function filtersOf (options) {
   return Object.fromEntries(FILTERS.filter((name) => options[name] !== undefined).map((name) => [name, String(options[name])]))
 }

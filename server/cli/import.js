@@ -1,9 +1,9 @@
 import { renameSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
-import { table } from './output.js'
+import { formatTable } from './output.js'
 
-/** @typedef {import('commander').Command} Command */
+/** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {{ env?: string, output?: string, force?: true, print?: true, pm2?: true }} ImportOptions */
 
@@ -11,16 +11,19 @@ const DEFAULT_OUTPUT = 'clusterdeck.config.mjs'
 const OWNER_ONLY = 0o600
 const MAX_NOTE = 90
 
-/** @param {Command} program @param {Terminal} terminal */
+/** @param {DeckCommand} program @param {Terminal} terminal */
 export function addImportCommand (program, terminal) {
   program.command('import [file]')
-    .description('write a config file from one of PM2, or from what a running PM2 says; a file of JavaScript is run for it')
+    .description('write a config file from a PM2 file (a JavaScript file is executed), or from a running PM2')
     .optionsGroup('Options:')
-    .option('--pm2', 'ask the PM2 that runs, by pm2 jlist')
-    .option('--env <name>', 'with the variables of env_<name>')
+    .option('--pm2', 'ask the running PM2, with "pm2 jlist"')
+    .option('--env <name>', 'use the variables of env_<name>')
     .option('--output <file>', `the config file (default: ${DEFAULT_OUTPUT})`)
     .option('--force', 'overwrite it')
     .option('--print', 'print it to stdout, and write nothing')
+    .example('from a PM2 file', 'clusterdeck import ecosystem.config.js')
+    .example('print it, with the variables of env_production', 'clusterdeck import ecosystem.config.js --env production --print')
+    .example('from the running PM2', 'clusterdeck import --pm2')
     .action(async (file, options) => { await importEcosystem(file, options, terminal) })
 }
 
@@ -37,13 +40,15 @@ async function importEcosystem (file, options, terminal) {
   const { stdout, stderr } = terminal
   const report = options.print ? stderr : stdout
   report.write(reportText(conversion, remarks, foreignText))
-  if (conversion.apps.length === 0) throw new DeckError('not-possible', `import: expected an app that Node runs, received ${conversion.foreign.length} that it does not; nothing is written`)
+  if (conversion.apps.length === 0) {
+    throw new DeckError('not-possible', `import: expected an app that Node runs, received ${conversion.foreign.length} that it does not run; nothing is written`)
+  }
   if (options.print) {
     stdout.write(text)
     return
   }
-  write(output, text, { mode, isForced: options.force === true })
-  stdout.write(`${output} is written. Look it over, then start ${nextCommand(conversion, output, terminal.cwd)}\n`)
+  writeConfigFile(output, text, { mode, isForced: options.force === true })
+  stdout.write(`${output} is written. Check it, then start ${nextCommand(conversion, output, terminal.cwd)}\n`)
 }
 
 /** @param {string | undefined} named @param {Terminal} terminal */
@@ -51,7 +56,8 @@ async function ofFile (named, { env, cwd }) {
   const { findEcosystem, readEcosystem } = await import('../import/ecosystem-file.js')
   const file = findEcosystem(named, cwd)
   const { value, dropped } = await readEcosystem(file, { env })
-  return { ecosystem: value, folder: path.dirname(file), source: path.basename(file), remarks: dropped.map((each) => `Left out: ${each}.`), mode: statSync(file).mode & 0o666 }
+  const remarks = dropped.map((each) => `Left out: ${each}.`)
+  return { ecosystem: value, folder: path.dirname(file), source: path.basename(file), remarks, mode: statSync(file).mode & 0o666 }
 }
 
 /** @param {string | undefined} file @param {ImportOptions} options @param {Terminal} terminal */
@@ -61,7 +67,7 @@ async function ofPm2 (file, { env: envName }, { env, cwd }) {
   const [{ askPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.js'), import('../import/process-list.js')])
   const { apps, remarks } = appsOfList(await askPm2({ env, cwd }), env)
   if (apps.length === 0) throw new DeckError('not-possible', '--pm2: expected at least one process, received none')
-  // Variables of processes may be secret.
+  // The variables of processes may be secret.
   return { ecosystem: apps, folder: cwd, source: 'pm2 jlist', remarks, mode: OWNER_ONLY }
 }
 
@@ -69,12 +75,14 @@ async function ofPm2 (file, { env: envName }, { env, cwd }) {
 function checkedOutput ({ output = DEFAULT_OUTPUT, print, force }, cwd) {
   const file = path.resolve(cwd, output)
   if (path.extname(file) !== '.mjs') throw new DeckError('usage', `--output: expected a file that ends with .mjs, received ${output}`)
-  if (!print && !force && statSync(file, { throwIfNoEntry: false })) throw new DeckError('usage', `--output: expected a file that is not there yet, or --force, received ${file}`)
+  if (!print && !force && statSync(file, { throwIfNoEntry: false })) {
+    throw new DeckError('usage', `--output: expected a file that does not exist yet, or --force, received ${file}`)
+  }
   return file
 }
 
 /** @param {string} file @param {string} text @param {{ mode: number, isForced: boolean }} how */
-function write (file, text, { mode, isForced }) {
+function writeConfigFile (file, text, { mode, isForced }) {
   const place = isForced ? `${file}.${process.pid}.new` : file
   try {
     writeFileSync(place, text, { mode, flag: 'wx' })
@@ -89,9 +97,12 @@ function write (file, text, { mode, isForced }) {
  * @param {(app: import('../import/convert.js').ForeignApp) => string} foreignText
  */
 function reportText ({ apps, foreign, items }, remarks, foreignText) {
-  const tables = apps.map(({ name, items }) => `${name}\n${table(['PM2', 'IS', 'CLUSTERDECK'], items.map(rowOf))}\n`)
-  const beside = items.length > 0 ? [`beside the apps\n${table(['PM2', 'IS', 'CLUSTERDECK'], items.map(rowOf))}\n`] : []
-  return [...tables, ...beside, ...foreign.map((app) => `${foreignText(app)}\n`), ...(remarks.length > 0 ? [remarks.map((remark) => `${remark}\n`).join('')] : [])].map((part) => `${part}\n`).join('')
+  const tables = [...apps, ...(items.length > 0 ? [{ name: 'outside of the apps', items }] : [])]
+  return [
+    ...tables.map(({ name, items }) => `${name}\n${formatTable(['PM2', 'IS', 'CLUSTERDECK'], items.map(rowOf))}\n`),
+    ...foreign.map((app) => `${foreignText(app)}\n`),
+    ...(remarks.length > 0 ? [remarks.map((remark) => `${remark}\n`).join('')] : [])
+  ].map((part) => `${part}\n`).join('')
 }
 
 /** @param {import('../import/convert.js').Item} item */

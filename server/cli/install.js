@@ -10,16 +10,17 @@ import { userId, userName } from './user.js'
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('../systemd/unit.js').Scope} Scope */
 /** @typedef {import('../systemd/systemctl.js').Systemctl} Systemctl */
+/** @typedef {{ scope?: string, dryRun?: boolean, force?: boolean }} InstallOptions */
 
-const DONE = Object.freeze({ installed: 'is installed and runs', replaced: 'is replaced and runs', unchanged: 'was installed like this before, and runs' })
+const DONE = Object.freeze({ installed: 'is installed and runs', replaced: 'is replaced and runs', unchanged: 'is already installed, and runs' })
 
 /**
  * Has systemd run an app, now and at every boot.
- * @param {Record<string, any>} options as of systemdService, and `scope`, `dryRun`, `force`
+ * @param {import('./systemd.js').UnitOptions & InstallOptions} options
  * @param {Terminal} terminal
- * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found, not-possible, forbidden, master-running, start-failed; then nothing has changed
+ * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found, not-possible, forbidden, master-running, start-failed; nothing has changed then
  */
-export async function install ({ scope: given, dryRun = false, force = false, ...options }, terminal) {
+export async function installCommand ({ scope: given, dryRun = false, force = false, ...options }, terminal) {
   const scope = scopeOf(given)
   const { systemctl, installation } = openPlace(scope, terminal)
   checkLasting(terminal.script)
@@ -31,30 +32,31 @@ export async function install ({ scope: given, dryRun = false, force = false, ..
   const outcome = await installation.install(name, files, { isForced: force })
   terminal.stdout.write(`${[
     `${name}.service ${DONE[outcome]}: ${installation.placeOf(files[0].file)}`,
-    `  how it is     clusterdeck status --data-dir ${service.dataDir}`,
-    `  deploy        ${systemctl.line('reload', `${name}.service`)}`,
-    `  log           ${systemctl.logLine(`${name}.service`)}`,
-    `  take it back  clusterdeck uninstall --name ${name}${given === undefined ? '' : ` --scope ${scope}`}`
+    `  status     clusterdeck status --data-dir ${service.dataDir}`,
+    `  deploy     ${systemctl.line('reload', `${name}.service`)}`,
+    `  log        ${systemctl.logLine(`${name}.service`)}`,
+    `  uninstall  clusterdeck uninstall --name ${name}${given === undefined ? '' : ` --scope ${scope}`}`
   ].join('\n')}\n`)
   if (scope === 'user') await tellOfLingering(systemctl, terminal)
 }
 
 /**
- * @param {Record<string, any>} options `entry`, `config`, `app`, `name`, `scope`, `dryRun`, `force`
+ * Undoes what `install` has done.
+ * @param {{ entry?: string, config?: string, app?: string, name?: string } & InstallOptions} options
  * @param {Terminal} terminal
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found, not-possible, forbidden, start-failed
  */
-export async function uninstall ({ scope: given, dryRun = false, force = false, app, name: givenName = app, entry, config }, terminal) {
+export async function uninstallCommand ({ scope: given, dryRun = false, force = false, app, name: givenName = app, entry, config }, terminal) {
   const scope = scopeOf(given)
   const { systemctl, installation } = openPlace(scope, terminal)
   const name = givenName === undefined ? await nameOfApp({ entry, config }, terminal) : serviceName(givenName, { entry: '', cwd: '' })
   if (dryRun) {
     const { files, lines } = installation.planRemoval(name)
-    return terminal.stdout.write(files.length === 0 ? nothingThere(name, scope) : `${[...lines, ...files.map((file) => `rm ${file}`)].join('\n')}\n`)
+    return terminal.stdout.write(files.length === 0 ? notInstalledText(name, scope) : `${[...lines, ...files.map((file) => `rm ${file}`)].join('\n')}\n`)
   }
   await checkPlace(scope, systemctl)
   const removed = await installation.uninstall(name, { isForced: force })
-  terminal.stdout.write(removed.length === 0 ? nothingThere(name, scope) : `${name}.service is stopped and removed: ${removed.join(', ')}\n`)
+  terminal.stdout.write(removed.length === 0 ? notInstalledText(name, scope) : `${name}.service is stopped and removed: ${removed.join(', ')}\n`)
 }
 
 /** @param {unknown} given @returns {Scope} @throws {DeckError} usage */
@@ -64,7 +66,8 @@ function scopeOf (given) {
 
 /** @param {string} script @throws {DeckError} not-possible */
 function checkLasting (script) {
-  if (script.includes('/_npx/')) throw new DeckError('not-possible', 'this clusterdeck runs from the cache of npx, which npm may clear at any time: npm install clusterdeck first')
+  if (!script.includes('/_npx/')) return
+  throw new DeckError('not-possible', 'this clusterdeck runs from the cache of npx, which npm may clear at any time: npm install clusterdeck first')
 }
 
 /** @param {Scope} scope @param {Terminal} terminal */
@@ -75,26 +78,28 @@ function openPlace (scope, { env }) {
 
 /** @param {Scope} scope @param {Systemctl} systemctl @throws {DeckError} forbidden, not-possible */
 async function checkPlace (scope, systemctl) {
-  if (scope === 'system' && userId() !== 0) throw new DeckError('forbidden', `--scope system: expected root, received the user ${userName()}; sudo, or --scope user`)
+  if (scope === 'system' && userId() !== 0) {
+    throw new DeckError('forbidden', `--scope system: expected root, received the user ${userName()}; use sudo, or --scope user`)
+  }
   await systemctl.check()
 }
 
 /**
- * Two decks on one data folder, or on the ports of one app, would only be in each other's way.
+ * Two decks cannot share a data folder, or the ports of an app.
  * @param {import('./systemd.js').Service} service @param {Terminal} terminal
  * @throws {DeckError} master-running
  */
 function checkAlone ({ config, dataDir }, { env }) {
   for (const folder of new Set([config.dataDir, dataDir])) {
     const pid = findRunning(folder, env)
-    if (pid !== null) throw new DeckError('master-running', `a deck (pid ${pid}) already runs on ${folder}: stop it first, by "clusterdeck stop --data-dir ${folder}"`)
+    if (pid !== null) throw new DeckError('master-running', `a deck (pid ${pid}) already runs on ${folder}: first run "clusterdeck stop --data-dir ${folder}"`)
   }
 }
 
 /** @param {{ entry?: string, config?: string }} app @param {Terminal} terminal */
 async function nameOfApp ({ entry, config }, { cwd }) {
   const reason = whyPathDistrusted(path.join(cwd, 'package.json'))
-  if (reason !== null) throw new DeckError('usage', `--name: expected the name of the service, as ${reason}, and so could somebody else choose what is removed`)
+  if (reason !== null) throw new DeckError('usage', `--name: expected the name of the service: ${reason}, so somebody else could choose what is removed`)
   const { loadConfig } = await import('../config/config.js')
   const found = await loadConfig({ flags: { entry, config }, env: {}, cwd })
   return serviceName(undefined, found)
@@ -106,13 +111,13 @@ function planText ({ text, lines }) {
 }
 
 /** @param {string} name @param {Scope} scope */
-function nothingThere (name, scope) {
-  return `${name}.service is not installed for ${scope === 'system' ? 'the system (--scope user: for yourself)' : 'this user (--scope system: for the machine)'}\n`
+function notInstalledText (name, scope) {
+  return `${name}.service is not installed for ${scope === 'system' ? 'the system (for your user: --scope user)' : 'this user (for the system: --scope system)'}\n`
 }
 
 /** @param {Systemctl} systemctl @param {Terminal} terminal */
 async function tellOfLingering (systemctl, { stderr }) {
   if (await systemctl.lingers(userId())) return
   const username = userName()
-  stderr.write(`clusterdeck: it starts when ${username} logs in, and ends with the last session; for a start at boot: loginctl enable-linger ${username}\n`)
+  stderr.write(`clusterdeck: it starts when ${username} logs in and ends with the last session; to start it at boot: loginctl enable-linger ${username}\n`)
 }

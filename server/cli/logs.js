@@ -2,45 +2,47 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 
-/** How long `--follow` looks for a master once the one that it followed is gone; the next one may be on its way. */
+/** How long `--follow` looks for the next master. */
 const RECONNECT_WITHIN_MS = 10_000
 const RECONNECT_EVERY_MS = 250
 const MAX_LINES = 1000
 
-/** Which lines of all that are kept; the master checks them. */
-const FILTERS = Object.freeze(['q', 'since', 'until', 'around'])
+/** The master checks the values of these options. */
+const FILTERS = /** @type {const} */ (['q', 'since', 'until', 'around'])
 
-/** Where a line says no time: as wide as one. */
+/** Stands for an unknown time, and is as wide as one. */
 const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
 /** @typedef {{ slot: number, stream: string, text: string, arrivedAt?: string | null }} Entry */
-/** @typedef {(entry: Entry, seenAt: string | null) => void} Show `seenAt`: for a line without a time of its own; null for one that was there before */
+/** @typedef {(entry: Entry, seenAt: string | null) => void} Show `seenAt`: for a line without a time of its own; null for an older line */
 
 /** @param {import('./commands.js').Context} context */
-export async function logs (context) {
+export async function logsCommand (context) {
   const { api, options, tell } = context
-  if (options.follow && options.member !== undefined) throw new DeckError('usage', '--follow: expected without --member, received both: output does not stream from one deck to another')
+  if (options.follow && options.member !== undefined) {
+    throw new DeckError('usage', '--follow: expected without --member, received both: output does not stream from one deck to another')
+  }
   const filter = FILTERS.find((name) => options[name] !== undefined)
   if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
-  const query = new URLSearchParams({ lines: String(checkedLines(options.lines, options.follow ? 0 : 1)) })
-  for (const name of ['slot', 'stream', ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
-  const show = printer(context)
-  if (options.follow) return await follow(context, query, show)
+  const query = new URLSearchParams({ lines: String(checkedLines(options.lines ?? '', options.follow ? 0 : 1)) })
+  for (const name of /** @type {const} */ (['slot', 'stream', ...FILTERS])) if (options[name] !== undefined) query.set(name, options[name])
+  const show = createLinePrinter(context)
+  if (options.follow) return await followLogs(context, query, show)
   const { items, next } = await api.get(`/logs?${query}`)
   for (const entry of items) show(entry, null)
-  if (next !== null && filter && items.length < Number(options.lines)) tell('searched the newest part only: go on with an earlier --until')
+  if (next !== null && filter && items.length < Number(options.lines)) tell('only the newest part was searched; continue with an earlier --until')
   else if (items.length === 0 && filter) tell('no line matches')
 }
 
 /**
- * Until it is interrupted, or no master comes any more. The next master is asked to go on behind the last lines that this
- * one has shown.
+ * Follows the output until it is interrupted, or no master comes any more. The next master continues after the last lines
+ * that this one has sent.
  * @param {import('./commands.js').Context} context @param {URLSearchParams} query @param {Show} show
  */
-async function follow ({ api, tell }, query, show) {
-  /** @type {string | undefined} the id under which the master knows it */
+async function followLogs ({ api, tell }, query, show) {
+  /** @type {string | undefined} the id of the last message, from which the next master continues */
   let place
-  /** @type {number | null} since when there is none; null: there is one */
+  /** @type {number | null} null: a master answers */
   let lostAt = -Infinity
   for (;;) {
     try {
@@ -48,9 +50,9 @@ async function follow ({ api, tell }, query, show) {
       for await (const message of api.stream(`/logs/stream?${query}`, { lastEventId: place })) {
         lostAt = null
         if (message.data !== undefined) lines.push(message)
-        // Those before it belong to it: cut off in between, they come again.
+        // Lines come before the id that they belong to. Where the stream ends in between, the next one sends them again.
         if (message.id === undefined) continue
-        // The first ones of all are the last that were written before.
+        // The first lines of all were written before this command began.
         const seenAt = place === undefined ? null : new Date().toISOString()
         place = message.id
         for (const line of lines) tellLine(line, seenAt)
@@ -66,18 +68,18 @@ async function follow ({ api, tell }, query, show) {
 
   /** @param {{ event: string, data: any }} message @param {string | null} seenAt */
   function tellLine ({ event, data }, seenAt) {
-    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, left out: output is faster than the reader`)
+    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, skipped: output is faster than the reader`)
     else if (event === 'message') show(data, seenAt)
   }
 }
 
 /** @param {import('./commands.js').Context} context @returns {Show} */
-function printer ({ options, print, isTerminal }) {
+function createLinePrinter ({ options, print, isTerminal }) {
   const { json, timestamps } = options
   if (json) return ({ arrivedAt, ...entry }, seenAt) => print(JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry))
   const isOne = options.slot !== undefined && options.stream !== undefined
   return ({ slot, stream, text, arrivedAt }, seenAt) => {
-    // What is no terminal gets what the app has written.
+    // A file or a pipe gets the bytes as the app has written them.
     const shown = isTerminal ? oneLine(text) : text
     const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
     print(timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line)

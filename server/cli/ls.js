@@ -1,18 +1,22 @@
 import { runningDecks } from '../system/running-decks.js'
 import { decksTable, deckView } from './decks-table.js'
-import { lookAt } from './look.js'
+import { readDeckStatus } from './deck-status.js'
+import { jsonText } from './output.js'
 
 /**
- * All decks of this user on this machine.
+ * Lists all decks of this user on this machine.
  * @param {{ json?: true }} options @param {import('./program.js').Terminal} terminal
  * @throws {import('../errors.js').DeckError} runtime-dir-unusable
  */
-export async function ls ({ json }, { stdout, env, cwd }) {
-  const rows = await Promise.all(runningDecks(env).map(async (deck) => ({ ...deck, look: await lookAt(deck.dataDir, { env, cwd }) })))
+export async function lsCommand ({ json }, { stdout, env, cwd }) {
+  const rows = await Promise.all(runningDecks(env).map(async (deck) => ({ ...deck, look: await readDeckStatus(deck.dataDir, { env, cwd }) })))
   if (json) {
-    const items = rows.map((row) => ({ ...deckView(row), entry: row.entry, cwd: row.cwd, configFile: row.configFile, version: row.version, startedAt: row.startedAt, pid: row.master.pid, keeperPid: row.keeper?.pid ?? null }))
-    stdout.write(`${JSON.stringify(items, null, 2)}\n`)
+    const items = rows.map((row) => {
+      const { entry, cwd, configFile, version, startedAt, master, keeper } = row
+      return { ...deckView(row), entry, cwd, configFile, version, startedAt, pid: master.pid, keeperPid: keeper?.pid ?? null }
+    })
+    stdout.write(`${jsonText(items)}\n`)
   } else {
-    stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now(), isElsewhere: true })}\n`)
+    stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now(), hasFolders: true })}\n`)
   }
 }

@@ -1,14 +1,14 @@
 import { withoutPreloads } from '../launch/preloads.js'
 
-/** Keeps NODE_OPTIONS as the user has set it, for the workers. */
+/** This variable keeps NODE_OPTIONS as the user has set it, for the workers. */
 const KEPT_AS = 'CLUSTERDECK_NODE_OPTIONS'
 
 /**
- * What NODE_OPTIONS loads before a program is meant for the app. Here it would take the port of its metrics, say. It has
- * been loaded when this is called, so this process begins anew, with the same pid and without it.
+ * Preloads in NODE_OPTIONS are meant for the app; here they could take the port of its metrics, for example. They are
+ * loaded already when this is called, so this process executes itself again, with the same pid and without them.
  * @param {NodeJS.ProcessEnv} env
  * @param {object} parts
- * @param {() => boolean} parts.again  begins anew; returns where that is not possible
+ * @param {() => boolean} parts.again  executes the program again; returns only where that is not possible
  * @param {(line: string) => void} [parts.say]
  */
 export function leavePreloads (env, { again, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
@@ -17,10 +17,10 @@ export function leavePreloads (env, { again, say = (line) => { process.stderr.wr
   if (rest === whole) return
   env[KEPT_AS] = whole
   env.NODE_OPTIONS = rest
-  if (!again()) say('NODE_OPTIONS: what it loads before a program is loaded here too, not in workers alone: to avoid that takes Node 22.15 or the optional package koffi, and no IPC channel')
+  if (!again()) say('NODE_OPTIONS: its preloads are loaded here too, not only in workers; to avoid that, use Node 22.15 or the optional package koffi, without an IPC channel')
 }
 
-/** For a process whose children are the user's. @param {NodeJS.ProcessEnv} env */
+/** Gives the workers back what the user has set. @param {NodeJS.ProcessEnv} env */
 export function restoreNodeOptions (env) {
   const { [KEPT_AS]: whole } = env
   if (whole === undefined) return

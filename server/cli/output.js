@@ -3,14 +3,24 @@ import { formatBytes, formatDispatch, formatDuration, formatExactDuration, forma
 
 /**
  * What the commands print for people. Scripts read `--json`.
+ * @typedef {import('../api/cluster.js').Status} Status
+ * @typedef {import('../api/cluster.js').Worker} Worker
+ * @typedef {import('../api/rollouts.js').Rollout} Rollout
+ * @typedef {import('../api/events.js').Event} Event
+ * @typedef {[isNumber: boolean, cellOf: (worker: Worker, now: number) => string | number | null]} Column
  */
 
+/** @param {unknown} value */
+export function jsonText (value) {
+  return JSON.stringify(value, null, 2)
+}
+
 /**
- * Columns as wide as their widest cell, two spaces apart; the last one is left as it is.
+ * Makes columns as wide as their widest cell, two spaces apart; the last one is left as it is.
  * @param {string[]} head @param {(string | number | null | undefined)[][]} rows
  * @param {{ right?: number[] }} [options] `right`: columns that hold numbers
  */
-export function table (head, rows, { right = [] } = {}) {
+export function formatTable (head, rows, { right = [] } = {}) {
   const lines = [head, ...rows].map((row) => row.map((cell) => cell === null || cell === undefined || cell === '' ? '-' : oneLine(String(cell))))
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column].length)))
   return lines.map((line) => line.map((cell, column) => {
@@ -19,13 +29,13 @@ export function table (head, rows, { right = [] } = {}) {
   }).join('  ')).join('\n')
 }
 
-/** What a worker's row can have: by heading, whether it is a number, and what it says. @type {Readonly<Record<string, [isNumber: boolean, cell: (worker: any, now: number) => string | number | null]>>} */
+/** The columns of the workers, by heading. @type {Readonly<Record<string, Column>>} */
 const COLUMNS = Object.freeze({
   SLOT: [true, ({ slot }) => slot],
   WORKER: [true, ({ id }) => id],
   PID: [true, ({ pid }) => pid],
   PORT: [true, ({ port }) => port],
-  STATE: [false, ({ state, finished, crashLooping, drifted }) => [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)', drifted && '(drifted)'].filter(Boolean).join(' ')],
+  STATE: [false, stateText],
   RELEASE: [false, ({ release }) => release],
   UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
   RESTARTS: [true, ({ restarts }) => restarts],
@@ -38,32 +48,35 @@ const COLUMNS = Object.freeze({
 const STATUS_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU']
 const WATCHED_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'REQ/S', 'P99', 'LOOP']
 
-/** @param {any} status the body of GET /status @param {number} now ms since the epoch */
+/** @param {Status} status @param {number} now ms since the epoch */
 export function statusText (status, now) {
   return `${factsText(status, now)}\n\n${workersText(status, now, STATUS_COLUMNS)}`
 }
 
-/** The same for `--watch`, with what changes from second to second. @param {any} status @param {number} now */
+/** The same for `--watch`, with the columns that change from second to second. @param {Status} status @param {number} now */
 export function watchedText (status, now) {
   return `${factsText(status, now)}\n\n${workersText(status, now, WATCHED_COLUMNS)}`
 }
 
-/** The same on one line. @param {any} status */
+/** The same on one line. @param {Status} status */
 export function statusLine ({ state, release, readyWorkers, desiredWorkers, workers, rollout }) {
-  const vitals = workers.map((/** @type {any} */ worker) => worker.vitals ?? {})
-  const known = (/** @type {string} */ name) => vitals.map((/** @type {any} */ each) => each[name]).filter(Number.isFinite)
-  const sum = (/** @type {string} */ name) => known(name).reduce((/** @type {number} */ total, /** @type {number} */ value) => total + value, 0)
-  const latencies = known('latencyP99Ms')
+  const vitals = workers.flatMap((worker) => worker.vitals ?? [])
+  const latencies = vitals.flatMap(({ latencyP99Ms }) => latencyP99Ms ?? [])
   return oneLine([
     state,
     `release ${release?.id ?? '-'}`,
     `${readyWorkers} of ${desiredWorkers} ready`,
-    ...countsOf(workers.map((/** @type {any} */ worker) => worker.state).filter((/** @type {string} */ each) => each !== 'ready')),
-    `${formatRate(sum('requestsPerSecond'))} requests/s`,
+    ...countsOf(workers.map((worker) => worker.state).filter((each) => each !== 'ready')),
+    `${formatRate(sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond ?? 0)))} requests/s`,
     ...(latencies.length > 0 ? [`slowest p99 ${formatLatency(Math.max(...latencies))}`] : []),
-    formatBytes(sum('rssBytes')),
+    formatBytes(sumOf(vitals.map(({ rssBytes }) => rssBytes ?? 0))),
     ...(rollout ? [rolloutText(rollout)] : [])
   ].join(', '))
+}
+
+/** @param {number[]} values */
+function sumOf (values) {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 /** @param {string[]} words @returns {string[]} `2 draining` */
@@ -71,54 +84,69 @@ function countsOf (words) {
   return [...new Set(words)].map((word) => `${words.filter((each) => each === word).length} ${word}`)
 }
 
-/** @param {any} status @param {number} now */
+/** @param {Status} status @param {number} now */
 function factsText (status, now) {
   const { master, app, health, notices = [] } = status
+  const ready = `${status.readyWorkers} of ${status.desiredWorkers} ready`
+  /** @type {[name: string, value: string][]} */
   const facts = [
     ...notices.map(noticeFact),
-    ...(health ? [['health', healthText(health)]] : []),
+    ...optionalFact('health', health && healthText(health)),
     ['state', status.state],
     ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}, clusterdeck ${master.version}, node ${master.nodeVersion}`],
     ['app', app.entry],
-    ...app.addresses.map((/** @type {string} */ address) => ['', address]),
+    ...app.addresses.flatMap((address) => optionalFact('', address)),
     ['release', status.release?.id ?? '-'],
-    ['workers', [`${status.readyWorkers} of ${status.desiredWorkers} ready`, status.finishedWorkers > 0 && `${status.finishedWorkers} finished`].filter(Boolean).join(', ')],
-    ...(status.nextRestartAt ? [['restart', `${status.nextRestartAt} (restart.cron)`]] : []),
-    ...(status.standby?.wanted > 0 ? [['standby', standbyText(status.standby)]] : []),
+    ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
+    ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
+    ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)),
     ['dispatch', formatDispatch(status)],
-    ...(status.rollout ? [['rollout', rolloutText(status.rollout)]] : []),
-    ...(status.history?.problem ? [['history', `cannot be written: ${status.history.problem}`]] : [])
+    ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
+    ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)
   ]
   return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
 }
 
-/** @param {{ cause: string, code: number | null }} finished how a slot's program ended */
+/** @param {string} name @param {string | null | false | undefined} value @returns {[name: string, value: string][]} */
+function optionalFact (name, value) {
+  return value ? [[name, value]] : []
+}
+
+/** @param {Worker} worker */
+function stateText ({ state, finished, crashLooping, drifted }) {
+  return [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)', drifted && '(drifted)'].filter(Boolean).join(' ')
+}
+
+/** @param {NonNullable<Worker['finished']>} finished */
 function finishedText ({ cause, code }) {
   return [cause !== 'finished' && cause, code !== null && `code ${code}`].filter(Boolean).join(', ')
 }
 
-/** @param {any} standby */
+/** @param {Status['standby']} standby */
 function standbyText ({ ready, wanted, problem, workers }) {
-  const rows = workers.map((/** @type {any} */ { id, pid, state, rssBytes }) => `worker ${id} (${[`pid ${pid ?? '-'}`, state !== 'standby' && state, rssBytes !== null && formatBytes(rssBytes)].filter(Boolean).join(', ')})`)
+  const rows = workers.map(({ id, pid, state, rssBytes }) => {
+    const facts = [`pid ${pid ?? '-'}`, state !== 'standby' && state, rssBytes !== null && formatBytes(rssBytes)]
+    return `worker ${id} (${facts.filter(Boolean).join(', ')})`
+  })
   return [`${ready} of ${wanted} ready`, ...(rows.length > 0 ? [rows.join(', ')] : []), ...(problem ? [problem] : [])].join(': ')
 }
 
-/** @param {any} notice */
+/** @param {import('../api/notices.js').Notice} notice @returns {[name: string, value: string]} */
 function noticeFact ({ id, at, count, message }) {
   return ['notice', `${id}: ${message} (${at}${count > 1 ? `, ${count} times` : ''})`]
 }
 
-/** @param {any} health */
+/** @param {Status['health']} health */
 function healthText ({ text, reasons }) {
-  return [text, ...reasons.map((/** @type {any} */ reason) => reason.text)].join(': ')
+  return [text, ...reasons.map((reason) => reason.text)].join(': ')
 }
 
-/** @param {any} status @param {number} now @param {string[]} all  the columns, that of ports only where a slot has one */
+/** @param {Status} status @param {number} now @param {string[]} all  the columns; PORT is left out where no slot has one */
 function workersText ({ workers }, now, all) {
-  const columns = all.filter((column) => column !== 'PORT' || workers.some((/** @type {any} */ { port }) => port))
-  return table(
+  const columns = all.filter((column) => column !== 'PORT' || workers.some(({ port }) => port))
+  return formatTable(
     columns,
-    workers.map((/** @type {any} */ worker) => columns.map((column) => COLUMNS[column][1](worker, now))),
+    workers.map((worker) => columns.map((column) => COLUMNS[column][1](worker, now))),
     { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) }
   )
 }
@@ -133,33 +161,33 @@ function percentOf (share) {
   return typeof share === 'number' ? share * 100 : null
 }
 
-/** @param {any} rollout */
+/** @param {Rollout} rollout */
 export function rolloutText ({ id, kind, state, progress, hook, startedAt, finishedAt }) {
-  if (isHookRunning({ state, hook })) return oneLine(`rollout ${id} (${kind}) running ${hook.name}`)
+  if (hook && isHookRunning({ state, hook })) return oneLine(`rollout ${id} (${kind}) running ${hook.name}`)
   const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
   return oneLine(`rollout ${id} (${kind}) ${state}${took}: ${progress.replaced} of ${progress.total} workers replaced`)
 }
 
-/** @param {any} rollout @returns {boolean} whether it waits for the end of what it runs first */
+/** @param {Pick<Rollout, 'state' | 'hook'>} rollout @returns {boolean} */
 export function isHookRunning ({ state, hook }) {
   return state === 'preparing' && hook?.state === 'running'
 }
 
-/** @param {any[]} events newest first */
+/** @param {Event[]} events newest first */
 export function eventsText (events) {
-  return table(['ID', 'TIME', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], events.map((event) => [
+  return formatTable(['ID', 'TIME', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], events.map((event) => [
     event.id, event.at, event.type, event.slot, event.worker, event.release, whatHappened(event)
   ]), { right: [0, 3, 4] })
 }
 
-/** @param {any[]} items the last to come first, of the whole fleet: when each happened, by the clock of its host */
+/** @param {{ member: string, event: Event }[]} items newest first; each time is by the clock of its host */
 export function fleetEventsText (items) {
-  return table(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], items.map(({ member, event }) => [
+  return formatTable(['TIME', 'MEMBER', 'TYPE', 'SLOT', 'WORKER', 'RELEASE', 'WHAT'], items.map(({ member, event }) => [
     event.at, member, event.type, event.slot, event.worker, event.release, whatHappened(event)
   ]), { right: [3, 4] })
 }
 
-/** @param {any} event */
+/** @param {Event} event */
 function whatHappened ({ cause, code, signal, message, actor }) {
   const facts = [cause, signal, code === null ? null : `code ${code}`, actor && `by ${actor}`].filter(Boolean).join(', ')
   if (message && facts) return `${message} (${facts})`

@@ -5,11 +5,11 @@ import { oneLine } from '../system/one-line.js'
 /** @typedef {ReturnType<typeof createPrefixed>} Prefixed */
 
 const COLOURS = /** @type {const} */ (['cyan', 'green', 'yellow', 'magenta', 'blue'])
-/** A longer one is shown in parts: it may have no end. */
+/** A longer line is shown in parts, as it may have no end. */
 const MAX_LINE_CHARS = 64 * 1024
 
 /**
- * The output of several programs, a line at a time, each with the name of its program in front.
+ * Prints the output of several programs, with the name of the program before each line.
  * @param {readonly string[]} names of all
  * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream & { isTTY?: boolean }, env: Record<string, string | undefined> }} terminal
  */
@@ -17,29 +17,30 @@ export function createPrefixed (names, { env, ...streams }) {
   const width = Math.max(...names.map((name) => name.length))
 
   return {
-    /** @param {string} name @param {string} text of this program's own */
-    say (name, text) { streams.stderr.write(line(name, 'stderr', text)) },
+    /** Says something about a program. @param {string} name @param {string} text */
+    say (name, text) { streams.stderr.write(prefixLine(name, 'stderr', text)) },
 
     /**
-     * Shows all that comes, no faster than it is taken.
+     * Shows all that comes, no faster than it is read.
      * @param {string} name @param {NodeJS.ReadableStream} source @param {Stream} stream
-     * @returns {Promise<void>} once there is no more
+     * @returns {Promise<void>} resolves at the end of the source
      */
     async pass (name, source, stream) {
-      for await (const lines of linesOf(source)) await write(stream, lines.map((text) => line(name, stream, text)).join(''))
+      for await (const lines of linesOf(source)) await writeText(stream, lines.map((text) => prefixLine(name, stream, text)).join(''))
     }
   }
 
   /** @param {string} name @param {Stream} stream @param {string} text */
-  function line (name, stream, text) {
+  function prefixLine (name, stream, text) {
     const prefix = `${name.padEnd(width)} |`
     const isColoured = streams[stream].isTTY && !env.NO_COLOR && env.TERM !== 'dumb'
-    return `${isColoured ? styleText(COLOURS[names.indexOf(name) % COLOURS.length], prefix, { validateStream: false }) : prefix} ${oneLine(text.replaceAll('\t', '  '))}\n`
+    const shown = isColoured ? styleText(COLOURS[names.indexOf(name) % COLOURS.length], prefix, { validateStream: false }) : prefix
+    return `${shown} ${oneLine(text.replaceAll('\t', '  '))}\n`
   }
 
   /** @param {Stream} stream @param {string} text @returns {Promise<void>} */
-  function write (stream, text) {
-    // With an error where nobody reads any more, which is as good as read.
+  function writeText (stream, text) {
+    // An error means that nobody reads any more; the lines are dropped then.
     return new Promise((resolve) => { streams[stream].write(text, () => resolve()) })
   }
 }
@@ -56,7 +57,7 @@ async function * linesOf (source) {
       if (lines.length > 0) yield lines
     }
   } catch {
-    // It was let go of in the middle.
+    // The stream was destroyed by release().
   }
   if (rest !== '') yield [rest]
 }

@@ -1,15 +1,26 @@
 import { readFileSync } from 'node:fs'
-import { Command } from 'commander'
+import { CommanderError } from 'commander'
 import { DeckError, loadFailure } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { beforeSeparator, commandOf } from './arguments.js'
+import { DeckCommand } from './deck-command.js'
 import { addHelpCommand } from './help.js'
 import { addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startMaster } from './start.js'
 
-/** @typedef {{ stdout: NodeJS.WriteStream, stderr: NodeJS.WriteStream, env: Record<string, string | undefined>, cwd: string, home?: string, script: string }} Terminal `script`: how this program was called; `home`: where `cwd` was at the start, which a link may have led to */
+/**
+ * Where a command line runs.
+ * @typedef {object} Terminal
+ * @property {NodeJS.WriteStream} stdout
+ * @property {NodeJS.WriteStream} stderr
+ * @property {Record<string, string | undefined>} env
+ * @property {string} cwd
+ * @property {string} [home] the real path of `cwd` at the start, where a link led to it
+ * @property {string} script the file that was called
+ */
 
 const USAGE_EXIT_CODE = 2
-const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with its words behind -- (default: "main" or the script "start" of package.json)'
+const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with its arguments after -- (default: "main" or the script "start" of package.json)'
+const MAIN_FILE = 'the app\'s main file (default: "main" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /**
@@ -25,16 +36,14 @@ export async function runProgram (argv, terminal) {
     await program.parseAsync(beforeSeparator(argv), { from: 'user' })
     return outcome.exitCode
   } catch (error) {
-    return report(error, terminal)
+    return reportError(error, terminal)
   }
 }
 
-/**
- * @param {string[]} argv @param {Terminal} terminal @param {{ exitCode: number }} outcome
- */
+/** @param {string[]} argv @param {Terminal} terminal @param {{ exitCode: number }} outcome */
 export async function createProgram (argv, terminal, outcome) {
   const isWanted = (/** @type {string} */ name) => argv.includes(name) || commandOf(argv) === 'completion'
-  const program = new Command('clusterdeck')
+  const program = new DeckCommand('clusterdeck')
     .description(description)
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -46,19 +55,27 @@ export async function createProgram (argv, terminal, outcome) {
       outputError: (text, write) => write(inOurWords(text))
     })
     .addHelpText('after', '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.')
+    .example('run an app on all CPUs', 'clusterdeck start app.js')
+    .example('see its state', 'clusterdeck status')
+    .example('deploy new code, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"')
 
   const start = program.command('start')
     .description('run an app as a cluster in the foreground; arguments for the app follow --')
     .usage('[options] [entry] [-- app arguments]')
     .argument('[entry]', ENTRY)
+    .example('four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value')
+    .example('what "npm run serve" would start', 'clusterdeck start npm -- run serve')
+    .example('for development: deploy each change that you save', 'clusterdeck start app.js --workers 2 --watch')
     .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
-  // Only the help, the parsing and the completion of `start` need the schema; the other commands start faster without it.
+  // The other commands start faster without the schema of the options.
   if (isWanted('start')) await addStartOptions(start)
 
   const systemd = program.command('systemd')
     .description('print a systemd unit file that runs an app with these options of start')
     .usage('[options] [entry] [-- app arguments]')
     .argument('[entry]', ENTRY)
+    .example('a unit file for this app', 'clusterdeck systemd app.js --name shop > shop.service')
+    .example('and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units')
     .action(async (entry, flags) => {
       const { printUnits } = await import('./systemd.js')
       await printUnits({ ...flags, entry, ...appArguments(argv) }, terminal)
@@ -68,25 +85,30 @@ export async function createProgram (argv, terminal, outcome) {
   const install = program.command('install')
     .description('have systemd run an app, now and at every boot, with these options of start')
     .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .argument('[entry]', MAIN_FILE)
+    .example('see what would be done', 'clusterdeck install app.js --dry-run')
+    .example('now and at every boot, for yourself, or as root for the machine', 'clusterdeck install app.js --name shop')
     .action(async (entry, flags) => {
-      const commands = await import('./install.js')
-      await commands.install({ ...flags, entry, ...appArguments(argv) }, terminal)
+      const { installCommand } = await import('./install.js')
+      await installCommand({ ...flags, entry, ...appArguments(argv) }, terminal)
     })
   if (isWanted('install')) await addInstallOptions(install)
 
   addUninstallOptions(program.command('uninstall')
-    .description('take back what install has done; the data folder stays')
+    .description('undo install; the data folder stays')
     .usage('[options] [entry]')
-    .argument('[entry]', 'the app\'s main file (default: "main" of package.json)')
+    .argument('[entry]', MAIN_FILE)
+    .example('see what would be done', 'clusterdeck uninstall --name shop --dry-run')
+    .example('stop the app, and remove its units', 'clusterdeck uninstall --name shop')
     .action(async (entry, flags) => {
-      const commands = await import('./install.js')
-      await commands.uninstall({ ...flags, entry }, terminal)
+      const { uninstallCommand } = await import('./install.js')
+      await uninstallCommand({ ...flags, entry }, terminal)
     }))
 
-  // A master has no use for them, and starts faster without.
+  // A master starts faster without the other commands.
   if (commandOf(argv) !== 'start') {
-    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }] = await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js')])
+    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }] =
+      await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js')])
     addAppsCommands(program, terminal)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal)
@@ -96,22 +118,21 @@ export async function createProgram (argv, terminal, outcome) {
   return program
 }
 
-/** What stands after `--`; without it the config file may say. */
+/** The arguments after `--`. Without `--` those of the config file count. */
 function appArguments (/** @type {string[]} */ argv) {
   return argv.includes('--') ? { args: argv.slice(argv.indexOf('--') + 1) } : {}
 }
 
 /** @param {unknown} cause @param {Terminal} terminal @returns {number} the exit code */
-function report (cause, { stderr }) {
+function reportError (cause, { stderr }) {
   const error = cause instanceof DeckError ? cause : loadFailure(cause) ?? cause
   if (error instanceof DeckError) {
     stderr.write(`clusterdeck: ${oneLine(error.message)}\n`)
     return error.exitCode
   }
-  const { code, exitCode, stack } = /** @type {any} */ (error ?? {})
-  // commander has said what is wrong, or printed the help or version that was asked for.
-  if (typeof code === 'string' && code.startsWith('commander.')) return exitCode === 0 ? 0 : USAGE_EXIT_CODE
-  stderr.write(`clusterdeck: internal error, please report it\n${stack ?? error}\n`)
+  // Commander has printed what is wrong, or the help or version that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT_CODE
+  stderr.write(`clusterdeck: internal error, please report it\n${error instanceof Error ? error.stack : error}\n`)
   return 1
 }
 

@@ -2,34 +2,37 @@ import { formatExactDuration } from '../../public/format.js'
 import { oneLine } from '../system/one-line.js'
 import { isHookRunning, rolloutText } from './output.js'
 
-/** @type {Readonly<Record<string, (step: any) => string>>} */
+/** @typedef {import('../api/rollouts.js').Rollout} Rollout */
+/** @typedef {Rollout['steps'][number]} Step */
+
+/** @type {Readonly<Partial<Record<Step['state'], (step: Step) => string>>>} */
 const STEP_TEXTS = Object.freeze({
-  pending: () => 'to be tried again',
+  pending: () => 'waits for its retry',
   starting: ({ newWorker }) => `worker ${newWorker} is starting`,
-  soaking: ({ newWorker }) => `worker ${newWorker} is ready, and has to stay so for a while`,
+  soaking: ({ newWorker }) => `worker ${newWorker} is ready and is watched for a while`,
   ready: ({ newWorker }) => `worker ${newWorker} is ready`,
   draining: ({ newWorker, oldWorker }) => `worker ${newWorker} has taken over, worker ${oldWorker} is draining`,
-  done: ({ newWorker, oldWorker }) => oldWorker === null ? `worker ${newWorker} is there` : `worker ${oldWorker} replaced by worker ${newWorker}`,
+  done: ({ newWorker, oldWorker }) => oldWorker === null ? `worker ${newWorker} runs` : `worker ${oldWorker} replaced by worker ${newWorker}`,
   failed: ({ newWorker }) => `worker ${newWorker} failed`,
   reverting: ({ newWorker, from }) => `worker ${newWorker} is starting on ${from} again`,
   reverted: ({ from }) => `back on ${from}`
 })
 
 /**
- * Tells what changes in a rollout, a line each; what was over before is no news.
- * @param {any} rollout as it is first seen @param {(line: string) => void} tell
- * @returns {(rollout: any) => void} takes it as it is now
+ * Tells each change of a rollout in a line; what had ended before is no news.
+ * @param {Rollout} rollout as it is first seen @param {(line: string) => void} tell
+ * @returns {(rollout: Rollout) => void} takes the rollout as it is now
  */
 export function createProgress (rollout, tell) {
-  /** @type {string} */
   let state = rollout.state
   let wasHookRunning = false
+  const knownSteps = rollout.steps.filter(({ state, finishedAt }) => state === 'pending' || finishedAt !== null)
   /** @type {Map<number, string>} by slot */
-  const known = new Map(rollout.steps.filter((/** @type {any} */ { state, finishedAt }) => state === 'pending' || finishedAt !== null).map((/** @type {any} */ step) => [step.slot, keyOf(step)]))
+  const known = new Map(knownSteps.map((step) => [step.slot, keyOf(step)]))
   return (now) => {
     if (isHookRunning(now) && !wasHookRunning) tell(rolloutText(now))
     wasHookRunning = isHookRunning(now)
-    // The end is the result.
+    // The end is printed as the result.
     if (now.state !== state && !now.done) tell(stateText(now))
     state = now.state
     for (const step of now.steps) {
@@ -40,17 +43,17 @@ export function createProgress (rollout, tell) {
   }
 }
 
-/** @param {any} step */
+/** @param {Step} step */
 function keyOf ({ state, newWorker }) {
   return `${state} ${newWorker}`
 }
 
-/** @param {any} rollout */
+/** @param {Rollout} rollout */
 function stateText (rollout) {
   return oneLine(rollout.reason ? `${rolloutText(rollout)}; ${rollout.reason}` : rolloutText(rollout))
 }
 
-/** @param {any} step */
+/** @param {Step} step */
 function stepText (step) {
   const { slot, state, startedAt, finishedAt } = step
   const took = startedAt && finishedAt ? ` (${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))})` : ''

@@ -2,17 +2,16 @@ import path from 'node:path'
 import { formatBytes, formatExactDuration } from '../../public/format.js'
 import { packFolder } from './archive.js'
 
-/** How often somebody who waits hears of it. */
 const TELL_EVERY_MS = 5000
 const MAX_NAMED = 10
 
 /**
  * Sends a folder to the fleet, unless it is there already.
  * @param {string} folder @param {Pick<import('./commands.js').Context, 'api' | 'cwd' | 'tell' | 'options'>} context
- * @returns {Promise<string>} its digest, by which it can be deployed
+ * @returns {Promise<string>} the digest, with which the folder can be deployed
  */
-export async function push (folder, { api, cwd, tell, options }) {
-  // Who may not is told before anything is packed.
+export async function pushFolder (folder, { api, cwd, tell, options }) {
+  // Asked first, so that a missing permission is told before anything is packed.
   const { items } = await api.get('/fleet/releases')
   tell(`packing ${folder}`)
   const archive = await packFolder(path.resolve(cwd, folder), { also: namesOf(options.pushAlso) })
@@ -20,8 +19,8 @@ export async function push (folder, { api, cwd, tell, options }) {
   try {
     if (leftOut.length > 0) tell(`not sent: ${leftOutText(leftOut)}`)
     tell(`packed ${entries} files and folders, ${formatBytes(unpackedBytes)}, to ${formatBytes(bytes)} as ${digest}`)
-    if (items.some((/** @type {any} */ item) => item.digest === digest)) tell('it was pushed before: nothing is sent')
-    else await send(archive, { api, tell })
+    if (items.some((/** @type {{ digest: string }} */ item) => item.digest === digest)) tell('already pushed: nothing is sent')
+    else await sendArchive(archive, { api, tell })
     return digest
   } finally {
     await archive.close()
@@ -43,10 +42,11 @@ function leftOutText (leftOut) {
 }
 
 /** @param {import('./archive.js').Archive} archive @param {Pick<import('./commands.js').Context, 'api' | 'tell'>} context */
-async function send ({ digest, bytes, read }, { api, tell }) {
+async function sendArchive ({ digest, bytes, read }, { api, tell }) {
   const startedAt = performance.now()
-  const body = read()
-  const telling = setInterval(() => tell(`sent ${formatBytes(/** @type {any} */ (body).bytesRead)} of ${formatBytes(bytes)}`), TELL_EVERY_MS)
+  let sentBytes = 0
+  const body = read((count) => { sentBytes += count })
+  const telling = setInterval(() => tell(`sent ${formatBytes(sentBytes)} of ${formatBytes(bytes)}`), TELL_EVERY_MS)
   try {
     await api.upload(`/fleet/releases?digest=${digest}`, body, { type: 'application/gzip', bytes })
   } finally {

@@ -1,39 +1,43 @@
 import { DeckError } from '../errors.js'
+import { formatExactDuration } from '../../public/format.js'
 import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 import { runningDecks } from '../system/running-decks.js'
 
-/** A command that waits for nothing has an answer, or says why there is none, within 5 s. */
+/** A command that does not wait answers, or says why it cannot, within 5 s. */
 export const ANSWER_WITHIN_MS = 4000
 
 /**
- * Whether anybody answers where a command is about to ask. The keeper holds the admin port open while no master lives, and
- * one that hangs does not close it: both look as if an answer were on its way.
+ * Checks that a master answers. Without a master the keeper holds the admin port open, and a master that hangs does not
+ * close it: in both cases a request would wait.
  * @param {Pick<import('./find-master.js').Master, 'url' | 'fingerprint' | 'recipient' | 'dataDir'>} master
  * @param {{ env: Record<string, string | undefined>, withinMs?: number }} how
- * @throws {DeckError} no-master, timed-out: with what is known
+ * @throws {DeckError} no-master, timed-out
  */
 export async function checkAnswers ({ url, fingerprint, recipient, dataDir }, { env, withinMs = ANSWER_WITHIN_MS }) {
   const signal = AbortSignal.timeout(withinMs)
   try {
-    // No secret goes along.
+    // This request carries no secret.
     const response = await sendRequest(`${url}/healthz`, { signal, fingerprint, recipient: null, headers: {} })
     response.resume()
   } catch {
-    // What else is wrong is said by the request that counts.
-    if (signal.aborted) throw silent({ url, pid: recipient?.processes[0].pid ?? null, dataDir }, env, withinMs)
+    // The request that counts will tell of any other problem.
+    if (signal.aborted) throw noAnswerError({ url, pid: recipient?.processes[0].pid ?? null, dataDir }, env, withinMs)
   }
 }
 
 /** @param {{ url: string, pid: number | null, dataDir: string }} master @param {Record<string, string | undefined>} env @param {number} withinMs */
-function silent ({ url, pid, dataDir }, env, withinMs) {
+function noAnswerError ({ url, pid, dataDir }, env, withinMs) {
   const keeper = keeperOf(dataDir, env)
-  if (pid === null) return new DeckError('timed-out', `nobody answers at ${url} within ${withinMs} ms`)
+  const within = formatExactDuration(withinMs)
+  if (pid === null) return new DeckError('timed-out', `nobody answers at ${url} within ${within}`)
   if (isAlive({ pid, startTime: null })) {
-    const end = keeper === null ? `end it by kill -KILL ${pid}` : `its keeper (pid ${keeper}) replaces one that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`
-    return new DeckError('timed-out', `the master (pid ${pid}) does not answer at ${url} within ${withinMs} ms: it hangs, is stopped or starts; ${end}`)
+    const end = keeper === null
+      ? `end it with kill -KILL ${pid}`
+      : `its keeper (pid ${keeper}) replaces a master that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`
+    return new DeckError('timed-out', `the master (pid ${pid}) does not answer at ${url} within ${within}: it hangs, is suspended or is starting; ${end}`)
   }
-  const next = keeper === null ? 'nobody starts another one' : `its keeper (pid ${keeper}) starts another one, and has said on stderr why that comes to nothing`
+  const next = keeper === null ? 'nobody starts the next one' : `its keeper (pid ${keeper}) tries to start the next one; its stderr says why that fails`
   return new DeckError('no-master', `the master (pid ${pid}) of ${dataDir} has ended; ${next}`)
 }
 
@@ -43,7 +47,7 @@ function keeperOf (dataDir, env) {
     const keeper = runningDecks(env).find((deck) => deck.dataDir === dataDir)?.keeper
     return keeper && isAlive(keeper) ? keeper.pid : null
   } catch (error) {
-    // runtime-dir-unusable: nothing more is known.
+    // runtime-dir-unusable: nobody knows the keeper.
     if (error instanceof DeckError) return null
     throw error
   }

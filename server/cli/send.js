@@ -1,15 +1,17 @@
 import { DeckError } from '../errors.js'
 import { checkedId } from './id.js'
+import { jsonText } from './output.js'
 
 const SHOWN_CHARS = 30
 
 /** @param {import('./commands.js').Context} context @param {string} type @param {string} [text] */
-export async function send ({ api, options, print }, type, text) {
+export async function sendCommand ({ api, options, print }, type, text) {
   const message = { type, ...(text !== undefined && { data: parsedData(text) }) }
   const path = options.worker === undefined ? '/messages' : `/workers/${checkedId('--worker', options.worker)}/messages`
   const sent = await api.post(path, message)
-  if (sent.workers.length === 0) throw new DeckError('not-possible', 'send: no worker is ready to get a message')
-  print(options.json ? JSON.stringify(sent, null, 2) : `sent to ${sent.workers.length === 1 ? 'worker' : 'workers'} ${sent.workers.map(Number).join(', ')}`)
+  if (sent.workers.length === 0) throw new DeckError('not-possible', 'send: no worker is ready')
+  const ids = sent.workers.map(Number).join(', ')
+  print(options.json ? jsonText(sent) : `sent to ${sent.workers.length === 1 ? 'worker' : 'workers'} ${ids}`)
 }
 
 /** @param {string} text @returns {unknown} */
@@ -21,7 +23,7 @@ function parsedData (text) {
   }
 }
 
-/** @param {string} text @param {string} reason of V8, which quotes the place itself where it does not tell the position */
+/** @param {string} text @param {string} reason from V8; where it has no position, it quotes the place */
 function whereWrong (text, reason) {
   const at = Number(/ at position (\d+)/.exec(reason)?.[1] ?? text.length)
   if (at < text.length) return `${JSON.stringify(text.slice(at, at + SHOWN_CHARS))} at position ${at}: ${reason}`

@@ -9,50 +9,69 @@ import { userId, userName } from './user.js'
 
 /** @typedef {import('../config/options.js').Option} Option */
 /** @typedef {import('../systemd/unit.js').Scope} Scope */
-/** @typedef {{ name: string, files: import('../systemd/unit.js').UnitFile[], config: import('../config/config.js').Config, dataDir: string }} Service `dataDir`: where its deck keeps what it keeps */
+/** @typedef {{ name: string, files: import('../systemd/unit.js').UnitFile[], config: import('../config/config.js').Config, dataDir: string }} Service */
+
+/**
+ * The flags of `systemd`; the others are those of `start`, as they were given.
+ * @typedef {object} OwnOptions
+ * @property {string} [name]
+ * @property {string} [user]
+ * @property {string} [scope]
+ * @property {string[]} [socket]
+ * @property {boolean} [notifyReload]
+ * @property {boolean} [keeper]
+ * @property {string} [entry]
+ * @property {string[]} [args]
+ * @property {string} [config]
+ * @property {string} [app]
+ * @property {string} [dataDir]
+ *
+ * @typedef {OwnOptions & Record<string, any>} UnitOptions
+ */
 
 /** @type {readonly string[]} */
 const SCOPES = ['system', 'user']
 /** Where systemd makes the folders of services: StateDirectory= in systemd.exec(5). */
 const STATE_FOLDER = '/var/lib'
 
-/** @param {Record<string, any>} options as of systemdService @param {import('./program.js').Terminal} terminal */
+/** @param {UnitOptions} options @param {import('./program.js').Terminal} terminal */
 export async function printUnits (options, { stdout, cwd, script }) {
   const { files } = await systemdService(options, { cwd, script })
   stdout.write(joinUnits(files))
 }
 
 /**
- * Says how systemd is to run an app: `start` with the same options, everything else as the configuration has it.
- * @param {Record<string, any>} options the flags as they were given, `entry` and `args` among them
- * @param {{ cwd: string, script: string }} where `script`: the command line's own file
+ * Makes the units with which systemd runs `start` with the same options.
+ * @param {UnitOptions} options
+ * @param {{ cwd: string, script: string }} where `script`: the file of this program
  * @returns {Promise<Service>}
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found
  */
-export async function systemdService ({ keeper, name: givenName, user, scope: givenScope = 'system', socket: sockets = [], notifyReload = false, entry, args, ...flags }, { cwd, script }) {
+export async function systemdService (options, { cwd, script }) {
+  const { keeper, name: givenName, user, scope: givenScope = 'system', socket: sockets = [], notifyReload = false, entry, args, ...flags } = options
   const scope = checkedScope(givenScope)
   const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/options.js')])
-  // Without the environment of this shell, which the service will not have.
+  // The service will not have the environment of this shell.
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd })
   const { config: configFile, app, dataDir, ...rest } = flags
   const name = serviceName(givenName ?? app, config)
-  // What a service of the system writes lies where the system keeps such things, and a user's own beside the app as ever.
+  // The data folder of a system service is below /var/lib, that of a user's own service beside the app.
   const ownDataDir = dataDir === undefined && scope === 'system' ? null : config.dataDir
   const files = unitFiles({
     scope,
     name,
     node: process.execPath,
     script,
-    // What is looked up at each start and each deploy is to stay that.
+    // An entry that is looked up at each start and deploy is kept as it was given.
     entry: config.launch ? entry ?? null : config.entry,
     options: [
       ...(configFile === undefined ? [] : ['--config', path.resolve(cwd, configFile)]),
       ...(app === undefined ? [] : ['--app', app]),
-      // By which it is addressed, too.
+      // The commands find the deck by this name, too.
       ...(givenName !== undefined && app === undefined && DECK_NAME.test(givenName) ? ['--name', givenName] : []),
       ...Object.entries(rest).flatMap(([key, value]) => flagOf(/** @type {Option} */ (OPTIONS.find((option) => option.key === key)), value, cwd)),
       ...(keeper === false ? ['--no-keeper'] : []),
-      // The journal collects what the service writes, so the workers' output belongs there; unless somebody has decided.
+      // The journal collects the output of the workers, unless logs.mirror is set.
       ...(originOf(config, 'logs.mirror') === null ? ['--logs-mirror', 'on'] : [])
     ],
     args: args ?? [],
@@ -89,7 +108,7 @@ function flagOf ({ flag, kind }, value, cwd) {
   return kind === 'switch' ? [flag] : [flag, kind === 'path' ? path.resolve(cwd, value) : value]
 }
 
-/** The app's name: that of its package, else of its file. @param {Pick<import('../config/config.js').Config, 'entry' | 'cwd' | 'launch'>} config */
+/** Takes the name of the package, else of the file. @param {Pick<import('../config/config.js').Config, 'entry' | 'cwd' | 'launch'>} config */
 function nameOf ({ entry, cwd, launch }) {
   const name = packageName(launch ? cwd : path.dirname(entry)) ?? path.parse(entry).name
   return name.replace(/^@/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'app'
@@ -101,7 +120,7 @@ function packageName (folder) {
     const { name } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8').replace(/^\uFEFF/, ''))
     if (typeof name === 'string' && name !== '') return name
   } catch {
-    // None here, or none that can be read.
+    // There is none here, or it cannot be read.
   }
   return path.dirname(folder) === folder ? null : packageName(path.dirname(folder))
 }
@@ -113,7 +132,7 @@ function checkedName (name) {
 }
 
 /**
- * Who the service runs as: whoever asks, unless that is root, as which no app should run by oversight.
+ * Chooses the user of the service: the current one, but never root unless it is named.
  * @param {string | undefined} user
  */
 function userOf (user) {
@@ -125,7 +144,7 @@ function userOf (user) {
 /** @param {string | undefined} user */
 function noUser (user) {
   if (user === undefined) return null
-  throw new DeckError('usage', `--user: expected nothing with --scope user, where a service runs as the user whose service manager it is, received ${JSON.stringify(user)}`)
+  throw new DeckError('usage', `--user: expected nothing with --scope user, where the service runs as its owner, received ${JSON.stringify(user)}`)
 }
 
 /** @param {string} text a port, an address with one, or the path of a Unix socket; ListenStream= reads it the same way */

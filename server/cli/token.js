@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 
-/** What a header can carry. */
+/** The characters that a header can carry. */
 const TOKEN = /^[\x21-\x7e]+$/
 
 /**
- * The token that the caller has said, by a flag or else by a variable.
+ * Takes the token of a flag, or else of a variable.
  * @param {{ token?: string, tokenFile?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
- * @returns {string | undefined} undefined: none was said
+ * @returns {string | undefined} undefined: none is given
  * @throws {DeckError} usage
  */
 export function givenToken ({ token, tokenFile }, { env, cwd }) {
@@ -30,8 +30,8 @@ function tokenIn (option, file, cwd) {
   }
 }
 
-/** Its text stays secret, also where it is wrong. @param {string} source @param {string} token */
+/** The message does not show the text, which may be most of a secret. @param {string} source @param {string} token */
 function checkedToken (source, token) {
   if (TOKEN.test(token)) return token
-  throw new DeckError('usage', `${source}: expected a token, received ${token === '' ? 'nothing' : 'more than one word, or characters that no token has'}`)
+  throw new DeckError('usage', `${source}: expected a token, received ${token === '' ? 'nothing' : 'blanks, or characters that no token has'}`)
 }

@@ -1,43 +1,48 @@
 import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { checkedId } from './id.js'
-import { table } from './output.js'
+import { formatTable, jsonText } from './output.js'
 
-/**
- * Tokens with a name: list, make, revoke.
- * @param {import('./commands.js').Context} context
- * @param {string} [action] @param {string} [subject]
- */
-export async function tokens (context, action, subject) {
-  if (action === undefined) return await list(context)
-  if (!Object.hasOwn(ACTIONS, action)) throw new DeckError('usage', `tokens: expected create or revoke, received ${JSON.stringify(action)}${didYouMean(action, Object.keys(ACTIONS))}`)
+/** @typedef {import('./commands.js').Context} Context */
+/** @typedef {import('../api/tokens.js').Token} Token */
+
+/** @param {Context} context @param {string} [action] @param {string} [subject] */
+export async function tokensCommand (context, action, subject) {
+  if (action === undefined) return await listTokens(context)
+  if (!Object.hasOwn(ACTIONS, action)) {
+    throw new DeckError('usage', `tokens: expected create or revoke, received ${JSON.stringify(action)}${didYouMean(action, Object.keys(ACTIONS))}`)
+  }
   await ACTIONS[action](context, subject)
 }
 
-/** @type {Readonly<Record<string, (context: import('./commands.js').Context, subject?: string) => Promise<void>>>} */
-const ACTIONS = Object.freeze({ create, revoke })
+/** @type {Readonly<Record<string, (context: Context, subject?: string) => Promise<void>>>} */
+const ACTIONS = Object.freeze({ create: createToken, revoke: revokeToken })
 
-/** @param {import('./commands.js').Context} context */
-async function list ({ api, options, print }) {
+/** @param {Context} context */
+async function listTokens ({ api, options, print }) {
+  /** @type {{ items: Token[] }} */
   const body = await api.get('/tokens')
-  if (options.json) return print(JSON.stringify(body, null, 2))
-  print(table(['ID', 'NAME', 'ROLE', 'MADE', 'BY', 'WITH', 'UNTIL'], body.items.map((/** @type {any} */ { id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired }) => [
-    id, name, role, createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (ended)` : expiresAt
-  ])))
+  print(options.json ? jsonText(body) : formatTable(['ID', 'NAME', 'ROLE', 'CREATED', 'BY', 'WITH', 'EXPIRES'], body.items.map(rowOf)))
 }
 
-/** @param {import('./commands.js').Context} context @param {string} [name] */
-async function create ({ api, options, print, tell }, name) {
+/** @param {Token} token */
+function rowOf ({ id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired }) {
+  return [id, name, role, createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (expired)` : expiresAt]
+}
+
+/** @param {Context} context @param {string} [name] */
+async function createToken ({ api, options, print, tell }, name) {
   if (name === undefined) throw new DeckError('usage', 'tokens create: expected a name, received none')
   if (options.role === undefined) throw new DeckError('usage', '--role: expected viewer, operator or admin, received none')
   const made = await api.post('/tokens', { name, role: options.role, ...(options.ttl !== undefined && { ttl: options.ttl }) })
-  if (options.json) return print(JSON.stringify(made, null, 2))
-  tell(`token ${made.id} of ${made.name} (${made.role}), until ${made.expiresAt}; it is shown only now`)
+  if (options.json) return print(jsonText(made))
+  tell(`token ${made.id} of ${made.name} (${made.role}), valid until ${made.expiresAt}; copy it now, it is not shown again`)
   print(made.token)
 }
 
-/** @param {import('./commands.js').Context} context @param {string} [id] */
-async function revoke ({ api, options, print }, id) {
-  const ended = await api.delete(`/tokens/${checkedId('tokens revoke', id, 'a token')}`)
-  print(options.json ? JSON.stringify(ended, null, 2) : `token ${ended.id} of ${ended.name} has ended${ended.alsoEnded?.length > 0 ? `, and what it had made: ${ended.alsoEnded.join(', ')}` : ''}`)
+/** @param {Context} context @param {string} [id] */
+async function revokeToken ({ api, options, print }, id) {
+  const revoked = await api.delete(`/tokens/${checkedId('tokens revoke', id, 'a token')}`)
+  const others = revoked.alsoEnded?.length > 0 ? `, and the tokens that it created: ${revoked.alsoEnded.join(', ')}` : ''
+  print(options.json ? jsonText(revoked) : `token ${revoked.id} of ${revoked.name} is revoked${others}`)
 }

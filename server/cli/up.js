@@ -8,31 +8,32 @@ import { checkedApps, findApps } from './apps.js'
 import { decksTable } from './decks-table.js'
 import { stopDeck } from './down.js'
 import { timeoutOf } from './duration.js'
-import { isRunning, lookAt } from './look.js'
+import { isRunning, readDeckStatus } from './deck-status.js'
 import { createPrefixed } from './prefixed.js'
 
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('./app-group.js').Member} Member */
 /** @typedef {ReturnType<typeof createAppGroup>} AppGroup */
+/** @typedef {{ mirror?: unknown }} Logs */
 
 /** @type {Readonly<Partial<Record<import('./app-group.js').State, string>>>} */
-const TEXTS = Object.freeze({ starting: 'is not ready', failed: 'has failed', stopped: 'has stopped', 'not started': 'is not started' })
+const TEXTS = Object.freeze({ starting: 'is not ready', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
-/** What another process holds open has no end. */
+/** Output of another process that holds the pipe open may never end. */
 const SHOWN_WITHIN_MS = 1000
-/** Of what an app has written that does not get ready. */
+/** How many lines are shown of an app that does not get ready. */
 const SHOWN_LINES = 20
 
 /**
- * Starts each app of a config file as a deck of its own.
+ * Starts each app of a config file as its own deck.
  * @param {string[]} names none: all @param {{ config?: string, detach?: true, timeout?: string }} options @param {Terminal} terminal
- * @throws {DeckError} usage, invalid-config: then nothing was started; start-failed: some are not ready, or have failed
+ * @throws {DeckError} usage, invalid-config: nothing was started; start-failed: some are not ready, or failed
  */
-export async function up (names, options, terminal) {
+export async function upCommand (names, options, terminal) {
   const { env, cwd, script } = terminal
   const { timeoutMs } = timeoutOf(options, env)
   const found = await findApps('up', options, terminal)
-  const apps = startOrder(found.apps, checkedApps('up', names, found)).map((name) => /** @type {import('./apps.js').App} */ (found.apps.get(name)))
+  const apps = startOrder(found.apps, checkedApps('up', names, found)).flatMap((name) => found.apps.get(name) ?? [])
   const prefixed = createPrefixed(apps.map(({ name }) => name), terminal)
   const place = { env, cwd }
   const isDetached = options.detach === true
@@ -43,40 +44,40 @@ export async function up (names, options, terminal) {
       output.of(name, process)
       return process
     },
-    look: (dataDir) => lookAt(dataDir, place),
+    look: (dataDir) => readDeckStatus(dataDir, place),
     isRunning: (dataDir) => isRunning(dataDir, place),
     stop: (dataDir) => stopDeck(dataDir, place, AbortSignal.timeout(timeoutMs)),
     tell: prefixed.say
   })
-  return isDetached ? await detached(group, { terminal, timeoutMs, output }) : await attached(group, output)
+  return isDetached ? await startDetached(group, { terminal, timeoutMs, output }) : await runAttached(group, output)
 }
 
 /**
- * As long as any of them runs, or until somebody has enough of it.
+ * Runs as long as any of them. A first signal stops them, a second one kills what is left.
  * @param {AppGroup} group @param {{ shown: () => Promise<unknown> }} output
  */
-async function attached (group, { shown }) {
+async function runAttached (group, { shown }) {
   let isAgain = false
-  const end = () => {
+  const stopOrKill = () => {
     if (isAgain) return group.kill()
     isAgain = true
     group.stop()
   }
-  for (const signal of SIGNALS) process.on(signal, end)
+  for (const signal of SIGNALS) process.on(signal, stopOrKill)
   try {
     await group.over
     await Promise.race([shown(), wait(SHOWN_WITHIN_MS)])
   } finally {
-    for (const signal of SIGNALS) process.off(signal, end)
+    for (const signal of SIGNALS) process.off(signal, stopOrKill)
   }
-  fail(group.members.filter(({ state, reason }) => state === 'failed' || (state === 'not started' && reason !== null)))
+  checkNoneMissing(group.members.filter(({ state, reason }) => state === 'failed' || (state === 'not started' && reason !== null)))
 }
 
 /**
- * Until all are ready, or it is known which will not be; then nothing of this program is left.
+ * Waits until all are ready, or it is clear which will not be. The apps run on without this program.
  * @param {AppGroup} group @param {{ terminal: Terminal, timeoutMs: number, output: { show: (name: string) => void } }} how
  */
-async function detached (group, { terminal: { stdout, env, cwd }, timeoutMs, output }) {
+async function startDetached (group, { terminal: { stdout, env, cwd }, timeoutMs, output }) {
   const timer = setTimeout(group.leave, timeoutMs)
   await group.settled
   clearTimeout(timer)
@@ -88,12 +89,11 @@ async function detached (group, { terminal: { stdout, env, cwd }, timeoutMs, out
   for (const member of group.members) member.process?.release()
   const rows = await rowsOf(group.members, { env, cwd })
   stdout.write(`${decksTable(rows, { now: Date.now() })}\n`)
-  fail(missing)
+  checkNoneMissing(missing)
 }
 
-/** @param {Member[]} members @throws {DeckError} start-failed */
-function fail (members) {
-  // Why has been said.
+/** The reasons have been printed before. @param {Member[]} members @throws {DeckError} start-failed */
+function checkNoneMissing (members) {
   if (members.length > 0) throw new DeckError('start-failed', `up: ${members.map(({ name, state }) => `${name} ${TEXTS[state]}`).join(', ')}`)
 }
 
@@ -111,7 +111,7 @@ function showOutput ({ pass }) {
   }
 }
 
-/** The last lines, for the case that one does not get ready. @param {import('./prefixed.js').Prefixed} prefixed */
+/** Keeps the last lines of each app, to show them if it does not get ready. @param {import('./prefixed.js').Prefixed} prefixed */
 function keepOutput ({ say }) {
   /** @type {Map<string, string>} */
   const texts = new Map()
@@ -119,14 +119,14 @@ function keepOutput ({ say }) {
     /** @param {string} name @param {import('./app-process.js').AppProcess} process */
     of (name, { stdout, stderr, drained }) {
       for (const stream of [stdout, stderr]) stream.setEncoding('utf8').on('data', (text) => texts.set(name, lastLines((texts.get(name) ?? '') + text)))
-      drained.then(() => show(name))
+      drained.then(() => showLastLines(name))
     },
     shown: async () => {},
-    show
+    show: showLastLines
   }
 
   /** @param {string} name */
-  function show (name) {
+  function showLastLines (name) {
     for (const line of (texts.get(name) ?? '').split('\n').filter(Boolean)) say(name, line)
     texts.delete(name)
   }
@@ -137,7 +137,8 @@ function lastLines (text) {
   return text.split('\n').slice(-SHOWN_LINES - 1).join('\n')
 }
 
-/** @param {string} name @param {import('./apps.js').Apps} found @param {Record<string, string | undefined>} env @returns {boolean} whether somebody has decided */
+/** @param {string} name @param {import('./apps.js').Apps} found @param {Record<string, string | undefined>} env @returns {boolean} whether logs.mirror is set */
 function saysMirror (name, { values }, env) {
-  return [env.CLUSTERDECK_LOGS_MIRROR || undefined, values.apps[name].logs?.mirror, values.logs?.mirror].some((each) => each !== undefined)
+  const { apps, logs } = /** @type {{ apps: Record<string, { logs?: Logs }>, logs?: Logs }} */ (values)
+  return [env.CLUSTERDECK_LOGS_MIRROR || undefined, apps[name].logs?.mirror, logs?.mirror].some((each) => each !== undefined)
 }

@@ -1,16 +1,16 @@
 import os from 'node:os'
 
-/** @returns {number} of whoever asks; -1 where a system has none */
+/** @returns {number} the effective user of this process; -1 where the system has none */
 export function userId () {
   return process.geteuid?.() ?? -1
 }
 
-/** @returns {string} the number where no list of users has a name, as in many containers */
+/** @returns {string} the number, where /etc/passwd has no name for it, as in many containers */
 export function userName () {
   try {
     return os.userInfo().username
   } catch {
-    // ENOENT
+    // ENOENT: the user has no entry.
     return String(userId())
   }
 }

@@ -7,11 +7,11 @@ import { statusLine, watchedText } from './output.js'
 
 const EVERY_MS = 1000
 const ANSWER_WITHIN_MS = 5000
-/** A master that hangs is replaced after 10 seconds, unless the configuration says otherwise. */
+/** By default, a master that hangs is replaced after 10 seconds. */
 const FOUND_WITHIN_MS = 30_000
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM'])
 
-// ECMA-48, and what xterm has added: another screen, without a cursor and without lines that wrap.
+// ECMA-48 and xterm: the alternate screen, without a cursor and without wrapped lines.
 const OPEN_SCREEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const CLOSE_SCREEN = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 const HOME = '\u001b[H'
@@ -20,36 +20,36 @@ const ERASE_BELOW = '\u001b[J'
 
 /**
  * @typedef {import('./commands.js').Context} Context
- * @typedef {{ status: any, notice: string | undefined }} Look `status`: null while no master answers; `notice`: what has happened to the master
+ * @typedef {{ status: import('./output.js').Status | null, notice: string | undefined }} Look `status`: null while no master answers; `notice`: a change of the master
  * @typedef {{ show: (look: Look) => void, close: () => void }} View
  */
 
 /**
- * The status each second, until somebody has seen enough or no master comes any more.
+ * Shows the status each second, until it is interrupted or no master comes any more.
  * @param {Context} context
  */
-export async function watch (context) {
+export async function watchStatus (context) {
   const view = viewFor(context)
   const interrupted = new AbortController()
-  const interrupt = () => interrupted.abort()
-  for (const signal of SIGNALS) process.once(signal, interrupt)
+  const stopWatching = () => interrupted.abort()
+  for (const signal of SIGNALS) process.once(signal, stopWatching)
   try {
-    for await (const look of looks(context, interrupted.signal)) view.show(look)
+    for await (const look of pollStatus(context, interrupted.signal)) view.show(look)
   } finally {
-    for (const signal of SIGNALS) process.off(signal, interrupt)
+    for (const signal of SIGNALS) process.off(signal, stopWatching)
     view.close()
   }
 }
 
 /** @param {Context} context @param {AbortSignal} interrupted @returns {AsyncGenerator<Look>} */
-async function * looks ({ master, findAgain }, interrupted) {
-  /** @type {number | null} of the master that has answered last */
+async function * pollStatus ({ master, findAgain }, interrupted) {
+  /** @type {number | null} the master that has answered last */
   let pid = null
-  /** @type {number | null} since when there is none */
+  /** @type {number | null} when it was lost */
   let lostAt = null
-  for (; !interrupted.aborted; await pause(interrupted)) {
+  for (; !interrupted.aborted; await waitBetweenLooks(interrupted)) {
     try {
-      const status = await ask(master, interrupted)
+      const status = await readStatus(master, interrupted)
       const notice = noticeOf(Number(status.master.pid), pid, lostAt !== null)
       pid = Number(status.master.pid)
       lostAt = null
@@ -57,10 +57,12 @@ async function * looks ({ master, findAgain }, interrupted) {
     } catch (error) {
       if (interrupted.aborted) return
       if (pid === null || !isLoss(error)) throw error
-      if (lostAt === null) yield { status: null, notice: `master ${pid} does not answer, looking for the next one` }
+      if (lostAt === null) yield { status: null, notice: `master ${pid} does not answer; looking for the next one` }
       lostAt ??= performance.now()
-      if (performance.now() - lostAt > FOUND_WITHIN_MS) throw new DeckError('no-master', `no master has answered for ${formatExactDuration(FOUND_WITHIN_MS)}`, { cause: error })
-      // The next one has another address, perhaps; as long as it has not said so, the old one may still be right.
+      if (performance.now() - lostAt > FOUND_WITHIN_MS) {
+        throw new DeckError('no-master', `no master has answered for ${formatExactDuration(FOUND_WITHIN_MS)}`, { cause: error })
+      }
+      // The next master may have another address. Until it has written that, the old one may still be right.
       master = await findAgain().catch(() => master)
     }
   }
@@ -68,21 +70,21 @@ async function * looks ({ master, findAgain }, interrupted) {
 
 /** @param {number} pid @param {number | null} before @param {boolean} wasLost @returns {string | undefined} */
 function noticeOf (pid, before, wasLost) {
-  if (before !== null && before !== pid) return `master ${pid} follows master ${before}`
+  if (before !== null && before !== pid) return `master ${pid} has replaced master ${before}`
   return wasLost ? `master ${pid} answers again` : undefined
 }
 
-/** @param {import('./find-master.js').Master} master @param {AbortSignal} interrupted */
-async function ask (master, interrupted) {
+/** @param {import('./find-master.js').Master} master @param {AbortSignal} interrupted @returns {Promise<import('./output.js').Status>} */
+async function readStatus (master, interrupted) {
   const limit = new AbortController()
-  const end = () => limit.abort()
-  const timer = setTimeout(end, ANSWER_WITHIN_MS)
-  interrupted.addEventListener('abort', end)
+  const abortCall = () => limit.abort()
+  const timer = setTimeout(abortCall, ANSWER_WITHIN_MS)
+  interrupted.addEventListener('abort', abortCall)
   try {
     return await createApiClient(master, { timeoutMs: ANSWER_WITHIN_MS, signal: limit.signal }).get('/status')
   } finally {
     clearTimeout(timer)
-    interrupted.removeEventListener('abort', end)
+    interrupted.removeEventListener('abort', abortCall)
   }
 }
 
@@ -92,16 +94,16 @@ function isLoss (error) {
 }
 
 /** @param {AbortSignal} interrupted */
-async function pause (interrupted) {
+async function waitBetweenLooks (interrupted) {
   await wait(EVERY_MS, undefined, { signal: interrupted }).catch(() => {})
 }
 
 /** @param {Context} context @returns {View} */
 function viewFor (context) {
-  if (context.options.json) return reportView(context, ({ status }) => JSON.stringify(status))
+  if (context.options.json) return reportView(context, (status) => JSON.stringify(status))
   if (context.canDraw) return screenView(context)
   let shown = ''
-  return reportView(context, ({ status }) => {
+  return reportView(context, (status) => {
     const line = statusLine(status)
     const isNews = line !== shown
     shown = line
@@ -109,19 +111,19 @@ function viewFor (context) {
   })
 }
 
-/** A line at a time, for files and programs. @param {Context} context @param {(look: Look) => string | null} lineOf @returns {View} */
+/** Prints a line at a time, for files and programs. @param {Context} context @param {(status: import('./output.js').Status) => string | null} lineOf @returns {View} */
 function reportView ({ print, tell }, lineOf) {
   return {
     show (look) {
       if (look.notice) tell(look.notice)
-      const line = look.status && lineOf(look)
+      const line = look.status && lineOf(look.status)
       if (line) print(line)
     },
     close () {}
   }
 }
 
-/** A screen of its own; the last look stays on the usual one. @param {Context} context @returns {View} */
+/** Draws on the alternate screen; at the end, the last look stays on the usual one. @param {Context} context @returns {View} */
 function screenView ({ stdout, print }) {
   /** @type {string[]} */
   let lines = []
@@ -129,29 +131,29 @@ function screenView ({ stdout, print }) {
   let isOpen = false
   return {
     show (look) {
-      if (!isOpen) open()
+      if (!isOpen) openScreen()
       if (look.notice) notice = `${new Date().toISOString()} ${look.notice}`
-      // What was is shown until there is something new.
+      // While no master answers, the last status stays.
       if (look.status) lines = watchedText(look.status, Date.now()).split('\n')
-      draw()
+      drawScreen()
     },
     close () {
       if (!isOpen) return
-      stdout.off('resize', draw)
+      stdout.off('resize', drawScreen)
       stdout.write(CLOSE_SCREEN)
       print(lines.join('\n'))
     }
   }
 
-  function open () {
+  function openScreen () {
     isOpen = true
     stdout.write(OPEN_SCREEN)
-    stdout.on('resize', draw)
+    stdout.on('resize', drawScreen)
   }
 
-  function draw () {
+  function drawScreen () {
     const rows = Math.max(3, stdout.rows || Infinity)
-    const foot = ['', oneLine(notice) || 'Ctrl-C ends it']
+    const foot = ['', oneLine(notice) || 'Ctrl-C to quit']
     const room = rows - foot.length
     const shown = lines.length <= room ? lines : [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
     stdout.write(`${HOME}${[...shown, ...foot].map((line) => `${line}${ERASE_LINE}`).join('\r\n')}${ERASE_BELOW}`)

@@ -6,8 +6,11 @@ import { STATUS_CLASSES } from '../../workers/protocol.js'
  *
  * @typedef {'sum' | 'max' | 'mean' | 'merged'} Rule  `merged`: by the histogram, as no arithmetic on quantiles is right
  *
+ * @typedef {'rssBytes' | 'heapUsedBytes' | 'heapTotalBytes' | 'externalBytes' | 'cpuPercent' | 'eventLoopUtilization' | 'loopDelayP50Ms' | 'loopDelayP99Ms' |
+ *   'loopDelayMaxMs' | 'inFlight' | 'openConnections' | `requests${Capitalize<typeof STATUS_CLASSES[number]>}` | 'latencyP50Ms' | 'latencyP90Ms' | 'latencyP99Ms'} ColumnName
+ *
  * @typedef {object} Column
- * @property {string} name
+ * @property {ColumnName} name
  * @property {Rule} across  how workers add up to a slot, or to the cluster
  * @property {Rule} over  how seconds add up to a longer step
  * @property {number} perUnit  the precision that is kept: 1000 for thousandths, 1/1024 for whole KiB
@@ -31,7 +34,10 @@ export const COLUMNS = Object.freeze([
   { name: 'loopDelayMaxMs', across: 'max', over: 'max', perUnit: 1000 },
   { name: 'inFlight', across: 'sum', over: 'max', perUnit: 1 },
   { name: 'openConnections', across: 'sum', over: 'max', perUnit: 1 },
-  ...STATUS_CLASSES.map((name) => /** @type {const} */ ({ name: `requests${name[0].toUpperCase()}${name.slice(1)}`, across: 'sum', over: 'sum', perUnit: 1 })),
+  ...STATUS_CLASSES.map((each) => {
+    const name = /** @type {ColumnName} */ (`requests${each[0].toUpperCase()}${each.slice(1)}`)
+    return /** @type {const} */ ({ name, across: 'sum', over: 'sum', perUnit: 1 })
+  }),
   { name: 'latencyP50Ms', across: 'merged', over: 'merged', perUnit: 1000 },
   { name: 'latencyP90Ms', across: 'merged', over: 'merged', perUnit: 1000 },
   { name: 'latencyP99Ms', across: 'merged', over: 'merged', perUnit: 1000 }
@@ -40,6 +46,7 @@ export const COLUMNS = Object.freeze([
 /** What can be asked for: these, and what follows from them. */
 export const COLUMN_NAMES = Object.freeze(['requests', 'requestsPerSecond', 'requests5xxPerSecond', ...COLUMNS.map(({ name }) => name)])
 
+/** @type {ReadonlyMap<string, number>} */
 const INDEX = new Map(COLUMNS.map(({ name }, index) => [name, index]))
 
 export const FIRST_STATUS = indexOf('requests2xx')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { run } from '../../server/cli.js'
+import { runCommandLine } from '../../server/cli.js'
 import { startAdmin, START_MS, TOKEN } from '../support/admin.js'
 
 const HOSTILE = '<b>\u001b[2J"boom"'
@@ -17,7 +17,7 @@ async function setUp (t) {
   const cli = async (/** @type {string} */ line) => {
     const output = { stdout: '', stderr: '' }
     const stream = (/** @type {'stdout' | 'stderr'} */ name) => /** @type {any} */ ({ isTTY: false, write: (/** @type {string} */ text) => { output[name] += text } })
-    const code = await run([...line.split(' '), '--url', admin.url], { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
+    const code = await runCommandLine([...line.split(' '), '--url', admin.url], { stdout: stream('stdout'), stderr: stream('stderr'), env: { CLUSTERDECK_TOKEN: TOKEN }, cwd: '/' })
     return { code, ...output }
   }
   return { admin, get, cli }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fleet } from '../../server/cli/fleet.js'
+import { fleetCommand } from '../../server/cli/fleet.js'
 import { rawRequest, startAdmin } from '../support/admin.js'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet } from '../support/fake-fleet.js'
 
@@ -38,7 +38,7 @@ test('the command line and scripts are told too who is behind, who is silent, an
   /** @type {string[]} */
   const printed = []
   const api = { get: async () => (await admin.api('get', '/api/v1/fleet')).body }
-  await fleet(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => printed.push(text) }))
+  await fleetCommand(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => printed.push(text) }))
   assert.match(printed[0], /^c-3 +All 4 workers are ready .* r3 .* 3 s ago/m)
   assert.match(printed[0], /^d-4 +silent for 1 min 30 s .* r3 \(behind\) /m)
 })

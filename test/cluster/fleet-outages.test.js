@@ -51,7 +51,7 @@ test('the disk of NATS is wiped in a turn: nobody goes on with what it forgot, a
   await members[2].untilFleet(({ nats, members: seen }) => nats.isConnected && seen.length === 3 && seen.every((/** @type {any} */ each) => each.turnOf === null), 'the fleet to be there again')
   const { code, stderr } = await waiting
   assert.equal(code, 1)
-  assert.match(stderr, new RegExp(`rollout ${id} of the fleet is lost: NATS knows it no more`))
+  assert.match(stderr, new RegExp(`rollout ${id} of the fleet is lost: NATS no longer has it`))
   assert.deepEqual((await members[2].api('/rollouts')).body.items, [])
   await checkHistories(members)
 

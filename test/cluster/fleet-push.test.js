@@ -65,7 +65,7 @@ test('a folder that is pushed from one host runs on all of them, and is sent onc
   assert.deepEqual(items.map((/** @type {any} */ item) => item.digest), [digest])
   const again = await push(hosts[1], folder)
   assert.equal(again.code, 0, again.stderr)
-  assert.match(again.stderr, /it was pushed before: nothing is sent/)
+  assert.match(again.stderr, /already pushed: nothing is sent/)
   assert.deepEqual((await hosts[0].api('/fleet/releases')).body.items, items)
 })
 

@@ -20,7 +20,7 @@ test('status --watch goes on over the death of a master, and says so; Ctrl-C end
   const before = deck.masterPid
   await deck.loseMaster()
   await deck.until({ ready: 1 })
-  await until(() => output.stderr.endsWith(`master ${deck.masterPid} follows master ${before}\n`), 'the next master')
+  await until(() => output.stderr.endsWith(`master ${deck.masterPid} has replaced master ${before}\n`), 'the next master')
   const lines = output.stdout.split('\n').length
   await deck.rollout('restart')
   await until(() => output.stdout.split('\n').length > lines, 'a line of the next master')

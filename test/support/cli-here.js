@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import { run } from '../../server/cli.js'
+import { runCommandLine } from '../../server/cli.js'
 import './folder.js'
 
 /** @typedef {{ stdout: string, stderr: string }} Output */
@@ -10,7 +10,7 @@ import './folder.js'
  * @returns {Promise<{ code: number, stdout: string, stderr: string }>}
  */
 export async function runCliHere (args, { env = {}, cwd = process.cwd(), output = { stdout: '', stderr: '' } } = {}) {
-  const code = await run(args, { stdout: collect(output, 'stdout'), stderr: collect(output, 'stderr'), env: { ...process.env, ...env }, cwd })
+  const code = await runCommandLine(args, { stdout: collect(output, 'stdout'), stderr: collect(output, 'stderr'), env: { ...process.env, ...env }, cwd })
   return { code, ...output }
 }
 

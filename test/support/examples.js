@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { marked } from 'marked'
-import { EXAMPLES } from '../../server/cli/examples.js'
+import { commandsOf as allCommandsOf } from '../../server/cli/help.js'
+import { createProgram } from '../../server/cli/program.js'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const COMMAND = /(?:^|[\s(/])(?:clusterdeck|curl) +\S/
+const PROGRAM = await createProgram(['help'], /** @type {any} */ ({}), { exitCode: 0 })
 
 /** @typedef {{ from: string, line: string }} Example `line`: of a shell, without its comment */
 
@@ -16,7 +18,7 @@ const COMMAND = /(?:^|[\s(/])(?:clusterdeck|curl) +\S/
 export function examples () {
   const pages = ['README.md', ...readdirSync(path.join(ROOT, 'views/docs')).map((name) => path.join('views/docs', name))]
   const ofPages = pages.flatMap((page) => commandsOf(readFileSync(path.join(ROOT, page), 'utf8')).map((line) => ({ from: page, line })))
-  const ofHelp = Object.entries(EXAMPLES).flatMap(([command, lines]) => lines.map(([, line]) => ({ from: `${command} --help`, line })))
+  const ofHelp = allCommandsOf(PROGRAM).flatMap((command) => command.examples.map(([, line]) => ({ from: `${command.name()} --help`, line })))
   return [...new Map([...ofHelp, ...ofPages].map((example) => [example.line, example])).values()]
 }
 

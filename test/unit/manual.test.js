@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { marked } from 'marked'
-import { run } from '../../server/cli.js'
+import { runCommandLine } from '../../server/cli.js'
 import { OPTIONS } from '../../server/config/options.js'
 import { createSlugs, manualPages } from '../../server/manual.js'
 import { libraryTables } from '../support/library-tables.js'
@@ -93,6 +93,6 @@ function headingsOf (markdown) {
 async function helpOf (...topic) {
   let text = ''
   const stdout = /** @type {any} */ ({ write: (/** @type {string} */ part) => { text += part } })
-  assert.equal(await run(['help', ...topic], { stdout, stderr: stdout, env: {}, cwd: '/' }), 0)
+  assert.equal(await runCommandLine(['help', ...topic], { stdout, stderr: stdout, env: {}, cwd: '/' }), 0)
   return text
 }

@@ -60,7 +60,7 @@ test('one that runs already is left as it is, is waited for, and is not stopped'
   await says('start api')
   ready('api')
   await group.settled
-  assert.equal(story[0], 'db already runs, and is left as it is')
+  assert.equal(story[0], 'db already runs')
   const stopped = group.stop()
   await says('SIGTERM api')
   end('api')
@@ -72,8 +72,8 @@ test('what depends on one that fails is not started, and the others are', async 
   const { group, says, ready, end, states, story } = open({ db: [], api: ['db'], web: ['api'], cron: [] })
   await says('start db')
   end('db', { code: 2 })
-  await says('web is not started: api, which it depends on, is not started')
-  assert.ok(story.includes('api is not started: db, which it depends on, has ended (exit code 2)'))
+  await says('web is not started: it depends on api, which was not started')
+  assert.ok(story.includes('api is not started: it depends on db, which failed (exit code 2)'))
   ready('cron')
   await group.settled
   assert.deepEqual(states(), { db: 'failed', api: 'not started', web: 'not started', cron: 'ready' })
@@ -96,7 +96,7 @@ test('a stop begins with what depends on others, and what waits is started no mo
   await stopped
   await group.over
   assert.equal(story.some((line) => line.includes('start after')), false)
-  assert.ok(story.includes('stuck has ended: exit code 1'))
+  assert.ok(story.includes('stuck failed: exit code 1'))
 })
 
 test('one whose keeper is gone is waited for, and stopped by itself', async () => {
@@ -117,5 +117,5 @@ test('nobody waits any longer for those that are left, which go on', async () =>
   group.leave()
   await group.settled
   assert.deepEqual(states(), { stuck: 'starting', after: 'not started' })
-  assert.ok(story.includes('after is not started: stuck, which it depends on, is not ready (Starting 1 worker. 0 ready)'), story.join())
+  assert.ok(story.includes('after is not started: it depends on stuck, which is not ready (Starting 1 worker. 0 ready)'), story.join())
 })

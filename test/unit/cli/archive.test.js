@@ -99,7 +99,7 @@ test('sends what a .gitignore names only when asked to, but packages, whose own 
   // Of a folder of the repository, by what stands above it; and one that is named itself.
   assert.deepEqual((await sent('packages/api')).leftOut, ['secret: in .gitignore', 'uploads: in .gitignore'])
   assert.deepEqual((await sent('dist')).files, ['app.js'])
-  await assert.rejects(packFolder(folder, { also: ['dist', 'dits', '.env.local'] }), { code: 'usage', message: /received dits, \.env\.local, which name nothing of it$/ })
+  await assert.rejects(packFolder(folder, { also: ['dist', 'dits', '.env.local'] }), { code: 'usage', message: /received dits, \.env\.local, which match none$/ })
 })
 
 test('sends no token of npm, yarn or curl, but files of theirs that name a variable', async (t) => {

@@ -46,8 +46,8 @@ test('a name that no deck has, or several, is refused with those that there are'
   const folders = [masterOf('a'), masterOf('b')].sort()
   for (const dataDir of folders) pretend({ name: 'shop', dataDir })
   pretend({ name: 'mail', dataDir: masterOf('mail') })
-  await assert.rejects(findMaster({ name: 'shpo' }, place), { code: 'no-master', message: 'no deck of this user is called "shpo" (did you mean "shop"?); there run mail, shop' })
-  await assert.rejects(findMaster({ name: 'shop' }, place), { code: 'usage', message: `--name: expected the name of one deck, received "shop", which 2 have; --data-dir says which: ${folders.join(', ')}` })
+  await assert.rejects(findMaster({ name: 'shpo' }, place), { code: 'no-master', message: 'no deck of this user is called "shpo" (did you mean "shop"?); running: mail, shop' })
+  await assert.rejects(findMaster({ name: 'shop' }, place), { code: 'usage', message: `--name: expected the name of one deck, received "shop", which 2 decks have; choose one by --data-dir: ${folders.join(', ')}` })
   for (const [key, flag] of Object.entries({ dataDir: '--data-dir', app: '--app', url: '--url' })) {
     await assert.rejects(findMaster({ name: 'mail', [key]: 'x' }, place), { code: 'usage', message: `--name: expected without ${flag}, received both` })
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { fleet } from '../../../server/cli/fleet.js'
+import { fleetCommand } from '../../../server/cli/fleet.js'
 import { hold, undo } from '../../../server/fleet/rollout.js'
 import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fleet.js'
 
@@ -14,7 +14,7 @@ test('a wait ends, with the reason, where a rollout was held for a host that say
     get: async () => ({ rollout: held, nats: { isConnected: true }, members: [aMember({ member: 'web-1', isSilent: looks.shift() }), aMember({ member: 'web-2' })] })
   }
   const context = /** @type {any} */ ({ api, options: { wait: true }, print () {}, tell () {}, timeoutMs: 60_000 })
-  await assert.rejects(fleet(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is held: web-1 has been in its turn for more than 3.0 s: nobody takes it over' })
+  await assert.rejects(fleetCommand(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is held: web-1 has been in its turn for more than 3.0 s: nobody takes it over' })
   assert.deepEqual(looks, [])
 })
 
@@ -28,7 +28,7 @@ for (const [action, options, message] of /** @type {[string, object, RegExp][]} 
 ])) {
   test(`${action} with ${JSON.stringify(options)} is refused, and asks for nothing`, async () => {
     const api = new Proxy({}, { get: () => assert.fail('expected no call') })
-    await assert.rejects(fleet(/** @type {any} */ ({ api, options }), action), { code: 'usage', message })
+    await assert.rejects(fleetCommand(/** @type {any} */ ({ api, options }), action), { code: 'usage', message })
   })
 }
 
@@ -38,7 +38,7 @@ test('a pause has come to its end once nobody is in a turn', async () => {
   /** @type {string[]} */
   const lines = []
   const api = { post: async () => begun, get: async () => ({ rollout: paused, nats: { isConnected: true }, members: [] }) }
-  await fleet(/** @type {any} */ ({ api, options: { wait: true }, print: (/** @type {string} */ line) => lines.push(line), tell () {}, timeoutMs: 60_000 }), 'pause')
+  await fleetCommand(/** @type {any} */ ({ api, options: { wait: true }, print: (/** @type {string} */ line) => lines.push(line), tell () {}, timeoutMs: 60_000 }), 'pause')
   assert.deepEqual(lines, ['rollout 7 of the fleet (deploy) paused: 1 of 2'])
 })
 
@@ -47,7 +47,7 @@ test('whose turn did not last is told of a rollout that has succeeded', async ()
   /** @type {string[]} */
   const lines = []
   const api = { get: async () => ({ name: 'prod', member: 'web-1', nats: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null }, members: [], rollout }) }
-  await fleet(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => lines.push(...text.split('\n')) }))
+  await fleetCommand(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => lines.push(...text.split('\n')) }))
   assert.ok(lines.includes('outbox    1 event waits'))
   assert.ok(lines.includes('rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2; web-2: r2 crashes again and again'), lines.join('\n'))
 })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { beforeSeparator } from '../../../server/cli/arguments.js'
-import { EXAMPLES } from '../../../server/cli/examples.js'
-import { alignTables } from '../../../server/cli/help.js'
+import { DeckCommand } from '../../../server/cli/deck-command.js'
+import { alignTables, commandsOf } from '../../../server/cli/help.js'
 import { createProgram } from '../../../server/cli/program.js'
-import { run } from '../../../server/cli.js'
+import { runCommandLine } from '../../../server/cli.js'
 import { manualPage, manualPages } from '../../../server/manual.js'
 import { wordsOf } from '../../support/examples.js'
 
@@ -12,7 +12,7 @@ import { wordsOf } from '../../support/examples.js'
 async function cli (...argv) {
   const output = { stdout: '', stderr: '' }
   const stream = (/** @type {'stdout' | 'stderr'} */ name) => /** @type {any} */ ({ isTTY: false, write: (/** @type {string} */ text) => { output[name] += text } })
-  const code = await run(argv, { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, cwd: '/' })
+  const code = await runCommandLine(argv, { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, cwd: '/' })
   return { code, ...output }
 }
 
@@ -45,16 +45,18 @@ test('a command comes before the page of its name, and says where that is', asyn
 })
 
 test('help of every command ends with two or three examples, each a command line of it that the program takes', async () => {
-  const { commands } = await createProgram(['help'], /** @type {any} */ ({}), { exitCode: 0 })
-  const names = ['clusterdeck', ...commands.map((command) => command.name())]
-  assert.deepEqual(Object.keys(EXAMPLES).sort(), names.toSorted())
-  for (const name of names) {
+  const commands = commandsOf(await createProgram(['help'], /** @type {any} */ ({}), { exitCode: 0 }))
+  for (const { name, examples } of commands.map((command) => ({ name: command.name(), examples: command.examples }))) {
     const { stdout } = await cli(...(name === 'clusterdeck' ? [] : [name]), '--help')
     const [, text] = stdout.match(/\nExamples:\n((?: {2}.+\n)+)/) ?? []
-    assert.equal(text, EXAMPLES[name].map(([want, line]) => `  # ${want}\n  ${line}\n`).join(''))
-    assert.ok(EXAMPLES[name].length === 2 || EXAMPLES[name].length === 3, name)
-    for (const [, line] of EXAMPLES[name]) assert.equal(await commandThatTakes(line), name === 'clusterdeck' ? wordsOf(line)[0] : name, line)
+    assert.equal(text, examples.map(([want, line]) => `  # ${want}\n  ${line}\n`).join(''))
+    assert.ok(examples.length === 2 || examples.length === 3, name)
+    for (const [, line] of examples) assert.equal(await commandThatTakes(line), name === 'clusterdeck' ? wordsOf(line)[0] : name, line)
   }
+})
+
+test('a command without examples is named to whoever has added it', () => {
+  assert.throws(() => new DeckCommand('pause').examplesText(), /^Error: command "pause": expected two or three examples by \.example\(\), received none$/)
 })
 
 test('help of what is neither is a usage error that names the nearest', async () => {

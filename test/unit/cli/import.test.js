@@ -23,7 +23,7 @@ test('import finds the file of the folder, writes the config beside it, and says
   assert.deepEqual([code, stderr], [0, ''])
   assert.match(stdout, /^web\nPM2 +IS +CLUSTERDECK\n/)
   assert.match(stdout, /^max_memory_restart +carried over +recycle\.maxRssBytes/m)
-  assert.match(stdout, /clusterdeck\.config\.mjs is written\. Look it over, then start it by: clusterdeck start\n$/)
+  assert.match(stdout, /clusterdeck\.config\.mjs is written\. Check it, then start it by: clusterdeck start\n$/)
   assert.match(readFileSync(at('clusterdeck.config.mjs'), 'utf8'), /maxRssBytes: 314572800/)
 })
 
@@ -35,7 +35,7 @@ test('several apps are started by one command', async () => {
 test('import overwrites nothing without --force', async () => {
   const { at, run } = place('one-app.cjs')
   writeFileSync(at('clusterdeck.config.mjs'), 'mine')
-  assert.deepEqual(await run([]), { code: 2, stdout: '', stderr: `clusterdeck: --output: expected a file that is not there yet, or --force, received ${at('clusterdeck.config.mjs')}\n` })
+  assert.deepEqual(await run([]), { code: 2, stdout: '', stderr: `clusterdeck: --output: expected a file that does not exist yet, or --force, received ${at('clusterdeck.config.mjs')}\n` })
   assert.equal(readFileSync(at('clusterdeck.config.mjs'), 'utf8'), 'mine')
   assert.equal((await run(['--force'])).code, 0)
   assert.match(readFileSync(at('clusterdeck.config.mjs'), 'utf8'), /entry: 'apps\/web\.cjs'/)
@@ -61,7 +61,7 @@ test('where Node runs none of the programs, nothing is written and the units are
   const { at, run } = place()
   writeFileSync(at('process.json'), JSON.stringify({ apps: [{ name: 'report', script: 'report.py' }] }))
   const { code, stdout, stderr } = await run([])
-  assert.deepEqual([code, stderr], [1, 'clusterdeck: import: expected an app that Node runs, received 1 that it does not; nothing is written\n'])
+  assert.deepEqual([code, stderr], [1, 'clusterdeck: import: expected an app that Node runs, received 1 that it does not run; nothing is written\n'])
   assert.match(stdout, /^ {2}ExecStart=python3 .*report\.py$/m)
   assert.equal(existsSync(at('clusterdeck.config.mjs')), false)
 })

@@ -38,21 +38,21 @@ describe('clusterdeck install', { concurrency: true }, () => {
     const first = await install('--workers', '3', '--', '--port', '80')
     assert.equal(first.code, 0, first.stderr)
     assert.deepEqual(systemd.calls(), ['systemctl --user daemon-reload', 'systemctl --user enable shop.service', 'systemctl --user start shop.service'])
-    assert.match(first.stdout, new RegExp(`^shop\\.service is installed and runs: ${file}\n {2}how it is +clusterdeck status --data-dir ${cwd}/\\.clusterdeck\n`))
+    assert.match(first.stdout, new RegExp(`^shop\\.service is installed and runs: ${file}\n {2}status +clusterdeck status --data-dir ${cwd}/\\.clusterdeck\n`))
     const unit = readFileSync(file, 'utf8')
     assert.match(unit, new RegExp(`\nExecStart=${process.execPath} \\S+/cli\\.js start ${cwd}/app\\.js --workers 3 --logs-mirror on --data-dir ${cwd}/\\.clusterdeck -- --port 80\n`))
     assert.match(unit, /\nWantedBy=default\.target\n/)
     assert.doesNotMatch(unit, /^(User|DynamicUser|StateDirectory|ProtectSystem|CapabilityBoundingSet|PrivateTmp|ReadWritePaths)=/m)
 
     const second = await install('--workers', '3', '--', '--port', '80')
-    assert.deepEqual([second.code, second.stdout.split('\n')[0]], [0, `shop.service was installed like this before, and runs: ${file}`])
+    assert.deepEqual([second.code, second.stdout.split('\n')[0]], [0, `shop.service is already installed, and runs: ${file}`])
     assert.equal(readFileSync(file, 'utf8'), unit)
     systemd.calls()
 
     assert.deepEqual(await uninstall(), { code: 0, stdout: `shop.service is stopped and removed: ${file}\n`, stderr: '' })
     assert.deepEqual(systemd.calls(), ['systemctl --user disable --now shop.service', 'systemctl --user daemon-reload'])
     assert.deepEqual([list(), systemd.isActive], [[], false])
-    assert.deepEqual(await uninstall(), { code: 0, stdout: 'shop.service is not installed for this user (--scope system: for the machine)\n', stderr: '' })
+    assert.deepEqual(await uninstall(), { code: 0, stdout: 'shop.service is not installed for this user (for the system: --scope system)\n', stderr: '' })
     assert.deepEqual(systemd.calls(), [])
   })
 
@@ -128,7 +128,7 @@ describe('clusterdeck install', { concurrency: true }, () => {
     mkdirSync(path.join(cwd, '.clusterdeck'), { mode: 0o700 })
     writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'), JSON.stringify({ pid: process.pid, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
     const refused = await install()
-    assert.deepEqual([refused.code, refused.stderr], [1, `clusterdeck: a deck (pid ${process.pid}) already runs on ${cwd}/.clusterdeck: stop it first, by "clusterdeck stop --data-dir ${cwd}/.clusterdeck"\n`])
+    assert.deepEqual([refused.code, refused.stderr], [1, `clusterdeck: a deck (pid ${process.pid}) already runs on ${cwd}/.clusterdeck: first run "clusterdeck stop --data-dir ${cwd}/.clusterdeck"\n`])
     assert.deepEqual(list(), [])
     writeFileSync(path.join(cwd, '.clusterdeck', 'master.json'), JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:9777', startedAt: '' }))
     assert.equal((await install()).code, 0)
@@ -138,7 +138,7 @@ describe('clusterdeck install', { concurrency: true }, () => {
 
   test('says how it starts at boot, unless it does already', async () => {
     const { systemd, install } = setUp()
-    assert.equal((await install()).stderr, `clusterdeck: it starts when ${username} logs in, and ends with the last session; for a start at boot: loginctl enable-linger ${username}\n`)
+    assert.equal((await install()).stderr, `clusterdeck: it starts when ${username} logs in and ends with the last session; to start it at boot: loginctl enable-linger ${username}\n`)
     systemd.linger()
     assert.equal((await install()).stderr, '')
   })
@@ -179,15 +179,15 @@ describe('clusterdeck install', { concurrency: true }, () => {
     chmodSync(cwd, 0o755)
     const program = `
       process.setuid(54321)
-      const { install } = await import(${JSON.stringify(new URL('../../../server/cli/install.js', import.meta.url).href)})
-      await install({ scope: 'system', entry: 'app.js' }, { cwd: ${JSON.stringify(cwd)}, script: '/cli.js', env: process.env, stdout: process.stdout, stderr: process.stderr }).catch(({ message }) => console.log(message))`
+      const { installCommand } = await import(${JSON.stringify(new URL('../../../server/cli/install.js', import.meta.url).href)})
+      await installCommand({ scope: 'system', entry: 'app.js' }, { cwd: ${JSON.stringify(cwd)}, script: '/cli.js', env: process.env, stdout: process.stdout, stderr: process.stderr }).catch(({ message }) => console.log(message))`
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8', env: { ...process.env, PATH: systemd.path } })
-    assert.equal(stdout, '--scope system: expected root, received the user 54321; sudo, or --scope user\n')
+    assert.equal(stdout, '--scope system: expected root, received the user 54321; use sudo, or --scope user\n')
   })
 
   for (const [words, message] of /** @type {[string[], string][]} */ ([
     [['--scope', 'all'], 'clusterdeck: --scope: expected one of "system", "user", received "all"\n'],
-    [['--scope', 'user', '--user', 'web'], 'clusterdeck: --user: expected nothing with --scope user, where a service runs as the user whose service manager it is, received "web"\n'],
+    [['--scope', 'user', '--user', 'web'], 'clusterdeck: --user: expected nothing with --scope user, where the service runs as its owner, received "web"\n'],
     [['--name', 'a/b'], 'clusterdeck: --name: expected a name of letters, digits and . _ -, received "a/b"\n']
   ])) {
     test(`${JSON.stringify(words)}: one clear line, exit code 2`, async () => {

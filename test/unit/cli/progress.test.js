@@ -45,9 +45,9 @@ test('each step is told as it changes, once, also where looks have missed someth
   ]), [
     'rollout 7 (deploy) rolling: 0 of 2 workers replaced',
     'slot 2: worker 9 is starting',
-    'slot 2: worker 9 is ready, and has to stay so for a while',
+    'slot 2: worker 9 is ready and is watched for a while',
     'slot 2: worker 9 has taken over, worker 5 is draining',
-    'slot 1: worker 10 is there (3.2 s)',
+    'slot 1: worker 10 runs (3.2 s)',
     'slot 2: worker 5 replaced by worker 9 (3.2 s)'
   ])
 })
@@ -72,5 +72,5 @@ test('a rollout that is taken back says why, without anything that moves a curso
 
 test('one that was tried in vain, not by its own fault, is told of again', () => {
   const looks = ['starting', 'pending', 'starting'].map((state, index) => rollout([step({ state, newWorker: index < 2 ? 3 : 4, startedAt: START })]))
-  assert.deepEqual(told(looks), ['slot 1: worker 3 is starting', 'slot 1: to be tried again', 'slot 1: worker 4 is starting'])
+  assert.deepEqual(told(looks), ['slot 1: worker 3 is starting', 'slot 1: waits for its retry', 'slot 1: worker 4 is starting'])
 })

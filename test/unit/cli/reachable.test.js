@@ -31,10 +31,10 @@ test('where nobody answers it is said soon who lives, and what to do', async (t)
   pretend({ name: 'kept', dataDir: kept, adminUrl: url, master: { pid: dead, startTime: null }, keeper: identifyProcess(process.pid) })
   const check = (/** @type {number | null} */ pid, /** @type {string} */ dataDir) => checkAnswers({ url, fingerprint: null, recipient: pid === null ? null : { processes: [{ pid, startTime: null }] }, dataDir }, { env, withinMs: 50 })
   for (const [pid, dataDir, code, message] of /** @type {const} */ ([
-    [process.pid, alone, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is stopped or starts; end it by kill -KILL ${process.pid}`],
-    [process.pid, kept, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is stopped or starts; its keeper (pid ${process.pid}) replaces one that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`],
-    [dead, kept, 'no-master', `the master (pid ${dead}) of ${kept} has ended; its keeper (pid ${process.pid}) starts another one, and has said on stderr why that comes to nothing`],
-    [dead, alone, 'no-master', `the master (pid ${dead}) of ${alone} has ended; nobody starts another one`],
+    [process.pid, alone, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is suspended or is starting; end it with kill -KILL ${process.pid}`],
+    [process.pid, kept, 'timed-out', `the master (pid ${process.pid}) does not answer at ${url} within 50 ms: it hangs, is suspended or is starting; its keeper (pid ${process.pid}) replaces a master that hangs (keeper.hungAfterMs); two SIGTERM to the keeper end everything`],
+    [dead, kept, 'no-master', `the master (pid ${dead}) of ${kept} has ended; its keeper (pid ${process.pid}) tries to start the next one; its stderr says why that fails`],
+    [dead, alone, 'no-master', `the master (pid ${dead}) of ${alone} has ended; nobody starts the next one`],
     [null, alone, 'timed-out', `nobody answers at ${url} within 50 ms`]
   ])) await assert.rejects(check(pid, dataDir), { code, message })
 })
@@ -42,6 +42,6 @@ test('where nobody answers it is said soon who lives, and what to do', async (t)
 test('a command that waits for nothing ends within 5 s, one that is told how long waits that long', { concurrency: true }, async (t) => {
   const url = await silentPort(t)
   const { code, stderr } = await runCliHere(['status', '--url', url, '--token', 'a'])
-  assert.deepEqual([code, stderr], [124, `clusterdeck: nobody answers at ${url} within 4000 ms\n`])
+  assert.deepEqual([code, stderr], [124, `clusterdeck: nobody answers at ${url} within 4.0 s\n`])
   assert.match((await runCliHere(['status', '--url', url, '--token', 'a', '--timeout', '50ms'])).stderr, /not done within 50 ms \(--timeout\)/)
 })

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { run } from '../../../server/cli.js'
+import { runCommandLine } from '../../../server/cli.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
@@ -23,7 +23,7 @@ function watch (flags, { url, terminal, env = { CLUSTERDECK_URL: url, CLUSTERDEC
     isTTY: terminal !== undefined, ...terminal, write (/** @type {string} */ text) { output[name] += text }
   })
   const stdout = stream('stdout')
-  const ended = run(['status', '--watch', ...flags], { stdout: /** @type {any} */ (stdout), stderr: /** @type {any} */ (stream('stderr')), env, cwd })
+  const ended = runCommandLine(['status', '--watch', ...flags], { stdout: /** @type {any} */ (stdout), stderr: /** @type {any} */ (stream('stderr')), env, cwd })
   return { output, stdout, ended, interrupt: () => process.emit('SIGINT') }
 }
 
@@ -42,14 +42,14 @@ test('on a terminal it redraws in place, within the screen, and Ctrl-C leaves th
   const first = screenOf(output.stdout)
   assert.match(first.join('\n'), /^SLOT {2}WORKER {3}PID {2}STATE {2}RELEASE {2}UPTIME +MEMORY {4}CPU {2}REQ\/S {6}P99 {3}LOOP$/m)
   assert.match(first.join('\n'), /^ {3}2 {7}2 {2}4002 {2}ready {2}r1 .* 64\.0 MB {2}12\.5% {3}12\.5 {2}3\.25 ms {2}50\.0%$/m)
-  assert.equal(first.at(-1), 'Ctrl-C ends it')
+  assert.equal(first.at(-1), 'Ctrl-C to quit')
   for (const line of first) assert.doesNotMatch(line, CONTROLS)
 
   deck.set({ readyWorkers: 1, workers: workers.slice(1) })
   await until(() => screenOf(output.stdout).includes('workers  1 of 2 ready'), 'the next look')
   stdout.rows = 6
   stdout.emit('resize')
-  assert.deepEqual(screenOf(output.stdout).slice(3), ['… 8 more lines', '', 'Ctrl-C ends it'])
+  assert.deepEqual(screenOf(output.stdout).slice(3), ['… 8 more lines', '', 'Ctrl-C to quit'])
 
   interrupt()
   assert.equal(await ended, 0)
@@ -113,7 +113,7 @@ test('the next master is found at its own address, and told of', async (t) => {
   await until(() => output.stdout.includes('"pid":12'), 'the next master')
   interrupt()
   assert.equal(await ended, 0)
-  assert.equal(output.stderr, 'master 11 does not answer, looking for the next one\nmaster 12 follows master 11\n')
+  assert.equal(output.stderr, 'master 11 does not answer; looking for the next one\nmaster 12 has replaced master 11\n')
 })
 
 test('without a master there is nothing to watch', async () => {
