@@ -219,7 +219,7 @@ test('whatever stands in whatever key, the config loads', async () => {
   await fc.assert(fc.asyncProperty(fc.array(app, { minLength: 1, maxLength: 3 }), text, async (apps, source) => {
     const conversion = convert({ apps }, { folder: '/srv', target: '/srv', look: nothing })
     if (conversion.apps.length > 0) await loadGenerated(configText(conversion, { source, remarks: [source] }))
-  }), { numRuns: 100 })
+  }), { numRuns: 150 })
 })
 
 /** @param {string} file @param {{ envName?: string }} [options] */
