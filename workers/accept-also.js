@@ -1,4 +1,4 @@
-/** As long as node's own, and within what the system allows. */
+/** The same length as Node's own queue, within what the system allows. */
 const BACKLOG = 511
 
 /**

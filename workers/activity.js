@@ -2,13 +2,13 @@ import { clearTimeout, setTimeout } from 'node:timers'
 
 const FIRST_LOOK_MS = 250
 const LOOK_EVERY_MS = 1000
-/** A process that has only waited for this long does not load anything any more. */
+/** A process that has been idle for this long loads nothing any more. */
 const IDLE_MS = 5000
-/** Of the time between two looks; above it, it works. */
+/** Above this share of the time between two checks the process counts as working. */
 const IDLE_UTILIZATION = 0.3
-/** What is waited for while a program starts: files, names, connections that are not there yet, a child such as a migration. */
+/** Resources that a starting program waits for: files, names, connections that open, a child such as a migration. */
 const STARTS = /^(FS|GetAddrInfo|GetNameInfo|Query|Connect|TCPConnect|PipeConnect|Process|Zlib|Random|Scrypt|PBKDF2)/
-/** Node's own modules that only a server and its clients need; nothing of clusterdeck loads them before the app does. */
+/** Modules of Node that only servers and their clients need; clusterdeck loads none of them before the app does. */
 const SERVERS = ['NativeModule _http_server', 'NativeModule internal/http2/core']
 
 /**

@@ -2,7 +2,7 @@ import { wrapMessage, unwrapMessage } from './protocol.js'
 
 /** @typedef {ReturnType<typeof openChannel>} Channel */
 
-/** The worker's line to its master, beside the app's own messages. */
+/** The worker's channel to its master, beside the app's own messages. */
 export function openChannel () {
   /** @type {Map<string, (message: any, handle: any) => void>} */
   const handlers = new Map()

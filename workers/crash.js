@@ -13,7 +13,7 @@ import { describeCrash } from './crash-note.js'
  */
 export function recordCrashes (file, { channel, requests, fatalGrace }) {
   process.on('uncaughtExceptionMonitor', (error, origin) => {
-    // What follows from the first error while the process is on its way out is not what ended it.
+    // Only the first error ended the process; others may follow from it.
     if (fatalGrace.isDying()) return fatalGrace.endNow()
     const note = takeNote(error, origin)
     if (note) leaveNote(note)
@@ -25,7 +25,7 @@ export function recordCrashes (file, { channel, requests, fatalGrace }) {
     try {
       return describeCrash(error, origin, requests.inFlight())
     } catch {
-      // The app can have replaced whatever is used here. The error still reaches stderr, and the exit code the master.
+      // The app may have replaced what is used here. The error still reaches stderr, and the exit code reaches the master.
       return null
     }
   }

@@ -19,7 +19,7 @@ export function answerDiagnostics (channel) {
   })
 }
 
-/** What each of them needs is loaded when it is asked for: most workers never are. */
+/** Each loads what it needs on demand, as most workers are never asked. */
 const WRITERS = {
   async 'cpu-profile' (/** @type {Order} */ { file, durationMs }) {
     const { Session } = await import('node:inspector/promises')
@@ -28,7 +28,7 @@ const WRITERS = {
     try {
       await session.post('Profiler.enable')
       await session.post('Profiler.start')
-      // A profile is no reason for a process to go on that would end.
+      // A profile must not keep a process running that would end.
       await new Promise((resolve) => { setTimeout(resolve, durationMs).unref() })
       const { profile } = await session.post('Profiler.stop')
       writeJson(file, profile)

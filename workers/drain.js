@@ -4,7 +4,7 @@ import { createHttp2Sessions } from './http2-sessions.js'
 import { createIdleClock } from './idle-clock.js'
 import { createLastAnswers } from './last-answer.js'
 
-/** A response that had promised keep-alive before the drain may leave an idle connection at any time. */
+/** A response that promised keep-alive before the drain may leave an idle connection at any time. */
 const CUT_INTERVAL_MS = 100
 /** New connections, while they serve. */
 const SWEEP_EVERY = 1024
@@ -41,7 +41,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
     if (watched.has(server)) return
     watched.add(server)
     server.on('connection', (/** @type {any} */ socket) => keepConnection(server, socket))
-    // The request of a TLS connection hangs on the outer socket.
+    // The request of a TLS connection is kept at the outer socket.
     if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keepConnection(server, socket))
     if (typeof server.updateSettings === 'function') http2Sessions.watch(server)
     server.on('close', () => servers.delete(server))
@@ -61,7 +61,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
     })
   }
 
-  /** A connection that the app has sent to another process is that one's now, and nobody tells of it. */
+  /** A connection that the app has sent to another process belongs to that one now; Node reports nothing of it. */
   function forgetPassedOn () {
     for (const socket of connections.keys()) if (!socket._handle && !socket.destroyed) connections.delete(socket)
   }
@@ -86,7 +86,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
     }
     lastAnswers.begin(new Set([...servers, ...connections.values()]))
     http2Sessions.leave()
-    // EBADF: closed meanwhile. What comes from now on is for the other workers.
+    // EBADF: closed meanwhile. New connections go to the other workers.
     for (const handle of datagrams) handle.recvStop()
     const clock = createIdleClock(idleGraceMs)
     // What has come while this process had no CPU is read between the timer and the check after it.

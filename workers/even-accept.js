@@ -11,22 +11,22 @@ const EPOLLEXCLUSIVE = 1 << 28
 
 /** libuv begins to wait for a socket in the first turn of its loop after listen(), or a little later. */
 const MAX_TURNS = 100
-/** What it takes is loaded once the worker serves: that takes longer than most requests. */
+/** The native calls are loaded once the worker serves, as loading takes longer than most requests. */
 const LOAD_AFTER_MS = 50
 // netinet/in.h, linux/tcp.h: struct tcp_info, where a listening socket has how many wait in its queue, and may.
 const IPPROTO_TCP = 6
 const TCP_INFO = 11
 const [WAITING_AT, MAY_WAIT_AT, INFO_BYTES] = [24, 28, 32]
 
-/** Connections that come closer to each other than that are a burst. */
+/** Connections that come closer together than this are a burst. */
 const BURST_MS = 20
 /** After each of its first connections in a burst a worker waits long enough for each other one to be scheduled, and no longer. */
 const TURNS = 32
 const TURN_MS = 0.4
 const MAX_PAUSE_MS = 5
-/** Whom a full queue turns away comes back after a second. */
+/** A client that a full queue rejects tries again after a second. */
 const LONG_QUEUE = 1 / 2
-/** No connection waits longer where nobody can tell that a wake-up was lost. */
+/** No connection waits longer than this if a wake-up was lost. */
 const AGAIN_EVERY_MS = 1000
 
 /** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, option: (fd: number, level: number, name: number, value: Buffer, bytes: Buffer) => number }} Calls */
@@ -87,7 +87,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
       }
     },
 
-    /** Loads what it takes, which would keep the first connections waiting. */
+    /** Loads the native calls early, as that would keep the first connections waiting. */
     prepare () { if (calls === undefined) calls = load() },
 
     again: reconsider
@@ -115,7 +115,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     const shared = eventOf(fd, EPOLLIN)
     const alone = eventOf(fd, EPOLLIN | EPOLLEXCLUSIVE)
     let lastAt = 0
-    /** Of connections that were open at once in this burst. */
+    /** The most connections that were open at once in this burst. */
     let most = 0
     let taken = 0
     if (!waitForTurn()) return tellEven(false)

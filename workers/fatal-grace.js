@@ -4,9 +4,9 @@ import { types } from 'node:util'
 import { fatalText } from './fatal-text.js'
 
 const POLL_MS = 10
-/** For the answers to leave, before the end of the process would cut them. */
+/** Answers get this long to leave before the process ends. */
 const FLUSH_MS = 50
-/** Node's own code for an uncaught exception. */
+/** Node's exit code for an uncaught exception. */
 const EXIT_CODE = 1
 
 /**
@@ -31,7 +31,7 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
   return {
     isDying: () => end !== null,
 
-    /** A second exception: there is nothing more to wait for. */
+    /** After a second exception nothing is waited for. */
     endNow () {
       process.once('uncaughtException', () => end?.())
     },
@@ -76,7 +76,7 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
   }
 }
 
-/** Whether the app has said what is to become of it. */
+/** Whether the app handles such errors itself. */
 function isHandled () {
   return process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()
 }
@@ -114,7 +114,7 @@ function answer500 (response) {
     response.req.resume()
     socket.end('HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
   } catch {
-    // Whatever state this one is in, the others are to get theirs.
+    // A failure here must not keep the others from getting theirs.
   }
 }
 
@@ -125,7 +125,7 @@ function writeToStderr (text) {
     try {
       rest = rest.subarray(writeSync(2, rest))
     } catch (/** @type {any} */ error) {
-      // EAGAIN: who reads it is slow. EPIPE: nobody does.
+      // EAGAIN: the reader is slow. EPIPE: there is no reader.
       if (error.code !== 'EAGAIN') return
     }
   }

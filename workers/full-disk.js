@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 
-/** A disk that is full, or whose user has used up what is his. */
+/** Errors of a full disk or an exceeded quota. */
 const FULL = new Set(['ENOSPC', 'EDQUOT'])
 const OUTPUTS = new Set([1, 2])
 

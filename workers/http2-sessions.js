@@ -2,7 +2,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 
 /** How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. */
 const HOLD_MS = 1000
-/** In a row, in which nothing has come or gone: an acknowledgement overtakes requests that its client has queued already. */
+/** So many quiet rounds in a row are needed: an acknowledgement overtakes requests that the client has queued. */
 const QUIET_ROUNDS = 4
 
 /**
@@ -23,7 +23,7 @@ export function createHttp2Sessions () {
     /** @param {any} server of HTTP/2 */
     watch (server) { server.on('session', addSession) },
 
-    /** Every session ends with its next stream, also those to come. */
+    /** Every session ends with its next stream, future sessions too. */
     leave () {
       isLeaving = true
       for (const session of sessions) endWithNextStream(session)
@@ -107,5 +107,5 @@ function streamsOf (session) {
   return state ? [...session[state].streams?.values() ?? []] : []
 }
 
-/** A stream that its client has reset before its handler could listen. */
+/** A client may reset a stream before its handler can listen. */
 function ignoreError () {}

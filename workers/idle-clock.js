@@ -20,7 +20,7 @@ export function createIdleClock (graceMs) {
       }
       const known = idle.get(connection)
       if (!known) idle.set(connection, { since: performance.now(), bytesRead })
-      // More bytes, and no answer yet: half of a request.
+      // More bytes and no answer yet mean half a request.
       else if (known.bytesRead === bytesRead) return performance.now() - known.since >= graceMs
       return false
     }

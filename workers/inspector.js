@@ -13,7 +13,7 @@ export function isInspected () {
   return inspector.url() !== undefined
 }
 
-/** It was opened while this process hung, and nobody else is to find it. */
+/** Closes an inspector that was opened while this process hung, so that nobody else finds it. */
 export function closeInspector () {
   if (isInspected()) inspector.close()
 }

@@ -1,7 +1,7 @@
 import diagnostics from 'node:diagnostics_channel'
 import { clearTimeout, setTimeout } from 'node:timers'
 
-/** How long a client may take to close a connection after its last answer. */
+/** A client may take this long to close a connection after its last answer. */
 const LINGER_MS = 1000
 /** What a client can ask for. */
 const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect']

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers'
 import { fileURLToPath } from 'node:url'
 
-/** An app with more is known by its own files first, then by as many of its packages as fit. */
+/** Of a larger app its own files count first, then as many of its packages as fit. */
 const MAX_FILES = 10_000
 /**
  * Counted from the first look; the last one repeats. What loads late does so with the first requests or hardly ever. A

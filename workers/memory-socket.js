@@ -62,7 +62,7 @@ class MemorySocket extends Socket {
     if (!other || other.destroyed) return callback(otherEndGone())
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk
     this.#bytesWritten += bytes.length
-    // Not in the writer's own turn, as no network would.
+    // Like a network, it never delivers in the writer's own turn.
     setImmediate(() => other.receive(bytes, callback))
   }
 
@@ -96,14 +96,14 @@ class MemorySocket extends Socket {
     else this.#takeMore = taken
   }
 
-  /** The other end is gone: what it had sent can still be read. */
+  /** The other end is gone; data that it sent can still be read. */
   left () {
     if (!this.readableEnded && !this.destroyed) this.push(null)
     if (!this.writableFinished) this.destroySoon()
   }
 }
 
-/** What a server finds out about a connection after its handshake. */
+/** What a server knows of a connection after its handshake. */
 class MemoryTlsSocket extends MemorySocket {
   encrypted = true
   authorizationError = null

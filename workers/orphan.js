@@ -4,7 +4,7 @@ import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timer
 import { parseOrderText, shutdownMessage } from './protocol.js'
 
 const POLL_MS = 100
-/** The kernel tells that the channel is closed a little before it gives the children of a dead process away. */
+/** The kernel closes the channel a little before the children of a dead process get a new parent. */
 const PARENT_CHANGES_WITHIN_MS = 1000
 const PARENT_POLL_MS = 5
 
@@ -30,14 +30,14 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   let outlives = settings.outlives
   let keeper = settings.keeper ?? null
   worker.once('disconnect', () => {
-    // The app itself has said that this worker should end.
+    // The app itself has asked for this worker's end.
     if (worker.exitedAfterDisconnect || !isOfUse()) return
     worker.exitedAfterDisconnect = true
     afterMaster()
   })
 
   return {
-    /** From now on this worker outlives its master, as one of a master that runs alone does. */
+    /** From now on this worker outlives its master. */
     outlive () { outlives = true },
 
     /** @returns {boolean} whether there is no master that would end this process now */
@@ -46,10 +46,10 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
       return isOrphan
     },
 
-    /** @returns {boolean} whether the SIGTERM that comes is its own */
+    /** @returns {boolean} whether a SIGTERM that comes is its own */
     isEnding: () => isEnding,
 
-    /** Drains this worker, and ends it. @returns {boolean} false: that is the business of its master */
+    /** Drains this worker and ends it. @returns {boolean} false: its master does that */
     leave () {
       if (isOrphan) leaveDraining(settings)
       return isOrphan
@@ -71,10 +71,10 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
   function goOn () {
     isOrphan = true
-    // EPIPE: who read the output may have gone with the master.
+    // EPIPE: the reader of the output may have ended with the master.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
     if (drain.isDrained()) return endWorker()
-    // Its master would have ended it then, and the next one may never come.
+    // Its master would have ended it, and there may be no next one.
     if (drain.isDraining()) return endWithin(settings.deadlineMs)
     if (!outlives || !hasSockets) return leaveDraining(settings)
     let aloneSince = performance.now()
@@ -86,7 +86,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     }, POLL_MS)
   }
 
-  /** It will start the next master, however long that takes. Once it is gone its number may be another one's. */
+  /** A living keeper will start the next master. Once it is gone, its pid may belong to another process. */
   function hasKeeper () {
     if (keeper && process.ppid !== keeper && !isAlive(keeper)) keeper = null
     return keeper !== null
@@ -102,7 +102,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   /** @param {number} ms */
   function endWithin (ms) { deadline = setTimeout(endWorker, ms) }
 
-  /** What a master does with a worker that has drained. */
+  /** Ends a drained worker as a master would. */
   function endWorker () {
     isEnding = true
     clearTimeout(deadline)
@@ -123,7 +123,7 @@ function readOr (read) {
   try {
     return read()
   } catch {
-    // ENOENT: nobody has claimed this worker. It is renamed into place, so half of it is never seen.
+    // ENOENT: no master has claimed this worker. The file is renamed into place, so it is never half written.
     return null
   }
 }
@@ -133,7 +133,7 @@ function isAlive (pid) {
   try {
     return process.kill(pid, 0)
   } catch {
-    // ESRCH; EPERM: a number that is another user's by now.
+    // ESRCH; EPERM: the pid belongs to another user's process by now.
     return false
   }
 }

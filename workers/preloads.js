@@ -9,13 +9,13 @@ let state = 'over'
  */
 export function beginPreloads ({ hasImports }) {
   state = hasImports ? 'importing' : 'requiring'
-  // All that is required is loaded in one turn, and so is the main module of CommonJS behind it.
+  // All required modules and a CommonJS main module after them load in one turn.
   if (!hasImports) queueMicrotask(endPreloads)
 }
 
 export function endPreloads () { state = 'over' }
 
-/** @returns {boolean} whether what runs now is none of the app yet */
+/** @returns {boolean} whether only preloads run yet, and nothing of the app */
 export function arePreloading () {
   return state === 'importing' || (state === 'requiring' && createRequire(import.meta.url).main === undefined)
 }

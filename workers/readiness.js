@@ -37,13 +37,13 @@ export function createReadiness (settings, { onSeen, onReady }) {
       runProbes()
     },
 
-    /** There may be something to ask from now on. */
+    /** A server may have opened that can be asked. */
     begin () {
       hasBegun = true
       runProbes()
     },
 
-    /** This worker will not serve. */
+    /** Stops asking, as this worker will not serve. */
     stop () {
       isStopped = true
       endProbes()
@@ -103,7 +103,7 @@ export function createReadiness (settings, { onSeen, onReady }) {
     }
   }
 
-  /** The app may have closed the one that was asked before. */
+  /** Picks a server to ask: the app may have closed the last one. */
   function mustFindClient () {
     const [server, address] = [...servers].find(([each]) => each.listening) ?? []
     if (!server || address === undefined) throw new Error('no HTTP server listens any more')

@@ -3,7 +3,7 @@ import { bucketOf, BUCKETS, toSparse } from './histogram.js'
 import { ABORTED, statusClass, STATUS_CLASSES } from './protocol.js'
 
 const CONNECTION = Symbol('clusterdeck.connection')
-/** On a socket or an HTTP/2 session: what is asked there is none of the app's business. */
+/** Marks a socket or an HTTP/2 session whose requests are not the app's. */
 export const UNCOUNTED = Symbol('clusterdeck.uncounted')
 
 /** @typedef {{ method: string, path: string, ageMs: number, response: any }} InFlight  `response`: null for HTTP/2 */
@@ -21,7 +21,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   const connections = new Set()
   const latency = new Float64Array(BUCKETS)
   const statuses = new Float64Array(STATUS_CLASSES.length)
-  // Not a variable: each sum of doubles in one would be a new object.
+  // An array, as each sum of doubles in a variable would be a new object.
   const latencySumMs = new Float64Array(1)
   let inFlight = 0
   let begun = 0
@@ -49,7 +49,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
       return open.sort((a, b) => b.ageMs - a.ageMs)
     },
 
-    /** @returns {number} how many those are */
+    /** @returns {number} how many requests are in flight */
     count: () => inFlight,
 
     /**
@@ -101,13 +101,13 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
   function onResponseFinish (/** @type {any} */ { response, socket }) {
     const connection = socket[CONNECTION]
-    // It began before this was loaded, or its connection has gone and it was counted with that.
+    // The request began before this was loaded, or was counted when its connection closed.
     if (connection === undefined || connection.response !== response) return
     countAnswered(response.statusCode, now() - connection.startedAt)
     advanceConnection(connection)
   }
 
-  /** A stream of HTTP/2 is a request on its own, and always closes. */
+  /** An HTTP/2 stream is one request, and always closes. */
   function startStream (/** @type {any} */ { stream, headers }) {
     if (stream.session?.[UNCOUNTED]) return
     const connection = new Connection()
@@ -143,7 +143,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     inFlight--
   }
 
-  /** One listener for each connection, none for each request: an answer that never finishes ends with its connection. */
+  /** Adds one listener per connection, not per request: an unfinished answer ends with its connection. */
   function openConnection (/** @type {any} */ socket) {
     if (socket[UNCOUNTED]) return null
     const connection = new Connection()

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers'
 import { slotVariables } from './protocol.js'
 
-/** How long an app that has begun to listen still counts as loading: it may do the rest of its work beside that. */
+/** An app that has begun to listen counts as loading for this long, as it may do other work meanwhile. */
 const LOADING_MS = 1000
 
 /**
@@ -58,7 +58,7 @@ function watchedEnv (env, names, onRead) {
       noteRead(name)
       return Reflect.has(env, name)
     },
-    // With a receiver of its own Node would refuse it.
+    // Node would refuse another receiver.
     set: (_, name, value) => Reflect.set(env, name, value)
   })
 }

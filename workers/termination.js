@@ -1,9 +1,9 @@
 import cluster from 'node:cluster'
 import { setImmediate, setTimeout } from 'node:timers'
 
-/** On a machine that is busy, and while the master still starts. */
+/** Long enough for a busy machine and a starting master. */
 const MASTER_REACTS_WITHIN_MS = 2000
-/** How long an app that hears only the shutdown message gets. */
+/** An app that handles only the shutdown message gets this long. */
 const SHUTDOWN_MESSAGE_GRACE_MS = 1000
 
 /**
@@ -19,7 +19,7 @@ const SHUTDOWN_MESSAGE_GRACE_MS = 1000
 export function createTermination ({ channel, drain, orphan }) {
   const ownMessageListeners = messageListeners()
   let hearsMessages = false
-  /** The master has said that the time of this worker is over. */
+  /** The master has told this worker to end. */
   let isTold = false
   let hasHeard = false
   process.on('SIGINT', onInterrupt)
@@ -52,7 +52,7 @@ export function createTermination ({ channel, drain, orphan }) {
     if (process.listenerCount('SIGTERM') > 0) return drain.isDraining() && drain.letGo()
     if (drain.isDrained() || isTold || orphan.isEnding()) return exitApp()
     if (!drain.isDraining()) return orphan.leave() || deferListener('SIGTERM', onTerm)
-    // The master's word may be on its way. Without it the signal is somebody else's, who has to wait for the answers.
+    // The master's message may be on its way. Without it the signal came from somebody else, and open answers go first.
     hasHeard = true
   }
 

@@ -11,7 +11,7 @@ import { createOrphanHandle } from './orphan-handle.js'
  * @param {Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [parts.keeper]  tells how they end
  * @param {() => number} parts.deadlineMs  how long each may drain
  * @param {ReturnType<typeof import('./exit-evidence.js').createExitEvidence>} parts.exitEvidence
- * @param {(worker: number, exit: any) => void} parts.onExit
+ * @param {(worker: number, exit: import('../lifecycle/loss.js').ToldExit) => void} parts.onExit
  * @param {(worker: number, handle: import('./orphan-handle.js').OrphanHandle) => void} parts.onAdopted
  * @returns {(saved: SavedWorker) => import('../lifecycle/state.js').Orphan}
  */

@@ -11,7 +11,7 @@
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'judge'>} parts.judge
  * @param {Pick<import('./sockets.js').Keeper, 'send'>} [parts.keeper]
- * @param {(input: any) => void} parts.receive
+ * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive
  * @param {Pick<import('./standbys.js').Standbys, 'promote'>} parts.standbys
  * @param {(order: Extract<Command, { type: 'fork' }>) => void} parts.forkWorker
  * @param {(order: Extract<Command, { type: 'prepare-release' }>) => void} parts.prepareRelease

@@ -8,8 +8,8 @@ export function createExitEvidence (crashes) {
 
   return {
     /**
-     * @param {{ id: number, slot: number | null, pid: number | null }} worker @param {{ code: number | null, signal: string | null, error: any, unfinished?: any, left?: any }} exit
-     * @returns {{ code: number | null, signal: string | null, error: any, isOutOfMemory: boolean, unfinished?: any, left?: any }} the input of the lifecycle
+     * @param {{ id: number, slot: number | null, pid: number | null }} worker @param {import('../lifecycle/loss.js').Exit} exit
+     * @returns {import('../lifecycle/loss.js').Exit} with what has been found
      */
     examine ({ id, slot, pid }, exit) {
       const found = crashes.examine({ slot, worker: id, pid, code: exit.code, signal: exit.signal })
@@ -17,7 +17,7 @@ export function createExitEvidence (crashes) {
       return { ...exit, isOutOfMemory: found.memoryKind !== null }
     },
 
-    /** @param {any} event `worker.exited`, about to be published @param {string | null} root of its release @returns {any} the event, with its crash where there was one */
+    /** @param {any} event `worker.exited` @param {string | null} root of its release @returns {any} the event, with its crash if there was one */
     record (event, root) {
       const found = findings.get(event.worker)
       findings.delete(event.worker)

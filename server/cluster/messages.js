@@ -15,7 +15,7 @@ const MAX_RESOURCES = 50
  * @param {object} parts
  * @param {() => import('../lifecycle/state.js').PoolState} parts.state
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
- * @param {(input: any) => void} parts.receive
+ * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive
  * @param {ReturnType<typeof import('./sockets.js').createSockets>} parts.sockets
  * @param {import('./slot-ports.js').SlotPorts} parts.slotPorts
  * @param {import('./standbys.js').Standbys} parts.standbys

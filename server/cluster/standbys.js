@@ -5,7 +5,7 @@
  * @param {object} parts
  * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
  * @param {(worker: number, message: import('../../workers/protocol.js').ToWorker) => void} parts.tell
- * @param {(input: any) => void} parts.receive
+ * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive
  */
 export function createStandbys ({ state, tell, receive }) {
   /** @type {Map<number, { waiting: (() => void)[], rssBytes: number | null }>} by worker */

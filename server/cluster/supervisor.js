@@ -287,7 +287,7 @@ export function createSupervisor (initialState, {
     killAll (reason) { receive({ type: 'kill-all', reason }) }
   }
 
-  /** @param {any} input @returns {import('../lifecycle/state.js').Refusal | null} */
+  /** @param {import('../lifecycle/state.js').PlainInput} input @returns {import('../lifecycle/state.js').Refusal | null} */
   function applyInput (input) {
     const stamp = { at: now(), time: time(), random: random() }
     const { nextWorker } = state
@@ -349,12 +349,13 @@ export function createSupervisor (initialState, {
     else receive({ type: 'worker-ready', worker })
   }
 
-  /** @param {number} worker @param {any} exit */
+  /** @param {number} worker @param {import('../lifecycle/loss.js').ToldExit} exit */
   function onExited (worker, exit) {
     const known = state.workers[worker]
     const error = exit.error ?? watchdog.takeNote(worker)
     const unfinished = exit.unfinished ? { ...exit.unfinished, isReported: false } : exit.signal === null ? null : lastReported(worker)
-    const end = known ? exitEvidence.examine(known, { ...exit, error, unfinished }) : exit
+    const told = { ...exit, error, unfinished }
+    const end = known ? exitEvidence.examine(known, told) : told
     handles.delete(worker)
     vitals.left(worker)
     sockets.forget(worker)

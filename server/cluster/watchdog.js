@@ -18,7 +18,7 @@ const SAMPLES_OVER_LIMIT = 5
  * @param {Limits['watchdog']} parts.watchdog
  * @param {Limits['recycle']} parts.recycle
  * @param {() => { id: number, slot: number | null, pid: number | null }[]} parts.listReady workers that should answer, and have a channel
- * @param {(input: any) => void} parts.receive takes inputs of the lifecycle
+ * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive takes inputs of the lifecycle
  * @param {(worker: number) => void} parts.closeInspector
  * @param {() => number} [parts.now] monotonic, ms
  * @param {typeof captureStack} [parts.capture]

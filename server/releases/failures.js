@@ -1,6 +1,6 @@
 /** @typedef {{ requests: number, failed: number }} Count answers, and how many of them were 5xx */
 
-/** How many standard deviations of chance the new workers have to fail more: a rollout is looked at many times. */
+/** The new workers have to fail more by this many standard deviations, as a rollout is judged many times. */
 const SURE = 5
 const RECENT = 2
 
@@ -11,9 +11,9 @@ const RECENT = 2
 export function createFailures () {
   const baseline = { requests: 0, failed: 0 }
   const canary = { requests: 0, failed: 0 }
-  /** How many failures of the new workers would be none of their own. */
+  /** How many failures of the new workers are expected anyway. */
   let expected = 0
-  /** By how much chance alone may be off: the variance, in units of p (1 - p). */
+  /** The variance of that by chance, in units of p (1 - p). */
   let spread = 0
   /** The last seconds, with about RECENT times rollout.limits.minRequests answers. @type {{ requests: number, excess: number }[]} */
   let recent = []
@@ -36,7 +36,7 @@ export function createFailures () {
 
     /**
      * @param {{ errorRate: number, minRequests: number }} limits
-     * @returns {'none' | 'some' | 'over'} over: it was so, and the last answers are as they should be
+     * @returns {'none' | 'some' | 'over'} over: they failed more often, but the last answers are fine
      */
     look ({ errorRate, minRequests }) {
       if (canary.requests < minRequests) return 'none'

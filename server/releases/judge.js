@@ -14,27 +14,27 @@ import { createLatencies } from './latencies.js'
 
 const FAILED = STATUS_CLASSES.indexOf('5xx')
 const LOOP_UTILIZATION = indexOf('eventLoopUtilization')
-/** Reports wait for the next look; while a rollout is held there is none. */
+/** Reports are kept this long for the next comparison; while a rollout is held there is none. */
 const MAX_SECONDS = 120
-/** A quantile that is shown has so many slower answers behind it. */
+/** A quantile is shown only if this many answers were slower. */
 const LEAST_SLOWER = 5
-const WARMING_UP = 'new workers answered with 5xx at first, and do no longer; with ready.path a worker gets no connection before it can answer'
+const WARMING_UP = 'new workers answered with 5xx at first, but no longer; with ready.path a worker gets no connection before it can answer'
 
 /**
- * Judges new workers by old ones that serve at the same time.
+ * Compares new workers (canary) with old ones (baseline) that serve at the same time.
  * @param {{ now?: () => number }} [parts] wall clock, ms
  */
 export function createJudge ({ now = Date.now } = {}) {
-  /** Of each second since the last look, by worker. @type {Map<number, [worker: number, report: Report][]>} */
+  /** Reports of each second since the last comparison. @type {Map<number, [worker: number, report: Report][]>} */
   const seconds = new Map()
-  /** Old workers, also those that have gone since: what they answered stays the measure. @type {Set<number>} */
+  /** All old workers, also those that have gone since: their answers still count. @type {Set<number>} */
   const before = new Set()
   let sums = { canary: newSum(), baseline: newSum() }
   let failures = createFailures()
   let latencies = createLatencies()
 
   return {
-    /** A comparison begins: what was before does not count. */
+    /** Begins a comparison; earlier reports do not count. */
     begin () {
       seconds.clear()
       before.clear()
@@ -66,7 +66,10 @@ export function createJudge ({ now = Date.now } = {}) {
         latencies.add(reports, sides, limits)
       }
       seconds.clear()
-      const figures = { canary: figuresOf(canary.length, sums.canary, latencies.warm.canary), baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline) }
+      const figures = {
+        canary: figuresOf(canary.length, sums.canary, latencies.warm.canary),
+        baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline)
+      }
       return { at: new Date(now()).toISOString(), isFinal, ...verdictOn({ ...figures, failures: failures.look(limits), latencies }, limits), ...figures }
     }
   }
@@ -76,7 +79,11 @@ function newSum () {
   return { requests: 0, failed: 0 }
 }
 
-/** @param {{ requests: number, failed: number }} sum of the time before @param {Set<number>} workers @param {[worker: number, report: Report][]} reports @returns {{ requests: number, failed: number }} of this second */
+/**
+ * Adds the reports of one second to a sum.
+ * @param {{ requests: number, failed: number }} sum @param {Set<number>} workers @param {[worker: number, report: Report][]} reports
+ * @returns {{ requests: number, failed: number }} of this second
+ */
 function addUp (sum, workers, reports) {
   const second = newSum()
   for (const [worker, { requests, failed }] of reports) {
@@ -102,21 +109,25 @@ function roundMs (ms) {
 /**
  * @param {{ canary: Figures, baseline: Figures, failures: 'none' | 'some' | 'over', latencies: ReturnType<typeof createLatencies> }} found
  * @param {Limits} limits
- * @returns {{ passed: boolean | null, message: string, warning?: string }} null: there is too little to say
+ * @returns {{ passed: boolean | null, message: string, warning?: string }} null: there are too few requests to judge
  */
 function verdictOn ({ canary, baseline, failures, latencies }, limits) {
   const { errorRate, p99Ratio, minRequests } = limits
   if (canary.requests < minRequests) {
-    return { passed: null, message: `too few requests to judge the new workers: ${canary.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)` }
+    const message = `too few requests to judge the new workers: ${canary.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)`
+    return { passed: null, message }
   }
   const failing = formatPercent((canary.errorRate ?? 0) * 100)
   const failedBefore = formatPercent((baseline.errorRate ?? 0) * 100)
   if (failures === 'some') {
-    return { passed: false, message: `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore} (option rollout.limits.errorRate: ${errorRate})` }
+    const message = `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore} (option rollout.limits.errorRate: ${errorRate})`
+    return { passed: false, message }
   }
   const slower = latencies.slower()
   if (slower) {
-    return { passed: false, message: `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${formatLatency(roundMs(slower.canaryMs))}, old workers: ${formatLatency(roundMs(slower.baselineMs))} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    const [now, before] = [slower.canaryMs, slower.baselineMs].map((ms) => formatLatency(roundMs(ms)))
+    const what = `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${now}, old workers: ${before}`
+    return { passed: false, message: `${what} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
   const errors = `${failing} of ${canary.requests} responses are 5xx (old: ${failedBefore})`
   return {

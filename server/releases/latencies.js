@@ -12,11 +12,11 @@ const LEAST_SLOW = 7
  * that take long are no fault of the release.
  */
 const MIX = 3
-/** As many times rollout.limits.minRequests answers of a worker are its first ones. */
+/** The first answers of a worker are this many times rollout.limits.minRequests. */
 const COLD = 2
-/** In so many stretches in a row it has to be slower: a worker that warms up gets faster, and a stall passes. */
+/** It has to be slower in this many stretches in a row: a worker that warms up gets faster, and a stall passes. */
 const STRETCHES = 3
-/** Workers that have more to do are slower, as any would be: as many times more requests each, where they are busy and where not. */
+/** Sides are not compared if the new workers get this many times more requests each, as any would be slower then. */
 const BUSY = 0.6
 const MORE_WHEN_BUSY = 1.1
 const MORE_WHEN_IDLE = 3
@@ -52,7 +52,7 @@ export function createLatencies () {
     /** @returns {Slower | null} null: they are not slower, or not for long enough to say so */
     slower: () => slowInRow >= STRETCHES ? slower : null,
 
-    /** All that counts. */
+    /** Latencies of all warm answers. */
     warm,
 
     /** @returns {number} how often both sides were compared */
@@ -82,7 +82,7 @@ function newStretch () {
   return { canary: new Side(), baseline: new Side(), seconds: 0 }
 }
 
-/** What the workers of one side have answered. */
+/** Answers of the workers of one side. */
 class Side {
   /** `servedMs`: since its first answer. @type {Map<number, { requests: number, latency: Float64Array, servedMs: number }>} */
   workers = new Map()
@@ -105,7 +105,7 @@ class Side {
 
   requests () { return this.#requests }
 
-  /** Requests of one worker in a ms. */
+  /** Requests per worker and ms. */
   rate () { return this.#requests / this.#ms }
 
   isBusy () { return this.#busyMs / this.#ms > BUSY }

@@ -79,7 +79,7 @@ describe('a judge is shown new workers', () => {
 
   test('errors at first that have ended are told, and undo nothing', () => {
     const verdict = watch({ [OLD]: SOME, [NEW]: (second) => second < 3 ? { failed: 40 } : { good: 60 } }, { seconds: 10 })
-    assert.deepEqual([verdict.passed, verdict.warning], [true, 'new workers answered with 5xx at first, and do no longer; with ready.path a worker gets no connection before it can answer'])
+    assert.deepEqual([verdict.passed, verdict.warning], [true, 'new workers answered with 5xx at first, but no longer; with ready.path a worker gets no connection before it can answer'])
   })
 
   test('what fails for all of them for a while says nothing of the new ones, who came just then', () => {
