@@ -24,7 +24,7 @@ test('who is about to roll back sees from what to what, what changes, and what c
   const { status, text } = await visit('/releases/r3/rollback')
   const said = text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.equal(status, 200)
-  assert.match(said, /Roll back to r3\? r1 r3 .* Package told 1\.2\.3 told 1\.1\.0 .*variables: LEVEL Commits that go 8989898989 Slower totals Ada.*What crashed on r3 TypeError: no &lt;total&gt;/)
+  assert.match(said, /Roll back to r3\? r1 r3 .* Package told 1\.2\.3 told 1\.1\.0 .*variables: LEVEL Removed commits 8989898989 Slower totals Ada.*Crashes on r3 TypeError: no &lt;total&gt;/)
   assert.match(text, /name="from" value="r1"/)
   assert.equal((await visit('/releases/r9/rollback')).status, 404)
 })
@@ -42,7 +42,7 @@ test('a rollback is refused where another release is running than the one that w
 test('any two releases can be compared, and what is none is not found', async (t) => {
   const { visit } = await setUp(t)
   const [running, other, picked] = await Promise.all(['/releases/r1/compare', '/releases/r1/compare?from=r3', '/compare?from=r3&to=r1'].map(visit))
-  assert.match(running.text, /one and the same/)
+  assert.match(running.text, /Both are the same release/)
   for (const { text } of [other, picked]) assert.match(text, /From <a href="\/releases\/r3">.* to <a href="\/releases\/r1">[^]*<option value="r3" selected>[^]*<option value="r1" selected>/)
   assert.deepEqual(await Promise.all(['/releases/r1/compare?from=r9', '/releases/x/compare', '/releases/r1/compare?from=%00', '/compare?from=r3', '/compare?from=r1&to=%3Cb%3E'].map(async (path) => (await visit(path)).status)), [404, 404, 404, 404, 404])
 })

@@ -41,8 +41,8 @@ test('who was never followed is told so, and whose end nobody has seen too', asy
   const admin = await startAdmin(t)
   live(admin, { worker: 11 }, { cause: 'scale-down', code: 0 })
   live(admin, { worker: 12, slot: 2 })
-  assert.match((await visit(admin, '/workers/11')).html, /No worker has followed it in slot 1 so far/)
-  assert.match((await visit(admin, '/workers/12')).html, /How it ended is not on record/)
+  assert.match((await visit(admin, '/workers/11')).html, /Slot 1 has no next worker yet/)
+  assert.match((await visit(admin, '/workers/12')).html, /How it ended was not recorded/)
 })
 
 test('an id that a later cluster has used again means who lives, or who lived at a time', async (t) => {
@@ -90,7 +90,7 @@ test('looking is for everybody, looking inside for operators, files for admins',
   assert.equal((await viewer.act('kill-worker', { worker: 1 })).status, 403)
   assert.equal((await viewer.act('diagnose', { worker: 1, kind: 'cpu-profile', seconds: 5 })).status, 403)
   const operator = await seenBy('operator')
-  assert.match(operator.text, /id="worker-kill"[^]*Record CPU profile[^]*Its file is for admins/)
+  assert.match(operator.text, /id="worker-kill"[^]*Record CPU profile[^]*Only an admin can download the file/)
   assert.doesNotMatch(operator.text, /id="flame"|\/file"/)
   const administrator = await seenBy('admin')
   assert.match(administrator.text, /id="flame"[^]*href="\/api\/v1\/diagnostics\/2\/file" download/)

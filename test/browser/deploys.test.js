@@ -26,7 +26,7 @@ test('a deploy on trial is paused, resumed and aborted, another one promoted, an
   await page.goto(link)
   await page.goto(`${deck.adminUrl}/deploys`)
   await page.locator('html[data-live=on]').waitFor()
-  await page.getByText('No rollout has ended.').waitFor()
+  await page.getByText('No deploys yet.').waitFor()
 
   await deploy()
   await page.locator('#rollout', { hasText: 'The canary serves beside the old workers' }).waitFor()

@@ -117,7 +117,7 @@ test('a browser that was told not to notify says so, and keeps what was chosen',
   await page.getByRole('checkbox', { name: 'A crash loop' }).check()
   await page.getByText('This browser has been told not to notify you of this address.').waitFor()
   assert.deepEqual(await page.audit(), [])
-  await page.getByRole('button', { name: 'Show one now' }).click()
+  await page.getByRole('button', { name: 'Show a test notification' }).click()
   await page.getByRole('alert').waitFor()
   await page.getByRole('button', { name: 'Done' }).click()
   await page.reload()

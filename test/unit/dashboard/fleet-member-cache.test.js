@@ -69,7 +69,7 @@ test('what a member refuses, or says as none would, is told, and what was known 
     assert.match((await fetchMember(fleet, 'b-2', NOW + 1000, 1000)).workersProblem ?? '', /not understood/, JSON.stringify(strange))
   }
   const model = await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW + 1000 })
-  assert.match(render('pages/fleet-member', { can: OPERATOR, ...model }), /not understood here\. What is below is older\./)
+  assert.match(render('pages/fleet-member', { can: OPERATOR, ...model }), /not understood here\. The figures below are older\./)
 })
 
 test('a member that does not answer is not waited for', async () => {

@@ -163,7 +163,7 @@ test('a held deploy is a red card: what is new beside what is old, a clock that 
   const html = render(NOW)
   const text = html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.match(html, /class="panel rollout is-running is-waiting tone-bad"/)
-  assert.match(text, /canary \(r2\) baseline \(r1\) Requests 1,200 3,400 5xx 30\.0% beyond its limit 0\.2% p99 50 ms beyond its limit 12 ms Crashes 2 beyond its limit 1 /)
+  assert.match(text, /canary \(r2\) baseline \(r1\) Requests 1,200 3,400 5xx 30\.0% above its limit 0\.2% p99 50 ms above its limit 12 ms Crashes 2 above its limit 1 /)
   assert.match(text, /held after 4\.5 s/)
   assert.equal(render(NOW + 600_000), html, 'nothing of it ticks')
   assert.deepEqual(Array.from(html.matchAll(/id="rollout-(abort|retry|promote|resume|pause)"/g), ([, name]) => name), ['abort', 'retry', 'promote'])

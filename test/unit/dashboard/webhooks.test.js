@@ -15,7 +15,7 @@ function page (...deliveries) {
 test('a delivery shows why it waits and for how long; only one that has failed can be tried again', () => {
   const pending = page({})
   assert.match(pending, /Pending<\/span> <span class="delivery-error">answered 503<\/span> <span class="fine">again in <time data-tick="until"[^>]*>4 s</)
-  assert.match(pending, /4 still to be delivered/)
+  assert.match(pending, /4 waiting for delivery/)
   assert.doesNotMatch(pending, /Try again/)
   assert.doesNotMatch(page({ state: 'delivered', error: null, nextAttemptAt: null }), /Try again/)
   assert.match(page({ state: 'failed', nextAttemptAt: null }), /name="delivery" value="7"><button[^>]*>Try again/)
