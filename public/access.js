@@ -7,7 +7,11 @@ showKeptNotice()
 document.getElementById('new-token')?.addEventListener('submit', async (event) => {
   event.preventDefault()
   const fields = new FormData(/** @type {HTMLFormElement} */ (event.target))
-  const made = await ask('POST', '/api/v1/tokens', { name: fields.get('name'), role: fields.get('role'), ttl: `${fields.get('days')}d` }, String(fields.get('token')).trim())
+  const made = await sendRequest('POST', '/api/v1/tokens', {
+    name: fields.get('name'),
+    role: fields.get('role'),
+    ttl: `${fields.get('days')}d`
+  }, String(fields.get('token')).trim())
   if (!made) return
   const place = /** @type {HTMLElement} */ (document.getElementById('made-token'))
   const code = place.querySelector('code')
@@ -17,15 +21,30 @@ document.getElementById('new-token')?.addEventListener('submit', async (event) =
 
 document.addEventListener('click', async ({ target }) => {
   const id = /** @type {HTMLElement} */ (target).closest('[data-revoke]')?.getAttribute('data-revoke')
-  const ended = id && await ask('DELETE', `/api/v1/tokens/${id}`)
+  const ended = id && await sendRequest('DELETE', `/api/v1/tokens/${id}`)
   if (!ended) return
-  keepNotice(`Token ${id} has ended, and all that was opened by it${ended.alsoEnded.length > 0 ? `, and what it had made: ${ended.alsoEnded.join(', ')}` : ''}.`)
+  const others = ended.alsoEnded.length > 0 ? ` So are the tokens that it created: ${ended.alsoEnded.join(', ')}.` : ''
+  keepNotice(`Token ${id} is revoked; its sessions are closed.${others}`)
   location.reload()
 })
 
-/** @param {string} method @param {string} path @param {object} [body] @param {string} [token] instead of the session @returns {Promise<any>} null: it was refused, and said */
-async function ask (method, path, body, token) {
-  const response = await fetch(BASE + path, { method, headers: { accept: 'application/json, application/problem+json', ...(body && { 'content-type': 'application/json' }), ...(token && { authorization: `Bearer ${token}` }) }, body: body && JSON.stringify(body) })
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {object} [body]
+ * @param {string} [token] instead of the session
+ * @returns {Promise<any>} null: refused; the page shows why
+ */
+async function sendRequest (method, path, body, token) {
+  const response = await fetch(BASE + path, {
+    method,
+    headers: {
+      accept: 'application/json, application/problem+json',
+      ...(body && { 'content-type': 'application/json' }),
+      ...(token && { authorization: `Bearer ${token}` })
+    },
+    body: body && JSON.stringify(body)
+  })
   const answer = await response.json()
   if (response.ok) return answer
   showToast(answer.detail)

@@ -20,7 +20,11 @@ export function axisTexts (seconds, stepS, zone) {
   })
 }
 
-/** @param {number} second @param {Zone & { stepS: number, nowS: number }} options `stepS`: what the moment stands for @returns {string} `14:05:10`, on another day `22 Nov 14:05:10` */
+/**
+ * @param {number} second
+ * @param {Zone & { stepS: number, nowS: number }} options `stepS`: what the moment stands for
+ * @returns {string} `14:05:10`, on another day `22 Nov 14:05:10`
+ */
 export function momentText (second, { stepS, nowS, timeZone }) {
   const { date, clock, minutes } = partsOf(second, { timeZone })
   const text = stepS < MINUTE_S ? clock : minutes

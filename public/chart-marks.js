@@ -35,7 +35,7 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
   let generation = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
-  new MutationObserver(hear).observe(news, { attributeFilter: ['data-event'] })
+  new MutationObserver(onNews).observe(news, { attributeFilter: ['data-event'] })
   document.addEventListener('visibilitychange', lookSoon)
 
   return {
@@ -46,26 +46,29 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
       staleMs = isLive(range) ? serverTime() - range.ms : 0
       lookedAt = -Infinity
       generation++
-      hear()
+      onNews()
     }
   }
 
-  function hear () {
+  function onNews () {
     isStale = true
     lookSoon()
   }
 
   function lookSoon () {
     clearTimeout(timer)
-    if (isStale && !document.hidden) timer = setTimeout(look, Math.max(0, lookedAt + PAUSE_MS - performance.now()))
+    if (isStale && !document.hidden) timer = setTimeout(loadMarks, Math.max(0, lookedAt + PAUSE_MS - performance.now()))
   }
 
-  async function look () {
+  async function loadMarks () {
     const mine = generation
     isStale = false
     lookedAt = performance.now()
     try {
-      const parts = await Promise.all(queries.map((query) => read({ ...query, ...(isLive(range) ? { since: new Date(staleMs).toISOString(), step: range.marksStep } : spanParams(range)) })))
+      const parts = await Promise.all(queries.map((query) => readEvents({
+        ...query,
+        ...(isLive(range) ? { since: new Date(staleMs).toISOString(), step: range.marksStep } : spanParams(range))
+      })))
       if (mine !== generation) return
       const stepMs = parts[0].stepMs
       counts = [...counts.filter(({ at }) => Date.parse(at) < staleMs), ...parts.flatMap(({ items }) => items)]
@@ -74,17 +77,20 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
       onChange(counts.map(toMark).sort((a, b) => a.firstS - b.firstS))
     } catch {
       // The master is away: once it is back it tells of what has happened.
-      if (mine === generation) hear()
+      if (mine === generation) onNews()
     }
   }
 
   /** @param {Record<string, string>} query @returns {Promise<{ stepMs: number, items: any[] }>} several items may be of the same step */
-  async function read (query) {
+  async function readEvents (query) {
     const items = []
     /** @type {string | null} */
     let cursor = null
     for (let part = 0; part < MAX_PARTS; part++) {
-      const response = await fetch(`${BASE}/api/v1/events/counts?${new URLSearchParams({ ...query, ...(cursor && { cursor }) })}`, { headers: { Accept: 'application/json' } })
+      const response = await fetch(
+        `${BASE}/api/v1/events/counts?${new URLSearchParams({ ...query, ...(cursor && { cursor }) })}`,
+        { headers: { Accept: 'application/json' } }
+      )
       if (!response.ok) throw new Error(String(response.status))
       /** @type {any} */
       const body = await response.json()
@@ -101,5 +107,10 @@ function toMark ({ type, cause, count, firstAt, lastAt, lastId }) {
   const times = { count, lastId, firstS: Date.parse(firstAt) / 1000, lastS: Date.parse(lastAt) / 1000 }
   if (type === 'worker.exited') return { lane: 'exits', tone: 'bad', label: cause, ...times }
   const outcome = type.slice('rollout.'.length)
-  return { lane: 'deploys', tone: outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad', label: `${cause} ${outcome.replace('-', ' ')}`, ...times }
+  return {
+    lane: 'deploys',
+    tone: outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad',
+    label: `${cause} ${outcome.replace('-', ' ')}`,
+    ...times
+  }
 }

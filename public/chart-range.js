@@ -28,7 +28,13 @@ export function liveRange (name) {
   return Object.hasOwn(RANGES, name) ? RANGES[name] : DEFAULT
 }
 
-/** At least so long that there is something to see, of what is over. @param {number} sinceMs @param {number} untilMs @param {number} now @returns {FixedRange} */
+/**
+ * At least so long that there is something to see, of what is over.
+ * @param {number} sinceMs
+ * @param {number} untilMs
+ * @param {number} now
+ * @returns {FixedRange}
+ */
 export function fixedRange (sinceMs, untilMs, now) {
   const lengthMs = Math.min(MAX_MS, Math.max(MIN_MS, untilMs - sinceMs))
   const until = Math.min(now, (sinceMs + untilMs + lengthMs) / 2)

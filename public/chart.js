@@ -11,7 +11,7 @@ const HEIGHT = 92
 const SYNC = UPlot.sync('vitals')
 const MIN_DRAG_PX = 8
 const NOWHERE = { left: -10, top: -10 }
-/** Above the lines is room for how many there were. */
+/** Space above the lines for the count of each mark. */
 const LANE_PX = 15
 const CAP_PX = 4
 const COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
@@ -24,8 +24,8 @@ const REACH_PX = 6
  * @param {(value: number | null | undefined) => string} parts.format of a value with its unit
  * @param {number[]} [parts.increments] between lines of the grid; default: round decimal numbers
  * @param {() => string | undefined} parts.timeZone
- * @param {(index: number | null, second: number) => string} parts.onPoint where the pointer is, null: nowhere; says what is there
- * @param {(fromS: number, toS: number) => void} parts.onSelect a part of the time was marked by dragging
+ * @param {(index: number | null, second: number) => string} parts.onPoint `index`: null without a pointer; returns the text for the flag
+ * @param {(fromS: number, toS: number) => void} parts.onSelect a range was selected by dragging
  * @param {(cluster: Cluster) => void} parts.onOpen
  */
 export function createChart ({ place, lines, format, increments, timeZone, onPoint, onSelect, onOpen }) {
@@ -36,8 +36,8 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   let scale = { min: 0, max: 1 }
   const flag = document.createElement('div')
   flag.className = 'chart-flag'
-  let plot = draw()
-  new ResizeObserver(() => plot.setSize(size())).observe(place)
+  let plot = createPlot()
+  new ResizeObserver(() => plot.setSize(chartSize())).observe(place)
 
   return {
     /** @param {import('./vitals-series.js').Vitals} vitals @param {{ fromS: number, toS: number }} range */
@@ -56,60 +56,87 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
 
     /** Here and on the other charts. @param {number | null} second */
     point (second) {
-      // The third argument, which its types do not know: so that the others hear of it.
+      // The third argument, which the types lack, moves the cursor of the other charts, too.
       /** @type {any} */ (plot).setCursor(second === null ? NOWHERE : { left: plot.valToPos(second, 'x'), top: 0 }, true, true)
     },
 
-    /** Where no pointer is, the newest is meant. */
-    rest: () => { if (Number(plot.cursor.left) < 0) follow(plot) },
+    /** Shows the newest values while there is no pointer. */
+    rest: () => { if (Number(plot.cursor.left) < 0) followCursor(plot) },
 
-    /** How much time takes a pixel. */
+    /** How much time one pixel covers. */
     get secondsPerPx () { return (scale.max - scale.min) / Math.max(1, plot.over.clientWidth) },
 
     /** @param {number} second */
-    at: (second) => hit(second),
+    at: (second) => markAt(second),
 
-    /** The colours have changed, or the time zone. */
+    /** Call it after a change of colours or of the time zone. */
     redraw () {
       plot.destroy()
-      plot = draw()
+      plot = createPlot()
     }
   }
 
-  function draw () {
-    const colour = colours(place)
+  function createPlot () {
+    const colour = coloursOf(place)
     const zone = timeZone()
     const axis = { stroke: colour('--text-faint'), font: `11px ${colour('--sans')}`, grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
     const made = new UPlot({
-      ...size(),
+      ...chartSize(),
       legend: { show: false },
-      cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX }, bind: { dblclick: () => null }, points: { size: 6 }, y: false },
+      cursor: {
+        sync: { key: SYNC.key },
+        drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX },
+        bind: { dblclick: () => null },
+        points: { size: 6 },
+        y: false
+      },
       padding: [LANE_PX, 4, 0, 0],
       scales: { x: { time: true, ...scale }, y: { range: (_plot, _min, max) => [0, Number.isFinite(max) && max > 0 ? max * 1.15 : 1] } },
       ...(zone && { tzDate: (second) => UPlot.tzDate(new Date(second * 1000), zone) }),
       axes: [
-        { ...axis, grid: { show: false }, size: 24, space: 70, values: (_plot, seconds, _axis, _space, stepS) => axisTexts(seconds, stepS, { timeZone: zone }) },
-        { ...axis, size: 58, space: 24, ...(increments && { incrs: increments }), values: (_plot, values) => values.map((value) => value === null ? '' : format(value)) }
+        {
+          ...axis,
+          grid: { show: false },
+          size: 24,
+          space: 70,
+          values: (_plot, seconds, _axis, _space, stepS) => axisTexts(seconds, stepS, { timeZone: zone })
+        },
+        {
+          ...axis,
+          size: 58,
+          space: 24,
+          ...(increments && { incrs: increments }),
+          values: (_plot, values) => values.map((value) => value === null ? '' : format(value))
+        }
       ],
       series: [{}, ...lines.map(({ tone, isFilled }) => ({
-        stroke: colour(tone), width: 1.5, spanGaps: false, points: { show: true, size: 3, fill: colour(tone), filter: alone }, ...(isFilled && { fill: `color-mix(in srgb, ${colour(tone)} 12%, transparent)` })
+        stroke: colour(tone),
+        width: 1.5,
+        spanGaps: false,
+        points: {
+          show: true,
+          size: 3,
+          fill: colour(tone),
+          filter: isAlone
+        },
+        ...(isFilled && { fill: `color-mix(in srgb, ${colour(tone)} 12%, transparent)` })
       }))],
-      hooks: { drawAxes: [drawMarks], setCursor: [follow], setSelect: [select] }
+      hooks: { drawAxes: [drawMarks], setCursor: [followCursor], setSelect: [selectRange] }
     }, data, place)
     made.over.append(flag)
     made.over.addEventListener('click', () => {
-      const [cluster] = hit(made.posToVal(Number(made.cursor.left), 'x'))
+      const [cluster] = markAt(made.posToVal(Number(made.cursor.left), 'x'))
       if (cluster) onOpen(cluster)
     })
     return made
   }
 
-  function size () {
+  function chartSize () {
     return { width: Math.max(120, place.clientWidth), height: HEIGHT }
   }
 
   /** @param {UPlot} u */
-  function follow ({ cursor, over, posToVal }) {
+  function followCursor ({ cursor, over, posToVal }) {
     const left = cursor.left ?? -1
     const isSomewhere = left >= 0 && typeof cursor.idx === 'number'
     const second = isSomewhere ? posToVal(left, 'x') : 0
@@ -117,27 +144,27 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     flag.hidden = !isSomewhere
     if (!isSomewhere) return
     flag.style.left = `${Math.min(Math.max(0, left - flag.offsetWidth / 2), Math.max(0, over.clientWidth - flag.offsetWidth))}px`
-    over.style.cursor = hit(second).length > 0 ? 'pointer' : ''
+    over.style.cursor = markAt(second).length > 0 ? 'pointer' : ''
   }
 
   /** @param {UPlot} u */
-  function select (u) {
+  function selectRange (u) {
     const { left, width } = u.select
     const isOurs = Boolean(u.cursor.event)
     u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
-    // The other charts hear of it too.
+    // uPlot also calls this on the other charts, where nothing was dragged.
     if (isOurs && width >= MIN_DRAG_PX) onSelect(u.posToVal(left, 'x'), u.posToVal(left + width, 'x'))
   }
 
   /** @param {number} second @returns {Cluster[]} what happened there */
-  function hit (second) {
+  function markAt (second) {
     const reachS = REACH_PX * (scale.max - scale.min) / Math.max(1, plot.over.clientWidth)
     return clusters.filter(({ firstS, lastS }) => second >= firstS - reachS && second <= lastS + reachS)
   }
 
   /** @param {UPlot} u */
   function drawMarks ({ ctx, bbox, scales, valToPos }) {
-    const colour = colours(place)
+    const colour = coloursOf(place)
     const px = devicePixelRatio
     ctx.save()
     ctx.beginPath()
@@ -150,13 +177,13 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     let written = -Infinity
     for (const { lane, tone, firstS, lastS, count, spans } of clusters) {
       if (lastS < Number(scales.x.min) || firstS > Number(scales.x.max)) continue
-      const at = (/** @type {number} */ second) => Math.round(valToPos(second, 'x', true))
-      const [left, right] = [at(firstS), at(lastS)]
+      const xOf = (/** @type {number} */ second) => Math.round(valToPos(second, 'x', true))
+      const [left, right] = [xOf(firstS), xOf(lastS)]
       ctx.strokeStyle = ctx.fillStyle = colour(`--${tone}`)
       ctx.setLineDash([3 * px, 3 * px])
-      for (const x of lane === 'deploys' ? new Set([left, right]) : [left]) line(ctx, x + 0.5, bbox)
+      for (const x of lane === 'deploys' ? new Set([left, right]) : [left]) drawLine(ctx, x + 0.5, bbox)
       if (lane === 'deploys') continue
-      for (const span of spans) bar(ctx, { left: at(span.firstS), right: at(span.lastS), px }, bbox)
+      for (const span of spans) drawBar(ctx, { left: xOf(span.firstS), right: xOf(span.lastS), px }, bbox)
       const text = COUNT.format(count)
       const width = ctx.measureText(text).width
       const middle = Math.min((left + right) / 2, bbox.left + bbox.width - width / 2)
@@ -169,7 +196,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
 }
 
 /** @param {CanvasRenderingContext2D} ctx @param {number} x @param {UPlot.BBox} box */
-function line (ctx, x, { top, height }) {
+function drawLine (ctx, x, { top, height }) {
   ctx.beginPath()
   ctx.moveTo(x, top)
   ctx.lineTo(x, top + height)
@@ -177,26 +204,26 @@ function line (ctx, x, { top, height }) {
 }
 
 /** @param {CanvasRenderingContext2D} ctx @param {{ left: number, right: number, px: number }} span @param {UPlot.BBox} box */
-function bar (ctx, { left, right, px }, { top, height }) {
+function drawBar (ctx, { left, right, px }, { top, height }) {
   ctx.fillRect(left - px, top - CAP_PX * px, right - left + 3 * px, CAP_PX * px)
   ctx.globalAlpha = 0.1
   ctx.fillRect(left, top, right - left, height)
   ctx.globalAlpha = 1
 }
 
-/** Of what was measured between two gaps there is no line. @param {UPlot} u @param {number} index */
-function alone ({ data }, index) {
+/** A single value between two gaps gets a dot, as it has no line. @param {UPlot} u @param {number} index */
+function isAlone ({ data }, index) {
   const values = data[index]
   const isNothing = (/** @type {number} */ at) => values[at] === null || values[at] === undefined
   return /** @type {number[]} */ ([...values.keys()]).filter((at) => !isNothing(at) && isNothing(at - 1) && isNothing(at + 1))
 }
 
 /**
- * A canvas knows nothing of variables, nor of light-dark(): an element has to work the colour out, a new one each time,
- * since one that changes its colour may be in a transition.
+ * A canvas knows no CSS variables or light-dark(), so an element resolves the colour. It is a new one each time, as an
+ * element that changes its colour may be in a transition.
  * @param {HTMLElement} place
  */
-function colours (place) {
+function coloursOf (place) {
   return (/** @type {string} */ name) => {
     if (name === '--sans') return getComputedStyle(place).fontFamily
     const probe = document.createElement('span')

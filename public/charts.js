@@ -12,23 +12,31 @@ import { timeZone } from './times.js'
 import { createFeed } from './vitals-feed.js'
 import { newestOf } from './vitals-series.js'
 
-/** How the cluster felt, or one of its slots, and what happened meanwhile. */
+/** Charts of the vitals of the cluster or of one slot, with marks for deploys and crashes. */
 
 /** @typedef {{ id: string, format: (value: number | null | undefined) => string, lines: import('./chart.js').Line[], increments?: number[] }} Chart */
 /** @typedef {import('./mark-clusters.js').Cluster} Cluster */
 /** @typedef {Chart & { figure: HTMLElement, place: HTMLElement, plot: ReturnType<typeof createChart> }} DrawnChart */
 
 const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 10_240, 51_200, 102_400].map((megabytes) => megabytes * 1024 ** 2)
-/** Marks that are nearer to each other are one with a count, which needs the room. */
+/** Marks that are closer than this become one with a count. */
 const CLUSTER_PX = 26
-/** What a key moves by, as a part of the range. */
+/** How far a key moves, as a part of the range. */
 const STRIDES = Object.freeze(/** @type {Record<string, number>} */ ({ ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 }))
 const ZOOMS = Object.freeze(/** @type {Record<string, number>} */ ({ '+': 0.5, '=': 0.5, '-': 2 }))
 
 /** @type {readonly Chart[]} */
 const CHARTS = [
-  { id: 'requests', format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`, lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xxPerSecond', label: '5xx', tone: '--bad' }] },
-  { id: 'latency', format: formatLatency, lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain', isFilled: true }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }] },
+  {
+    id: 'requests',
+    format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`,
+    lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xxPerSecond', label: '5xx', tone: '--bad' }]
+  },
+  {
+    id: 'latency',
+    format: formatLatency,
+    lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain', isFilled: true }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }]
+  },
   { id: 'cpu', format: formatPercent, lines: [{ column: 'cpuPercent', label: '', tone: '--info', isFilled: true }] },
   { id: 'memory', format: formatBytes, increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: '', tone: '--info', isFilled: true }] },
   { id: 'loop', format: formatLatency, lines: [{ column: 'loopDelayP99Ms', label: '', tone: '--warn', isFilled: true }] }
@@ -47,61 +55,70 @@ let vitals = null
 let shown = { fromS: 0, toS: 1, stepS: 1 }
 /** @type {import('./mark-clusters.js').Mark[]} */
 let marks = []
-/** What a key has chosen: it stays where it is while time goes on. @type {number | null} */
+/** The time that was chosen by keys; it stays while new values arrive. @type {number | null} */
 let moment = null
 let listed = ''
 
 const charts = CHARTS.map((chart) => {
   const figure = byId(`chart-${chart.id}`)
   const place = /** @type {HTMLElement} */ (figure.querySelector('.chart-place'))
-  const plot = createChart({ place, lines: chart.lines, format: chart.format, increments: chart.increments, timeZone, onPoint: (index, second) => read(chart, figure, index, second), onSelect: zoom, onOpen: open })
+  const plot = createChart({
+    place,
+    lines: chart.lines,
+    format: chart.format,
+    increments: chart.increments,
+    timeZone,
+    onPoint: (index, second) => readAt(chart, figure, index, second),
+    onSelect: zoomTo,
+    onOpen: openCluster
+  })
   const known = { ...chart, figure, place, plot }
-  place.addEventListener('keydown', (event) => press(event, known))
-  place.addEventListener('focus', () => describe(known))
-  place.addEventListener('blur', () => point(known, null))
+  place.addEventListener('keydown', (event) => onKey(event, known))
+  place.addEventListener('focus', () => describeChart(known))
+  place.addEventListener('blur', () => movePoint(known, null))
   return known
 })
 const [reference] = charts
-const feed = createFeed({ slot, columns: CHART_COLUMNS, onChange: show })
-const events = createMarks({ slot, news: byId('chart-news'), faults, onChange: mark })
+const feed = createFeed({ slot, columns: CHART_COLUMNS, onChange: showValues })
+const events = createMarks({ slot, news: byId('chart-news'), faults, onChange: setMarks })
 
-follow()
-choice.addEventListener('change', () => go(liveRange(choice.value)))
+followNow()
+choice.addEventListener('change', () => showRange(liveRange(choice.value)))
 byId('charts-live').addEventListener('click', () => {
-  go(liveRange(''))
+  showRange(liveRange(''))
   choice.focus()
 })
-document.addEventListener('clusterdeck:preference', redraw)
-new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ['data-theme'] })
-for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) matchMedia(query).addEventListener('change', redraw)
+document.addEventListener('clusterdeck:preference', redrawCharts)
+new MutationObserver(redrawCharts).observe(document.documentElement, { attributeFilter: ['data-theme'] })
+for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) matchMedia(query).addEventListener('change', redrawCharts)
 
 /** @param {import('./chart-range.js').ChosenRange} range */
-function go (range) {
+function showRange (range) {
   chosen = range
   const params = String(writeRange(new URLSearchParams(location.search), range))
   history.replaceState(history.state, '', `${location.pathname}${params && `?${params}`}${location.hash}`)
   document.dispatchEvent(new Event('clusterdeck:address'))
-  follow()
+  followNow()
 }
 
-function follow () {
+function followNow () {
   moment = null
   feed.show(chosen)
   events.show(chosen)
   choice.value = isLive(chosen) ? chosen.name : 'part'
   byId('charts-part').hidden = isLive(chosen)
   if (isLive(chosen)) return
-  byId('charts-span').textContent = spanText(chosen.sinceMs / 1000, chosen.untilMs / 1000, here())
+  byId('charts-span').textContent = spanText(chosen.sinceMs / 1000, chosen.untilMs / 1000, currentUrl())
   for (const page of ['history', 'logs']) byId(`charts-${page}`).setAttribute('href', urlOf(page, spanParams(chosen)))
 }
 
 /** @param {number} fromS @param {number} toS */
-function zoom (fromS, toS) {
-  go(fixedRange(fromS * 1000, toS * 1000, serverTime()))
+function zoomTo (fromS, toS) {
+  showRange(fixedRange(fromS * 1000, toS * 1000, serverTime()))
 }
 
 /** @param {import('./vitals-feed.js').Vitals} newest @param {import('./vitals-feed.js').Range} range */
-function show (newest, range) {
+function showValues (newest, range) {
   vitals = newest
   shown = range
   section.dataset.state = CHARTS.some(({ lines: [{ column }] }) => newest[column].some((value) => value !== null)) ? 'shown' : 'empty'
@@ -109,24 +126,24 @@ function show (newest, range) {
   drawSparks(newest, range)
   for (const { plot } of charts) plot.rest()
   if (moment !== null) reference.plot.point(moment)
-  cluster()
+  updateClusters()
 }
 
 /** @param {import('./mark-clusters.js').Mark[]} all */
-function mark (all) {
+function setMarks (all) {
   marks = all
-  cluster()
+  updateClusters()
 }
 
-function cluster () {
+function updateClusters () {
   const inside = marks.filter(({ firstS, lastS }) => lastS >= shown.fromS && firstS <= shown.toS)
   const clusters = clustersOf(inside, Math.max(1, Math.round(CLUSTER_PX * reference.plot.secondsPerPx)))
   for (const { plot } of charts) plot.mark(clusters)
-  tell(clusters.toSorted((a, b) => b.lastS - a.lastS))
+  listClusters(clusters.toSorted((a, b) => b.lastS - a.lastS))
 }
 
-/** The same for who cannot see or point: newest first. @param {Cluster[]} clusters */
-function tell (clusters) {
+/** Lists the marks as links, newest first, for people who cannot see or point. @param {Cluster[]} clusters */
+function listClusters (clusters) {
   const said = JSON.stringify(clusters.map(clusterUrl))
   if (said === listed) return
   listed = said
@@ -137,7 +154,7 @@ function tell (clusters) {
     link.dataset.key = `${each.lane} ${each.firstS}`
     const when = document.createElement('span')
     when.className = 'fine'
-    when.textContent = spanText(each.firstS, each.lastS, here())
+    when.textContent = spanText(each.firstS, each.lastS, currentUrl())
     link.append(when, ` ${clusterText(each)}`)
     const item = document.createElement('li')
     item.className = `tone-${each.tone} is-${each.lane}`
@@ -148,14 +165,21 @@ function tell (clusters) {
   if (again instanceof HTMLElement) again.focus({ preventScroll: true })
 }
 
-function redraw () {
+function redrawCharts () {
   for (const { plot } of charts) plot.redraw()
   listed = ''
-  cluster()
+  updateClusters()
 }
 
-/** The values at the pointer, or the newest. @param {Chart} chart @param {HTMLElement} figure @param {number | null} index @param {number} second @returns {string} when that is, and what happened then */
-function read ({ lines, format }, figure, index, second) {
+/**
+ * The values at the pointer, or the newest.
+ * @param {Chart} chart
+ * @param {HTMLElement} figure
+ * @param {number | null} index
+ * @param {number} second
+ * @returns {string} when that is, and what happened then
+ */
+function readAt ({ lines, format }, figure, index, second) {
   for (const { column } of lines) {
     const place = figure.querySelector(`[data-column="${column}"]`)
     const text = format(valueAt(column, index))
@@ -163,7 +187,7 @@ function read ({ lines, format }, figure, index, second) {
   }
   if (index === null) return ''
   const happened = figure.querySelector('.chart-place:is(:hover, :focus)') ? reference.plot.at(second).map(clusterText) : []
-  return [momentText(measuredAt(index, second), { stepS: shown.stepS, ...here() }), ...happened].join('\n')
+  return [momentText(measuredAt(index, second), { stepS: shown.stepS, ...currentUrl() }), ...happened].join('\n')
 }
 
 /** @param {string} column @param {number | null} index */
@@ -172,30 +196,30 @@ function valueAt (column, index) {
   return index === null ? newestOf(vitals, column, shown) : vitals[column][index]
 }
 
-/** Where nothing was measured, the moment that is pointed at. @param {number} index @param {number} second */
+/** The time of the values, or of the pointer if there are none. @param {number} index @param {number} second */
 function measuredAt (index, second) {
   const isKnown = CHARTS.some(({ lines }) => lines.some(({ column }) => valueAt(column, index) !== null))
   return isKnown && vitals ? vitals.time[index] : second
 }
 
 /** @param {KeyboardEvent} event @param {DrawnChart} chart */
-function press (event, chart) {
+function onKey (event, chart) {
   if (event.ctrlKey || event.altKey || event.metaKey) return
   const { fromS, toS, stepS } = shown
   const from = moment ?? toS
   if (event.key in STRIDES) {
     const stride = STRIDES[event.key]
     const by = event.shiftKey ? Math.sign(stride) * stepS : Math.sign(stride) * Math.max(stepS, Math.abs(stride) * (toS - fromS))
-    point(chart, Math.min(toS, Math.max(fromS, from + by)))
+    movePoint(chart, Math.min(toS, Math.max(fromS, from + by)))
   } else if (event.key in ZOOMS) {
     const half = (toS - fromS) * ZOOMS[event.key] / 2
-    zoom(from - half, from + half)
+    zoomTo(from - half, from + half)
   } else if (event.key === 'Escape' && moment !== null) {
-    point(chart, null)
+    movePoint(chart, null)
   } else if (event.key === 'Escape' && !isLive(chosen)) {
-    go(liveRange(''))
+    showRange(liveRange(''))
   } else if (event.key === 'Enter' && moment !== null && chart.plot.at(moment).length > 0) {
-    open(chart.plot.at(moment)[0])
+    openCluster(chart.plot.at(moment)[0])
   } else {
     return
   }
@@ -203,28 +227,28 @@ function press (event, chart) {
 }
 
 /** @param {DrawnChart} chart @param {number | null} second */
-function point (chart, second) {
+function movePoint (chart, second) {
   if (second === null && moment === null) return
   moment = second
   chart.plot.point(second)
-  describe(chart)
+  describeChart(chart)
 }
 
-/** For who hears the charts. @param {DrawnChart} chart */
-function describe ({ place, figure, plot }) {
+/** Describes a chart for screen readers. @param {DrawnChart} chart */
+function describeChart ({ place, figure, plot }) {
   const values = Array.from(figure.querySelectorAll('.chart-value'), (value) => String(value.textContent).trim().replace(/\s+/g, ' '))
-  const at = moment === null ? ['now'] : [momentText(moment, { stepS: shown.stepS, ...here() }), ...plot.at(moment).map(clusterText)]
+  const at = moment === null ? ['now'] : [momentText(moment, { stepS: shown.stepS, ...currentUrl() }), ...plot.at(moment).map(clusterText)]
   const part = moment === null ? 1 : (moment - shown.fromS) / (shown.toS - shown.fromS)
   place.setAttribute('aria-valuenow', String(Math.round(part * 100)))
   place.setAttribute('aria-valuetext', [...at, ...values].join(', '))
 }
 
 /** @param {Cluster} cluster */
-function open (cluster) {
+function openCluster (cluster) {
   location.assign(clusterUrl(cluster))
 }
 
-/** @param {Cluster} cluster @returns {string} where exactly these events are */
+/** @param {Cluster} cluster @returns {string} the history of exactly these events */
 function clusterUrl ({ lane, count, firstS, lastS, lastId }) {
   if (count === 1) return `${BASE}/history/${lastId}`
   const type = (lane === 'exits' ? exitTypes(faults) : DEPLOY_TYPES).join()
@@ -236,7 +260,7 @@ function urlOf (page, filters, isOfSlot = true) {
   return `${BASE}/${page}?${new URLSearchParams({ ...filters, ...(slot !== null && isOfSlot && { slot: String(slot) }) })}`
 }
 
-function here () {
+function currentUrl () {
   return { nowS: serverTime() / 1000, timeZone: timeZone() }
 }
 

@@ -30,9 +30,13 @@ export function commandTexts (calls, values) {
 export function requestOf ({ method, path, headers = {}, body }, values) {
   return {
     method,
-    path: filled(path, values, encodeURIComponent),
-    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, filled(text, values)])),
-    body: body ? Object.fromEntries(Object.entries(body).filter(([, text]) => !isEmpty(text, values)).map(([name, text]) => [filled(name, values), valueOf(text, values)])) : null
+    path: fillIn(path, values, encodeURIComponent),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, fillIn(text, values)])),
+    body: body
+      ? Object.fromEntries(Object.entries(body)
+        .filter(([, text]) => !isEmpty(text, values))
+        .map(([name, text]) => [fillIn(name, values), valueOf(text, values)]))
+      : null
   }
 }
 
@@ -42,9 +46,9 @@ function toCurl ({ method, path, headers, body }) {
     'curl',
     ...(method === 'POST' && body ? [] : ['-X', method]),
     '-H "Authorization: Bearer $CLUSTERDECK_TOKEN"',
-    ...Object.entries(headers).flatMap(([name, value]) => ['-H', quoted(`${name}: ${value}`)]),
-    ...(body ? ['-H', quoted('Content-Type: application/json'), '-d', quoted(JSON.stringify(body))] : []),
-    `"$CLUSTERDECK_URL"${quoted(path)}`
+    ...Object.entries(headers).flatMap(([name, value]) => ['-H', quoteWord(`${name}: ${value}`)]),
+    ...(body ? ['-H', quoteWord('Content-Type: application/json'), '-d', quoteWord(JSON.stringify(body))] : []),
+    `"$CLUSTERDECK_URL"${quoteWord(path)}`
   ].join(' ')
 }
 
@@ -53,7 +57,7 @@ function toCli (words, values) {
   const isLeftOut = (/** @type {string | undefined} */ word) => word !== undefined && isEmpty(word, values)
   return ['clusterdeck', ...words
     .filter((word, index) => !isLeftOut(word) && !(word.startsWith('--') && isLeftOut(words[index + 1])))
-    .map((word) => quoted(filled(word, values)))].join(' ')
+    .map((word) => quoteWord(fillIn(word, values)))].join(' ')
 }
 
 /** @param {string} text */
@@ -70,7 +74,7 @@ function isEmpty (text, values) {
 /** @param {string} text @param {Values} values @returns {unknown} */
 function valueOf (text, values) {
   const [whole, name, kind] = text.matchAll(FIELD).next().value ?? []
-  if (whole !== text || kind === undefined) return filled(text, values)
+  if (whole !== text || kind === undefined) return fillIn(text, values)
   try {
     return JSON.parse(values[name])
   } catch (error) {
@@ -80,7 +84,7 @@ function valueOf (text, values) {
 }
 
 /** @param {string} text @param {Values} values @param {(value: string) => string} [encode] */
-function filled (text, values, encode = (value) => value) {
+function fillIn (text, values, encode = (value) => value) {
   return text.replace(FIELD, (_, name) => encode(values[name] ?? ''))
 }
 
@@ -88,7 +92,7 @@ function filled (text, values, encode = (value) => value) {
  * One word of bash and zsh. A control character is spelled out, so that a terminal that it is pasted into never obeys it.
  * @param {string} text
  */
-export function quoted (text) {
+export function quoteWord (text) {
   if (PLAIN.test(text)) return text
   if (!CONTROL.test(text)) return `'${text.replaceAll("'", String.raw`'\''`)}'`
   const spelled = Array.from(text, (character) => {

@@ -16,12 +16,12 @@ async function copyBeside (button) {
     showToast('Copied.', 'info')
   } catch {
     // A page that did not come by https, or from another machine, may not write there.
-    select(button.parentElement?.querySelector('code'))
-    showToast('The browser does not let this page copy: the text is selected instead.', 'info')
+    selectText(button.parentElement?.querySelector('code'))
+    showToast('The browser does not let this page copy. The text is selected instead.', 'info')
   }
 }
 
 /** @param {Element | null | undefined} element */
-function select (element) {
+function selectText (element) {
   if (element) document.getSelection()?.selectAllChildren(element)
 }

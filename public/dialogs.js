@@ -24,7 +24,7 @@ export function startDialogs () {
   })
   document.addEventListener('htmx:after:swap', () => {
     const dialog = document.querySelector('dialog[open]')
-    if (dialog) help(dialog)
+    if (dialog) showCommands(dialog)
   })
   document.addEventListener('htmx:response:error', (event) => showToast(problemOf(contextOf(event))))
   document.addEventListener('htmx:error', (event) => {
@@ -45,17 +45,17 @@ export async function openDialog (id, opener) {
   if (!dialog) return showToast('The master did not answer. Nothing was changed.')
   if (dialog.open) return
   dialog.querySelector('form')?.reset()
-  if (opener) fill(dialog, opener)
+  if (opener) fillDialog(dialog, opener)
   showPreferences(dialog)
   const template = dialog.querySelector('template')
   // What it asked for last time may be about something else.
   if (template) dialog.querySelector('[data-load-here]')?.replaceChildren(template.content.cloneNode(true))
-  help(dialog)
+  showCommands(dialog)
   dialog.showModal()
 }
 
 /** @param {HTMLDialogElement} dialog @param {HTMLElement} opener */
-function fill (dialog, opener) {
+function fillDialog (dialog, opener) {
   for (const input of dialog.querySelectorAll('input, output')) {
     const field = /** @type {HTMLInputElement | HTMLOutputElement} */ (input)
     const value = opener.getAttribute(`data-fill-${field.name}`)
@@ -65,7 +65,7 @@ function fill (dialog, opener) {
 }
 
 /** What goes on in a dialog beside its form is loaded with the first that has it. */
-async function help (/** @type {Element} */ dialog) {
+async function showCommands (/** @type {Element} */ dialog) {
   if (dialog.querySelector('[data-calls]')) (await import('./commands.js')).showCommands(dialog)
   if (dialog.matches('[data-notifications]')) document.dispatchEvent(new Event('clusterdeck:notifications'))
 }

@@ -20,7 +20,7 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
   svg.classList.add('flame-graph')
   svg.setAttribute('aria-hidden', 'true')
   place.replaceChildren(svg)
-  const charPx = measure(svg)
+  const charPx = measureText(svg)
   /** @type {Frame[]} as drawn */
   let drawn = []
   let focus = root
@@ -29,33 +29,33 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
 
   svg.addEventListener('click', ({ target }) => {
     const frame = frameAt(target)
-    if (frame) show(frame)
+    if (frame) showFrame(frame)
   })
   svg.addEventListener('pointerover', ({ target }) => onPoint(frameAt(target)))
   svg.addEventListener('pointerleave', () => onPoint(null))
   let width = 0
-  new ResizeObserver(() => { if (place.clientWidth !== width) draw() }).observe(place)
-  draw()
+  new ResizeObserver(() => { if (place.clientWidth !== width) drawFrames() }).observe(place)
+  drawFrames()
 
   return {
-    show,
+    show: showFrame,
 
     /** @param {(frame: Frame) => boolean} isWanted */
     mark (isWanted) {
       isMarked = isWanted
-      draw()
+      drawFrames()
     }
   }
 
   /** @param {Frame} frame */
-  function show (frame) {
+  function showFrame (frame) {
     focus = frame
     place.scrollTop = 0
-    draw()
+    drawFrames()
     onFocus(frame)
   }
 
-  function draw () {
+  function drawFrames () {
     width = place.clientWidth
     const boxes = layOut(focus, width)
     drawn = boxes.map(({ frame }) => frame)
@@ -77,7 +77,13 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
     group.setAttribute('class', `flame-frame owner-${frame.owner}${isCaller ? ' is-caller' : ''}${isMarked(frame) ? ' is-marked' : ''}`)
     group.dataset.index = String(index)
     const rectangle = document.createElementNS(SVG, 'rect')
-    for (const [name, value] of Object.entries({ x, y: row * ROW_PX, width: Math.max(MIN_PX, width - 1), height: ROW_PX - 1, rx: 2 })) rectangle.setAttribute(name, String(value))
+    for (const [name, value] of Object.entries({
+      x,
+      y: row * ROW_PX,
+      width: Math.max(MIN_PX, width - 1),
+      height: ROW_PX - 1,
+      rx: 2
+    })) rectangle.setAttribute(name, String(value))
     group.append(rectangle)
     const chars = Math.floor((width - 2 * PADDING_PX) / charPx)
     if (chars >= 3) {
@@ -113,7 +119,7 @@ function layOut (focus, width) {
 }
 
 /** @param {SVGElement} svg @returns {number} how wide a character is */
-function measure (svg) {
+function measureText (svg) {
   const text = document.createElementNS(SVG, 'text')
   text.textContent = 'm'.repeat(20)
   svg.append(text)

@@ -60,7 +60,7 @@ export function toFlameTree (profile, { folder = '', minShare = MIN_SHARE } = {}
   }
   addUp()
   const functions = functionsOf(frames)
-  return { root, idleMs: idleUs / 1000, functions, leftOut: prune(root, root.totalMs * minShare) }
+  return { root, idleMs: idleUs / 1000, functions, leftOut: pruneTree(root, root.totalMs * minShare) }
 
   /** @param {Frame} parent @param {CallFrame} callFrame @returns {Frame} the same for two nodes of one function */
   function frameBelow (parent, callFrame) {
@@ -68,7 +68,7 @@ export function toFlameTree (profile, { folder = '', minShare = MIN_SHARE } = {}
     const siblings = below.get(parent) ?? new Map()
     const known = siblings.get(key)
     if (known) return known
-    const frame = frameOf(key, describe(callFrame, folder), parent)
+    const frame = frameOf(key, describeFrame(callFrame, folder), parent)
     below.set(parent, siblings.set(key, frame))
     parent.children.push(frame)
     frames.push(frame)
@@ -135,7 +135,7 @@ function keyOf ({ functionName, url, lineNumber, columnNumber }) {
 }
 
 /** @param {CallFrame} callFrame @param {string} folder @returns {Pick<Frame, 'name' | 'place' | 'owner'>} */
-function describe ({ functionName, url, lineNumber }, folder) {
+function describeFrame ({ functionName, url, lineNumber }, folder) {
   const file = fileOf(url, folder)
   // V8 counts from 0.
   const place = file === '' || !(lineNumber >= 0) ? file : `${file}:${lineNumber + 1}`
@@ -144,12 +144,12 @@ function describe ({ functionName, url, lineNumber }, folder) {
 
 /** @param {string} url @param {string} folder */
 function fileOf (url, folder) {
-  const path = url.startsWith('file://') ? decoded(url.slice('file://'.length)) : url
+  const path = url.startsWith('file://') ? decodePath(url.slice('file://'.length)) : url
   return folder !== '' && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path
 }
 
 /** @param {string} path */
-function decoded (path) {
+function decodePath (path) {
   try {
     return decodeURIComponent(path)
   } catch {
@@ -185,7 +185,7 @@ function isBelow (frame, key) {
 }
 
 /** @param {Frame} root @param {number} minMs @returns {number} how many frames are gone */
-function prune (root, minMs) {
+function pruneTree (root, minMs) {
   let leftOut = 0
   const waiting = [root]
   for (let frame = waiting.pop(); frame; frame = waiting.pop()) {

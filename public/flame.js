@@ -6,53 +6,58 @@ import { formatExactDuration, formatPercent } from './format.js'
 /** A CPU profile on the page of its worker: the graph, a search in it, and its functions as a table. */
 
 const MAX_FUNCTIONS = 50
-/** Beyond it a browser is busy for too long. */
+/** A larger profile would keep the browser busy for too long. */
 const MAX_BYTES = 200 * 1024 * 1024
 
 const section = byId('flame')
 
-start().catch((error) => set('flame-status', error instanceof TypeError || error instanceof SyntaxError ? `The profile cannot be shown: ${error.message}` : error.message))
+startFlame().catch((error) => setText('flame-status', error instanceof TypeError || error instanceof SyntaxError
+  ? `The profile cannot be shown: ${error.message}`
+  : error.message))
 
-async function start () {
-  const tree = toFlameTree(await load(), { folder: section.dataset.folder })
+async function startFlame () {
+  const tree = toFlameTree(await loadProfile(), { folder: section.dataset.folder })
   const { root, functions, idleMs, leftOut } = tree
-  if (root.totalMs === 0) return set('flame-status', `Nothing ran: the worker was idle for ${formatExactDuration(idleMs)}.`)
-  const summary = `Busy for ${milliseconds(root.totalMs)} of ${milliseconds(root.totalMs + idleMs)} (${formatPercent(100 * root.totalMs / (root.totalMs + idleMs))}). Width is time, callers are above; click a frame to zoom.${leftOut > 0 ? ` ${leftOut} frames too short to see are left out.` : ''}`
+  if (root.totalMs === 0) return setText('flame-status', `Nothing ran: the worker was idle for ${formatExactDuration(idleMs)}.`)
+  const allMs = root.totalMs + idleMs
+  const busy = `Busy for ${milliseconds(root.totalMs)} of ${milliseconds(allMs)} (${formatPercent(100 * root.totalMs / allMs)}).`
+  const hidden = leftOut > 0 ? ` ${leftOut} frames too short to see are left out.` : ''
+  const summary = `${busy} Width is time, callers are above; click a frame to zoom.${hidden}`
   for (const id of ['flame-bar', 'flame-columns']) byId(id).hidden = false
-  set('flame-status', summary)
+  setText('flame-status', summary)
   const search = /** @type {HTMLInputElement} */ (byId('flame-search'))
   const reset = byId('flame-reset')
-  const graph = createFlameGraph({ place: byId('flame-place'), root, onPoint: (frame) => detail(frame ?? shown), onFocus: focus })
+  const graph = createFlameGraph({ place: byId('flame-place'), root, onPoint: (frame) => showDetail(frame ?? shown), onFocus: focusFrame })
   let shown = root
-  detail(root)
+  showDetail(root)
 
-  byId('flame-functions').replaceChildren(...functions.slice(0, MAX_FUNCTIONS).map((each) => toRow(each, () => pick(each.key))))
+  byId('flame-functions').replaceChildren(...functions.slice(0, MAX_FUNCTIONS).map((each) => toRow(each, () => pickFunction(each.key))))
   search.addEventListener('input', () => {
-    press(null)
+    onKey(null)
     const wanted = search.value.trim().toLowerCase()
-    mark((frame) => wanted !== '' && `${frame.name} ${frame.place}`.toLowerCase().includes(wanted))
-    if (wanted === '') set('flame-status', summary)
+    markRows((frame) => wanted !== '' && `${frame.name} ${frame.place}`.toLowerCase().includes(wanted))
+    if (wanted === '') setText('flame-status', summary)
   })
   reset.addEventListener('click', () => graph.show(root))
   section.scrollIntoView({ block: 'nearest' })
 
   /** @param {import('./flame-tree.js').Frame} frame */
-  function focus (frame) {
+  function focusFrame (frame) {
     shown = frame
     reset.setAttribute('aria-disabled', String(frame === root))
-    detail(frame)
+    showDetail(frame)
   }
 
-  /** @param {string} key of the function that is chosen in the table, or is no longer */
-  function pick (key) {
-    const isChosen = press(key)
+  /** @param {string} key of the function that was clicked in the table */
+  function pickFunction (key) {
+    const isChosen = onKey(key)
     search.value = ''
-    mark((frame) => isChosen && frame.key === key)
-    if (!isChosen) set('flame-status', summary)
+    markRows((frame) => isChosen && frame.key === key)
+    if (!isChosen) setText('flame-status', summary)
   }
 
   /** @param {(frame: import('./flame-tree.js').Frame) => boolean} isMarked */
-  function mark (isMarked) {
+  function markRows (isMarked) {
     graph.mark(isMarked)
     let ms = 0
     let count = 0
@@ -61,21 +66,27 @@ async function start () {
     for (let next = waiting.pop(); next; next = waiting.pop()) {
       const isHit = isMarked(next.frame)
       if (isHit) count++
-      // What is below one that counts has been counted with it.
+      // Frames below a marked one are already in its time.
       if (isHit && !next.isCounted) ms += next.frame.totalMs
       for (const frame of next.frame.children) waiting.push({ frame, isCounted: next.isCounted || isHit })
     }
-    set('flame-status', `${count} ${count === 1 ? 'frame' : 'frames'} marked: ${milliseconds(ms)}, ${formatPercent(100 * ms / root.totalMs)} of the busy time.`)
+    setText(
+      'flame-status',
+      `${count} ${count === 1 ? 'frame' : 'frames'} marked: ${milliseconds(ms)}, ${formatPercent(100 * ms / root.totalMs)} of the busy time.`
+    )
   }
 
   /** @param {import('./flame-tree.js').Frame} frame */
-  function detail ({ name, place, selfMs, totalMs }) {
-    set('flame-detail', `${name}${place && ` ${place}`} · total ${milliseconds(totalMs)} (${formatPercent(100 * totalMs / root.totalMs)}) · self ${milliseconds(selfMs)}`)
+  function showDetail ({ name, place, selfMs, totalMs }) {
+    setText(
+      'flame-detail',
+      `${name}${place && ` ${place}`} · total ${milliseconds(totalMs)} (${formatPercent(100 * totalMs / root.totalMs)}) · self ${milliseconds(selfMs)}`
+    )
   }
 }
 
 /** @returns {Promise<unknown>} */
-async function load () {
+async function loadProfile () {
   const response = await fetch(BASE + section.dataset.file, { headers: { Accept: 'application/octet-stream, application/problem+json' } })
   if (!response.ok) throw new Error((await response.json()).detail)
   if (Number(response.headers.get('Content-Length')) > MAX_BYTES) throw new Error('The profile is too large to be shown here: download it.')
@@ -93,7 +104,7 @@ function toRow ({ key, name, place, owner, selfMs, totalMs }, onPick) {
   button.dataset.key = key
   button.title = place
   button.setAttribute('aria-pressed', 'false')
-  button.append(line('flame-name', name), line('fine', place))
+  button.append(lineOf('flame-name', name), lineOf('fine', place))
   button.addEventListener('click', onPick)
   head.append(button)
   row.append(head, ...[selfMs, totalMs].map((ms) => {
@@ -106,7 +117,7 @@ function toRow ({ key, name, place, owner, selfMs, totalMs }, onPick) {
 }
 
 /** @param {string} className @param {string} text the app's */
-function line (className, text) {
+function lineOf (className, text) {
   const made = document.createElement('bdi')
   made.className = className
   made.textContent = text
@@ -114,7 +125,7 @@ function line (className, text) {
 }
 
 /** @param {string | null} key @returns {boolean} whether its function is chosen now */
-function press (key) {
+function onKey (key) {
   let isChosen = false
   for (const button of byId('flame-functions').querySelectorAll('button')) {
     const isOn = button.dataset.key === key && button.getAttribute('aria-pressed') !== 'true'
@@ -134,6 +145,6 @@ function byId (/** @type {string} */ id) {
 }
 
 /** @param {string} id @param {string} text */
-function set (id, text) {
+function setText (id, text) {
   byId(id).textContent = text
 }

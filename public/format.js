@@ -11,9 +11,9 @@ export function formatDuration (ms) {
   if (ms < 0) return '0 s'
   const seconds = Math.floor(ms / 1000)
   const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86400)]
-  if (days > 0) return `${days} d ${pad(hours % 24)} h`
-  if (hours > 0) return `${hours} h ${pad(minutes % 60)} min`
-  if (minutes > 0) return `${minutes} min ${pad(seconds % 60)} s`
+  if (days > 0) return `${days} d ${padNumber(hours % 24)} h`
+  if (hours > 0) return `${hours} h ${padNumber(minutes % 60)} min`
+  if (minutes > 0) return `${minutes} min ${padNumber(seconds % 60)} s`
   return `${seconds} s`
 }
 
@@ -77,7 +77,7 @@ export function formatDispatch ({ dispatch, isEven }) {
 export function formatTime (iso, { timeZone, isLong = false } = {}) {
   const date = new Date(iso)
   if (Number.isNaN(date.getTime())) return String(iso)
-  const part = Object.fromEntries(clock(timeZone).formatToParts(date).map(({ type, value }) => [type, value]))
+  const part = Object.fromEntries(clockOf(timeZone).formatToParts(date).map(({ type, value }) => [type, value]))
   const time = `${part.hour}:${part.minute}:${part.second}`
   if (!isLong) return `${part.day} ${part.month} ${time}`
   return `${part.weekday} ${part.day} ${part.month} ${part.year}, ${time}.${String(date.getUTCMilliseconds()).padStart(3, '0')}`
@@ -86,7 +86,7 @@ export function formatTime (iso, { timeZone, isLong = false } = {}) {
 /** @type {Map<string | undefined, Intl.DateTimeFormat>} a formatter costs far more to make than to use */
 const clocks = new Map()
 
-function clock (/** @type {string | undefined} */ timeZone) {
+function clockOf (/** @type {string | undefined} */ timeZone) {
   const known = clocks.get(timeZone)
   if (known) return known
   const made = new Intl.DateTimeFormat('en-GB', {
@@ -96,6 +96,6 @@ function clock (/** @type {string | undefined} */ timeZone) {
   return made
 }
 
-function pad (/** @type {number} */ value) {
+function padNumber (/** @type {number} */ value) {
   return String(value).padStart(2, '0')
 }

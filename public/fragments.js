@@ -1,7 +1,7 @@
 /** What has to be done to a part of the page beside morphing it in. */
 
 /** @param {string} html @returns {string | null} with the rows that are only named, because they are here already; null: one of them is not */
-export function completed (html) {
+export function completeRows (html) {
   if (!html.includes(' data-kept>')) return html
   const template = document.createElement('template')
   template.innerHTML = html

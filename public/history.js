@@ -3,28 +3,30 @@ import { showSavedFilters } from './saved-filters.js'
 import { timeZone } from './times.js'
 
 /**
- * The times of the history: a part of its graph that is dragged over, two fields, and ranges by the days of whoever looks.
+ * Chooses times of the history: by dragging over the graph, by two fields, or by days in the time zone of the viewer.
  * @typedef {{ from: number, stepMs: number, counts: { count: number, problems: number }[] }} Graph
  */
 
 /** @type {{ first: number, last: number } | null} steps of the graph that are dragged over */
 let dragged = null
 
-begin()
-document.addEventListener('htmx:after:swap', begin)
-document.addEventListener('clusterdeck:preference', begin)
-document.addEventListener('pointerdown', start)
-document.addEventListener('pointermove', move)
-document.addEventListener('pointerup', finish)
-document.addEventListener('pointercancel', forget)
-document.addEventListener('pointerout', ({ target }) => { if (!dragged && plotOf(target)) read(null) })
-document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && dragged) forget() })
+attachTimeline()
+document.addEventListener('htmx:after:swap', attachTimeline)
+document.addEventListener('clusterdeck:preference', attachTimeline)
+document.addEventListener('pointerdown', startSelection)
+document.addEventListener('pointermove', moveSelection)
+document.addEventListener('pointerup', finishSelection)
+document.addEventListener('pointercancel', dropSelection)
+document.addEventListener('pointerout', ({ target }) => { if (!dragged && plotOf(target)) describePart(null) })
+document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && dragged) dropSelection() })
 document.addEventListener('change', ({ target }) => {
-  if (target === field('time-since') || target === field('time-until')) choose({ since: instantOf(field('time-since')), until: instantOf(field('time-until')) })
+  if (target === fieldOf('time-since') || target === fieldOf('time-until')) {
+    chooseRange({ since: instantOf(fieldOf('time-since')), until: instantOf(fieldOf('time-until')) })
+  }
 })
 
-/** After each change of the page: the server knows neither the zone of whoever looks, nor what this browser keeps. */
-function begin () {
+/** Runs after each change of the page, as the server does not know the time zone and the settings of this browser. */
+function attachTimeline () {
   const ends = document.getElementById('timeline-ends')
   if (!ends) return
   const zone = timeZone() ?? Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -35,7 +37,7 @@ function begin () {
   }
   // A range that somebody has typed, or a link from elsewhere.
   const daily = /** @type {HTMLAnchorElement | null} */ (document.querySelector('a[data-daily][aria-current]'))
-  if (daily && field('filter-zone').value === '' && zone !== 'UTC') return location.replace(daily.href)
+  if (daily && fieldOf('filter-zone').value === '' && zone !== 'UTC') return location.replace(daily.href)
   ends.hidden = false
   showEnds()
   showSavedFilters()
@@ -50,8 +52,8 @@ function showEnds () {
 
 /** @param {'since' | 'until'} name @param {number | undefined} shown */
 function showEnd (name, shown) {
-  const input = field(`time-${name}`)
-  const given = Date.parse(field(`filter-${name}`).value)
+  const input = fieldOf(`time-${name}`)
+  const given = Date.parse(fieldOf(`filter-${name}`).value)
   input.classList.toggle('is-open', !Number.isFinite(given))
   // Somebody is about to say it.
   if (document.activeElement === input) return
@@ -60,7 +62,7 @@ function showEnd (name, shown) {
 }
 
 /** @param {PointerEvent} event */
-function start (event) {
+function startSelection (event) {
   const plot = plotOf(event.target)
   if (!plot || !event.isPrimary || event.button !== 0) return
   const step = stepAt(event)
@@ -68,58 +70,59 @@ function start (event) {
   plot.setPointerCapture(event.pointerId)
   // No text is to be selected.
   event.preventDefault()
-  mark()
+  showSelection()
 }
 
 /** @param {PointerEvent} event */
-function move (event) {
+function moveSelection (event) {
   if (dragged) {
     dragged.last = stepAt(event)
-    mark()
+    showSelection()
   } else if (plotOf(event.target)) {
-    read({ first: stepAt(event), last: stepAt(event) })
+    describePart({ first: stepAt(event), last: stepAt(event) })
   }
 }
 
-function finish () {
+function finishSelection () {
   if (!dragged) return
   const { since, until, isToEnd } = /** @type {{ since: number, until: number, isToEnd: boolean }} */ (timesOf(dragged))
-  forget()
+  dropSelection()
   // What comes is in a part that goes on to the end, as it was before.
-  choose({ since: new Date(since).toISOString(), until: isToEnd ? field('filter-until').value : new Date(until).toISOString() })
+  chooseRange({ since: new Date(since).toISOString(), until: isToEnd ? fieldOf('filter-until').value : new Date(until).toISOString() })
 }
 
-function forget () {
+function dropSelection () {
   dragged = null
-  mark()
+  showSelection()
 }
 
 /** @param {{ since: string, until: string }} times empty: open */
-function choose ({ since, until }) {
-  for (const [name, value] of [['since', since], ['until', until], ['range', ''], ['zone', '']]) field(`filter-${name}`).value = value
+function chooseRange ({ since, until }) {
+  for (const [name, value] of [['since', since], ['until', until], ['range', ''], ['zone', '']]) fieldOf(`filter-${name}`).value = value
   const form = /** @type {HTMLFormElement} */ (document.getElementById('filters'))
   form.requestSubmit()
 }
 
-function mark () {
+function showSelection () {
   const graph = readGraph()
   const chosen = document.getElementById('timeline-chosen')
   if (!graph || !chosen) return
   const [first, last] = dragged ? [Math.min(dragged.first, dragged.last), Math.max(dragged.first, dragged.last) + 1] : [0, 0]
   chosen.setAttribute('x', String(first / graph.counts.length))
   chosen.setAttribute('width', String((last - first) / graph.counts.length))
-  read(dragged)
+  describePart(dragged)
 }
 
 /** What a part of the graph stands for. @param {{ first: number, last: number } | null} part */
-function read (part) {
+function describePart (part) {
   const output = document.getElementById('timeline-read')
   const times = part && timesOf(part)
   if (!output) return
   if (!times) return output.replaceChildren()
   const isBad = times.problems === times.count && times.count > 0
-  const numbers = [...(isBad ? [] : [count(times.count, 'event')]), ...(times.problems === 0 ? [] : [count(times.problems, 'problem')])].join(', ')
-  const text = `${formatTime(new Date(times.since).toISOString(), { timeZone: timeZone() })} – ${formatTime(new Date(times.until).toISOString(), { timeZone: timeZone() })}: ${numbers}`
+  const numbers = [...(isBad ? [] : [countText(times.count, 'event')]), ...(times.problems === 0 ? [] : [countText(times.problems, 'problem')])].join(', ')
+  const [from, to] = [times.since, times.until].map((ms) => formatTime(new Date(ms).toISOString(), { timeZone: timeZone() }))
+  const text = `${from} – ${to}: ${numbers}`
   if (output.textContent !== text) output.textContent = text
 }
 
@@ -129,8 +132,14 @@ function timesOf (part) {
   if (!graph) return null
   const [first, last] = [Math.min(part.first, part.last), Math.max(part.first, part.last)]
   const steps = graph.counts.slice(first, last + 1)
-  const sum = (/** @type {'count' | 'problems'} */ name) => steps.reduce((total, step) => total + step[name], 0)
-  return { since: graph.from + first * graph.stepMs, until: graph.from + (last + 1) * graph.stepMs, isToEnd: last === graph.counts.length - 1, count: sum('count'), problems: sum('problems') }
+  const sumOf = (/** @type {'count' | 'problems'} */ name) => steps.reduce((total, step) => total + step[name], 0)
+  return {
+    since: graph.from + first * graph.stepMs,
+    until: graph.from + (last + 1) * graph.stepMs,
+    isToEnd: last === graph.counts.length - 1,
+    count: sumOf('count'),
+    problems: sumOf('problems')
+  }
 }
 
 /** It is replaced while somebody looks. @returns {Graph | null} */
@@ -166,10 +175,10 @@ function instantOf (input) {
 }
 
 /** @param {number} number @param {string} noun */
-function count (number, noun) {
+function countText (number, noun) {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-function field (/** @type {string} */ id) {
+function fieldOf (/** @type {string} */ id) {
   return /** @type {HTMLInputElement} */ (document.getElementById(id))
 }

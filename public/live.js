@@ -1,11 +1,11 @@
 import { BASE } from './base.js'
 import { startCopying } from './copy.js'
 import { startDialogs } from './dialogs.js'
-import { completed, keepFocus, showFigures } from './fragments.js'
+import { completeRows, keepFocus, showFigures } from './fragments.js'
 import { choicesOf } from './preferences.js'
 import { startShortcuts } from './shortcuts.js'
 import { keepNotice, showKeptNotice, showToast } from './toasts.js'
-import { localise, serverTime, setServerTime, startTicking, tick } from './ticks.js'
+import { localiseTimes, serverTime, setServerTime, startTicking, updateTicks } from './ticks.js'
 import { startTimes } from './times.js'
 import { showTrouble } from './trouble.js'
 
@@ -33,12 +33,18 @@ showKeptNotice()
 // htmx begins in a turn of its own.
 setTimeout(searchForEarlyWords)
 
-const socket = io({ path: `${BASE}/socket.io/`, transports: ['websocket', 'polling'], tryAllTransports: true, reconnectionDelay: 300, reconnectionDelayMax: 2000 })
+const socket = io({
+  path: `${BASE}/socket.io/`,
+  transports: ['websocket', 'polling'],
+  tryAllTransports: true,
+  reconnectionDelay: 300,
+  reconnectionDelayMax: 2000
+})
 /** When the master was heard last, by its own clock. */
 let heardAt = serverTime()
-socket.on('connect', watch)
-socket.io.on('ping', hear)
-socket.on('fragments', show)
+socket.on('connect', watchPage)
+socket.io.on('ping', onConnection)
+socket.on('fragments', showUpdate)
 socket.on('signed-out', toSignIn)
 // Who signs out here is led on by the form.
 document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
@@ -47,20 +53,20 @@ socket.on('connect_error', async () => {
   setLive(false)
   if (await isSignedOut()) toSignIn()
 })
-if (choicesOf('notify').length > 0) notify()
-document.addEventListener('clusterdeck:notifications', notify)
+if (choicesOf('notify').length > 0) notifyListeners()
+document.addEventListener('clusterdeck:notifications', notifyListeners)
 // The filters of the history change the address without a new page.
 document.addEventListener('htmx:after:swap', () => {
-  tick()
-  localise()
+  updateTicks()
+  localiseTimes()
   if (location.href === watched) return
   shown = {}
-  watch()
+  watchPage()
 })
-document.addEventListener('visibilitychange', () => { if (socket.connected) watch() })
+document.addEventListener('visibilitychange', () => { if (socket.connected) watchPage() })
 
 // So does the range of the charts.
-document.addEventListener('clusterdeck:address', () => { if (location.href !== watched) watch() })
+document.addEventListener('clusterdeck:address', () => { if (location.href !== watched) watchPage() })
 
 /** @type {string | undefined} the address that the server knows of */
 let watched
@@ -69,9 +75,9 @@ let watched
 let shown = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('toasts')).dataset.shown ?? '{}')
 
 /** After a connection was lost, too: the server answers with everything on this page that has changed. */
-function watch () {
+function watchPage () {
   watched = location.href
-  socket.emit('watch', looked(), shown, (/** @type {{ version: string, software: string }} */ { version, software }) => {
+  socket.emit('watch', onVisible(), shown, (/** @type {{ version: string, software: string }} */ { version, software }) => {
     setLive(true)
     const { assets, software: known } = document.documentElement.dataset
     const notice = software === known ? null : `The master was upgraded to ${software}.`
@@ -83,17 +89,17 @@ function watch () {
 }
 
 /** Whoever wants no notifications gets nothing for them. */
-async function notify () {
+async function notifyListeners () {
   const { startNotifications } = await import('./notifications.js')
   startNotifications(socket)
 }
 
-function hear () {
+function onConnection () {
   heardAt = serverTime()
 }
 
 function setLive (/** @type {boolean} */ isLive) {
-  if (isLive) hear()
+  if (isLive) onConnection()
   else if (offline.hidden) sayLost()
   for (const element of document.querySelectorAll(ORDERS)) element.toggleAttribute('inert', !isLive)
   offline.hidden = isLive
@@ -104,53 +110,53 @@ function setLive (/** @type {boolean} */ isLive) {
 function sayLost () {
   const since = /** @type {HTMLTimeElement} */ (document.getElementById('offline-since'))
   since.dateTime = new Date(heardAt).toISOString()
-  localise(offline)
+  localiseTimes(offline)
 }
 
 /** Nobody looks at a hidden page but for its title and its icon, which the server sends with an address that is no page, too. */
-function looked () {
-  return document.hidden ? '/hidden' : here()
+function onVisible () {
+  return document.hidden ? '/hidden' : currentUrl()
 }
 
 /** What the server calls this page. */
-function here () {
+function currentUrl () {
   return location.pathname + location.search
 }
 
 /** @param {Update} update */
-function show ({ now, url, fragments, figures, vitals }) {
+function showUpdate ({ now, url, fragments, figures, vitals }) {
   setServerTime(now)
-  hear()
+  onConnection()
   // It was sent before the filters of this page had changed.
-  if (url !== looked()) return
+  if (url !== onVisible()) return
   for (const fragment of fragments) showFragment(fragment)
   showFigures(figures)
   if (vitals) document.dispatchEvent(new CustomEvent('vitals', { detail: vitals }))
   if (fragments.length === 0) return
-  tick()
-  localise()
+  updateTicks()
+  localiseTimes()
   showTrouble(false)
 }
 
 function showFragment (/** @type {Fragment} */ { id, html, hash }) {
   const target = document.getElementById(id)
   if (!target) return
-  const text = completed(html)
+  const text = completeRows(html)
   // This page is not what the server takes it for: it sends all of that part.
   if (text === null) {
     delete shown[id]
-    return watch()
+    return watchPage()
   }
   const known = new Set(Array.from(target.querySelectorAll('[data-flash]'), (element) => element.id))
   const restoreFocus = keepFocus(target)
   htmx.swap({ text, target, swap: 'outerMorph' })
   restoreFocus()
   shown[id] = hash
-  flash(Array.from(document.querySelectorAll(`#${id} [data-flash]`)).filter((element) => !known.has(element.id)))
+  flashRows(Array.from(document.querySelectorAll(`#${id} [data-flash]`)).filter((element) => !known.has(element.id)))
 }
 
 /** Draws the eye to what is new; where much is, it has nowhere to go. */
-function flash (/** @type {Element[]} */ elements) {
+function flashRows (/** @type {Element[]} */ elements) {
   if (hasCalmMotion.matches || elements.length > MAX_FLASHES) return
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--flash')
   for (const element of elements) element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600, easing: 'ease-out' })

@@ -25,27 +25,27 @@ export function createTail ({ url, places, onEntries, onState, open = (address) 
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let retry
 
-  return { start, stop }
+  return { start: startTail, stop: stopTail }
 
-  function start () {
+  function startTail () {
     if (source) return
     timers.clearTimeout(retry)
     const opened = source = open(places === '' ? url : `${url}from=${places}`)
     opened.addEventListener('open', () => onState('live'))
-    opened.addEventListener('message', take)
-    opened.addEventListener('dropped', take)
+    opened.addEventListener('message', takeMessage)
+    opened.addEventListener('dropped', takeMessage)
     opened.addEventListener('error', () => {
       staged = []
       onState('lost')
       // A refusal, unlike a network that fails, is final to the browser; but the next master may know better.
       if (opened.readyState === 2 && source === opened) {
-        stop()
-        retry = timers.setTimeout(start, RETRY_MS)
+        stopTail()
+        retry = timers.setTimeout(startTail, RETRY_MS)
       }
     })
   }
 
-  function stop () {
+  function stopTail () {
     timers.clearTimeout(retry)
     source?.close()
     source = null
@@ -53,7 +53,7 @@ export function createTail ({ url, places, onEntries, onState, open = (address) 
   }
 
   /** @param {Event} message */
-  function take (message) {
+  function takeMessage (message) {
     const { data, lastEventId } = /** @type {MessageEvent} */ (message)
     staged.push(JSON.parse(data))
     if (lastEventId === '' || lastEventId === places) return

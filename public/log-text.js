@@ -30,7 +30,26 @@ const ATTRIBUTES = Object.freeze({ 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underli
 /** What loggers call their levels: pino and bunyan by numbers, others by names. */
 const LEVELS = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
 /** @type {Readonly<Record<string, string>>} */
-const TONES = Object.freeze({ fatal: 'bad', emergency: 'bad', emerg: 'bad', alert: 'bad', critical: 'bad', crit: 'bad', error: 'bad', err: 'bad', warn: 'warn', warning: 'warn', notice: 'info', info: 'info', http: 'info', information: 'info', verbose: 'idle', debug: 'idle', trace: 'idle', silly: 'idle' })
+const TONES = Object.freeze({
+  fatal: 'bad',
+  emergency: 'bad',
+  emerg: 'bad',
+  alert: 'bad',
+  critical: 'bad',
+  crit: 'bad',
+  error: 'bad',
+  err: 'bad',
+  warn: 'warn',
+  warning: 'warn',
+  notice: 'info',
+  info: 'info',
+  http: 'info',
+  information: 'info',
+  verbose: 'idle',
+  debug: 'idle',
+  trace: 'idle',
+  silly: 'idle'
+})
 const LEVEL_FIELDS = Object.freeze(['level', 'severity', 'lvl'])
 const MESSAGE_FIELDS = Object.freeze(['msg', 'message'])
 /** Each line has the time of its arrival in front. */
@@ -45,7 +64,7 @@ export function shownLine (text) {
   // Cut before it is looked at: what it costs to show a line must not depend on who wrote it.
   const part = text.length > MAX_SHOWN_CHARS ? wholeCharacters(text.slice(0, MAX_SHOWN_CHARS)) : text
   const cutChars = text.length - part.length
-  const { parts, tone } = (cutChars === 0 && opened(part)) || { parts: coloured(part), tone: '' }
+  const { parts, tone } = (cutChars === 0 && openLinks(part)) || { parts: toColoured(part), tone: '' }
   return { text: parts.map(({ text: each }) => each).join(''), parts, tone, cutChars }
 }
 
@@ -65,7 +84,7 @@ export function formatCount (n) {
 }
 
 /** @param {string} text a line @returns {Pick<ShownLine, 'parts' | 'tone'> | null} null: it is no JSON object that says something */
-function opened (text) {
+function openLinks (text) {
   const fields = objectOf(text)
   if (!fields) return null
   const levelField = LEVEL_FIELDS.find((name) => ['string', 'number'].includes(typeof fields[name]))
@@ -77,9 +96,11 @@ function opened (text) {
   return {
     tone,
     parts: [
-      { text: level && `${clean(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' },
-      { text: messageField === undefined ? '' : clean(fields[messageField]), style: 'line-message' },
-      ...rest.slice(0, MAX_PARTS / 2).flatMap(([name, value]) => [{ text: ` ${clean(name)}=`, style: 'line-field' }, { text: clean(textOf(value)), style: '' }])
+      { text: level && `${cleanText(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' },
+      { text: messageField === undefined ? '' : cleanText(fields[messageField]), style: 'line-message' },
+      ...rest
+        .slice(0, MAX_PARTS / 2)
+        .flatMap(([name, value]) => [{ text: ` ${cleanText(name)}=`, style: 'line-field' }, { text: cleanText(textOf(value)), style: '' }])
     ].filter(({ text: each }) => each !== '')
   }
 }
@@ -105,17 +126,17 @@ function textOf (value) {
 }
 
 /** @param {string} text */
-function clean (text) {
+function cleanText (text) {
   return text.replace(ESCAPES, '').replace(/\n/g, ' ⏎ ').replace(CONTROLS, ' ')
 }
 
 /** @param {string} text @returns {Part[]} */
-function coloured (text) {
+function toColoured (text) {
   /** @type {Part[]} */
   const parts = []
   let state = PLAIN
   let from = 0
-  const add = (/** @type {string} */ piece) => {
+  const addPiece = (/** @type {string} */ piece) => {
     if (piece === '') return
     const style = styleOf(state)
     const last = parts.at(-1)
@@ -123,12 +144,12 @@ function coloured (text) {
     else parts.push({ text: piece, style })
   }
   for (const { 0: sequence, index } of text.matchAll(ESCAPES)) {
-    add(text.slice(from, index).replace(CONTROLS, ' '))
+    addPiece(text.slice(from, index).replace(CONTROLS, ' '))
     from = index + sequence.length
     const [, codes] = COLOURS.exec(sequence) ?? []
-    if (codes !== undefined) state = changed(state, codes)
+    if (codes !== undefined) state = changeStyle(state, codes)
   }
-  add(text.slice(from).replace(CONTROLS, ' '))
+  addPiece(text.slice(from).replace(CONTROLS, ' '))
   return parts
 }
 
@@ -138,7 +159,7 @@ function coloured (text) {
 const PLAIN = Object.freeze({ colour: '', bold: false, dim: false, italic: false, underline: false })
 
 /** @param {State} state @param {string} codes of an SGR sequence @returns {State} */
-function changed (state, codes) {
+function changeStyle (state, codes) {
   const numbers = codes.split(/[;:]/, 32).map(Number)
   let next = state
   for (let index = 0; index < numbers.length; index++) {
@@ -146,7 +167,7 @@ function changed (state, codes) {
     if (code === 38 || code === 48) {
       const kind = numbers[index + 1]
       const values = numbers.slice(index + 2, index + (kind === 2 ? 5 : 3))
-      if (code === 38 && values.length > 0) next = { ...next, colour: kind === 2 ? nearest(values) : ofPalette(values[0]) }
+      if (code === 38 && values.length > 0) next = { ...next, colour: kind === 2 ? nearestColour(values) : ofPalette(values[0]) }
       index += 1 + values.length
     } else next = changedBy(next, code)
   }
@@ -170,11 +191,11 @@ function ofPalette (index) {
   if (index < 16) return NAMES[index % 8]
   if (index >= 232) return index < 244 ? 'black' : 'white'
   const place = index - 16
-  return nearest([Math.floor(place / 36), Math.floor(place / 6) % 6, place % 6].map((step) => step * 51))
+  return nearestColour([Math.floor(place / 36), Math.floor(place / 6) % 6, place % 6].map((step) => step * 51))
 }
 
 /** @param {number[]} channels red, green and blue, up to 255 @returns {string} */
-function nearest (channels) {
+function nearestColour (channels) {
   const strongest = Math.max(...channels)
   const bits = channels.map((channel) => Number(channel > 64 && channel > strongest * 0.6))
   return NAMES[(bits[0] ?? 0) + 2 * (bits[1] ?? 0) + 4 * (bits[2] ?? 0)]

@@ -30,7 +30,7 @@ export function createView (list, onChange, { mark = null } = {}) {
   // A line that has no end yet comes again, with its end.
   for (const line of list.querySelectorAll('[data-open]')) line.remove()
   list.addEventListener('scroll', onScroll)
-  const resizes = new ResizeObserver(settle)
+  const resizes = new ResizeObserver(settleScroll)
   resizes.observe(list)
   if (mark) list.scrollTop += mark.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2
   else toEnd()
@@ -39,15 +39,15 @@ export function createView (list, onChange, { mark = null } = {}) {
     /** @param {Item[]} items */
     add (items) {
       backlog.push(items)
-      if (!isFollowing) report()
-      else if (frame === 0) frame = requestAnimationFrame(show)
+      if (!isFollowing) reportCount()
+      else if (frame === 0) frame = requestAnimationFrame(showLines)
     },
 
     /** @param {boolean} isOn */
     follow (isOn) {
       isFollowing = isOn
-      if (isOn) show()
-      else report()
+      if (isOn) showLines()
+      else reportCount()
     },
 
     /** @param {string} text shows only the lines with it */
@@ -56,20 +56,20 @@ export function createView (list, onChange, { mark = null } = {}) {
       for (const line of list.querySelectorAll('.line')) {
         /** @type {HTMLElement} */ (line).hidden = !isMatch(textOf(line), wanted)
       }
-      settle()
-      report()
+      settleScroll()
+      reportCount()
     },
 
     clear () {
       backlog.take()
       list.replaceChildren()
       isFollowing = true
-      report()
+      reportCount()
     },
 
-    settle,
+    settle: settleScroll,
 
-    report,
+    report: reportCount,
 
     end () {
       cancelAnimationFrame(frame)
@@ -78,21 +78,22 @@ export function createView (list, onChange, { mark = null } = {}) {
     }
   }
 
-  function show () {
+  function showLines () {
     cancelAnimationFrame(frame)
     frame = 0
     const { items, leftOut } = backlog.take()
     const fragment = document.createDocumentFragment()
     if (leftOut > 0) fragment.append(noteElement(`… ${formatCount(leftOut)} lines left out; the page keeps the last ${formatCount(MAX_LINES)}`))
     for (const item of items) fragment.append(toElement(item, wanted))
-    for (let surplus = list.childElementCount + fragment.childElementCount - MAX_LINES; surplus > 0 && list.firstChild; surplus--) list.firstElementChild?.remove()
+    for (let surplus = list.childElementCount + fragment.childElementCount - MAX_LINES; surplus > 0 &&
+      list.firstChild; surplus--) list.firstElementChild?.remove()
     list.append(fragment)
     toEnd()
-    report()
+    reportCount()
   }
 
   /** After something has changed how high the lines are. */
-  function settle () {
+  function settleScroll () {
     if (isFollowing) toEnd()
     else movedTo = list.scrollTop
   }
@@ -104,8 +105,8 @@ export function createView (list, onChange, { mark = null } = {}) {
     const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight <= END_PX
     if (isAtEnd === isFollowing) return
     isFollowing = isAtEnd
-    if (isAtEnd) show()
-    else report()
+    if (isAtEnd) showLines()
+    else reportCount()
   }
 
   function toEnd () {
@@ -113,7 +114,7 @@ export function createView (list, onChange, { mark = null } = {}) {
     movedTo = list.scrollTop
   }
 
-  function report () {
+  function reportCount () {
     const shown = list.getElementsByClassName('line').length
     const matching = wanted === '' ? shown : list.querySelectorAll('.line:not([hidden])').length
     onChange({ isFollowing, waiting: backlog.count, shown, matching })
@@ -132,23 +133,25 @@ function toElement (item, wanted) {
   const { slot, stream, text, bytes, arrivedAt } = item
   if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
   const shown = shownLine(text)
-  const line = element('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
-  const body = element('span', 'line-text')
-  body.append(...shown.parts.map((part) => part.style === '' ? part.text : element('span', part.style, part.text)))
-  line.append(timeElement(arrivedAt), element('span', 'line-slot', String(Number(slot))), element('span', 'line-stream', stream === 'stderr' ? 'err' : ''), body)
-  if (shown.cutChars > 0) body.append(element('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
+  const line = elementOf('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
+  const body = elementOf('span', 'line-text')
+  body.append(...shown.parts.map((part) => part.style === '' ? part.text : elementOf('span', part.style, part.text)))
+  line.append(timeElement(arrivedAt), elementOf('span', 'line-slot', String(Number(slot))), elementOf('span', 'line-stream', stream === 'stderr'
+    ? 'err'
+    : ''), body)
+  if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
   line.hidden = !isMatch(shown.text, wanted)
   return line
 }
 
 /** @param {string} text */
 function noteElement (text) {
-  return element('div', 'line-note', text)
+  return elementOf('div', 'line-note', text)
 }
 
 /** @param {string | null | undefined} iso */
 function timeElement (iso) {
-  const place = element('span', 'line-time')
+  const place = elementOf('span', 'line-time')
   if (!iso) return place
   const time = document.createElement('time')
   time.dataset.clock = 'short'
@@ -167,7 +170,7 @@ function timeText (iso) {
 }
 
 /** What is in `text` is text, whatever it looks like. @param {string} name @param {string} className @param {string} [text] */
-function element (name, className, text = '') {
+function elementOf (name, className, text = '') {
   const made = document.createElement(name)
   made.className = className
   made.textContent = text

@@ -12,19 +12,19 @@ const WRAP = 'clusterdeck-logs-wrap'
 /** @type {{ panel: HTMLElement, end: () => void, start: () => void, stop: () => void } | null} */
 let current = null
 
-begin()
+attachLogs()
 beginJump()
 // Another selection, or the way back to one.
-document.addEventListener('htmx:after:swap', begin)
+document.addEventListener('htmx:after:swap', attachLogs)
 document.addEventListener('visibilitychange', toggleTail)
 addEventListener('pagehide', () => current?.stop())
 addEventListener('pageshow', toggleTail)
 
-function begin () {
+function attachLogs () {
   const panel = document.getElementById('log')
   if (current && panel === current.panel) return
   current?.end()
-  current = panel && document.getElementById('log-lines') ? open(panel) : null
+  current = panel && document.getElementById('log-lines') ? openPanel(panel) : null
   // Where there are no lines, or none that come, they would do nothing.
   const isLive = Boolean(panel?.dataset.stream)
   for (const [id, isOf] of /** @type {const} */ ([['log-tools', current !== null], ['log-follow', isLive], ['log-clear', isLive]])) {
@@ -55,7 +55,7 @@ function toggleTail () {
 }
 
 /** @param {HTMLElement} panel */
-function open (panel) {
+function openPanel (panel) {
   const stopped = new AbortController()
   const isLive = Boolean(panel.dataset.stream)
   const [list, follow, jump, filter] = ['log-lines', 'log-follow', 'log-jump', 'log-filter'].map(byId)
@@ -64,23 +64,29 @@ function open (panel) {
   let connection = 'connecting'
   let isCleared = false
   const view = createView(list, isLive ? showState : showMatching, { mark: document.getElementById('log-mark') })
-  const tail = isLive ? createTail({ url: BASE + String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState }) : null
+  const tail = isLive
+    ? createTail({ url: BASE + String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
+    : null
 
-  const on = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => target.addEventListener(type, handler, { signal: stopped.signal })
+  const listenTo = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => target.addEventListener(
+    type,
+    handler,
+    { signal: stopped.signal }
+  )
   if (isLive) {
-    on(follow, 'click', () => view.follow(!isPressed(follow)))
-    on(jump, 'click', () => {
+    listenTo(follow, 'click', () => view.follow(!isPressed(follow)))
+    listenTo(jump, 'click', () => {
       view.follow(true)
       list.focus({ preventScroll: true })
     })
   }
-  on(search, 'input', () => view.filter(search.value.trim()))
-  on(byId('log-wrap'), 'click', () => wrap(!isPressed(byId('log-wrap'))))
-  on(byId('log-clear'), 'click', () => {
+  listenTo(search, 'input', () => view.filter(search.value.trim()))
+  listenTo(byId('log-wrap'), 'click', () => wrapLines(!isPressed(byId('log-wrap'))))
+  listenTo(byId('log-clear'), 'click', () => {
     isCleared = true
     view.clear()
   })
-  wrap(read() !== 'off')
+  wrapLines(readWrap() !== 'off')
   view.filter(search.value.trim())
 
   return {
@@ -105,7 +111,7 @@ function open (panel) {
 
   /** @param {import('./log-view.js').ViewState} state */
   function showState ({ isFollowing, waiting, shown, matching }) {
-    press(follow, isFollowing)
+    setPressed(follow, isFollowing)
     jump.hidden = isFollowing || waiting === 0
     setText(byId('log-jump-text'), `${formatCount(waiting)} new ${waiting === 1 ? 'line' : 'lines'}, jump to end`)
     byId('log-empty').hidden = list.childElementCount > 0
@@ -113,29 +119,33 @@ function open (panel) {
     panel.dataset.state = connection === 'live' && !isFollowing ? 'paused' : connection
     setText(byId('log-state'), STATES[panel.dataset.state])
     const lines = `${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'}`
-    setText(byId('log-count'), search.value.trim() === '' ? `${lines} shown, ${formatCount(MAX_LINES)} at most` : `${formatCount(matching)} of the ${lines} on this page match`)
+    setText(byId('log-count'), search.value.trim() === ''
+      ? `${lines} shown, ${formatCount(MAX_LINES)} at most`
+      : `${formatCount(matching)} of the ${lines} on this page match`)
   }
 
   /** @param {import('./log-view.js').ViewState} state */
   function showMatching ({ shown, matching }) {
-    setText(byId('log-count'), search.value.trim() === '' ? '' : `${formatCount(matching)} of the ${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'} on this page match`)
+    setText(byId('log-count'), search.value.trim() === ''
+      ? ''
+      : `${formatCount(matching)} of the ${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'} on this page match`)
   }
 
   /** @param {boolean} isOn */
-  function wrap (isOn) {
-    press(byId('log-wrap'), isOn)
+  function wrapLines (isOn) {
+    setPressed(byId('log-wrap'), isOn)
     list.classList.toggle('is-wrapped', isOn)
-    write(isOn ? 'on' : 'off')
+    writeWrap(isOn ? 'on' : 'off')
     view.settle()
   }
 }
 
 // Storage may be forbidden; the choice then lasts as long as the page.
-function read () {
+function readWrap () {
   try { return localStorage.getItem(WRAP) } catch { return null }
 }
 
-function write (/** @type {string} */ value) {
+function writeWrap (/** @type {string} */ value) {
   try { localStorage.setItem(WRAP, value) } catch {}
 }
 
@@ -147,7 +157,7 @@ function isPressed (/** @type {HTMLElement} */ button) {
   return button.getAttribute('aria-pressed') === 'true'
 }
 
-function press (/** @type {HTMLElement} */ button, /** @type {boolean} */ isOn) {
+function setPressed (/** @type {HTMLElement} */ button, /** @type {boolean} */ isOn) {
   button.setAttribute('aria-pressed', String(isOn))
 }
 

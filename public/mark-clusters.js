@@ -1,7 +1,16 @@
 /**
  * Marks that are too near to each other for the eye, as one with its count.
  * @typedef {{ lane: 'deploys' | 'exits', tone: string, label: string, count: number, firstS: number, lastS: number, lastId: number }} Mark
- * @typedef {{ lane: Mark['lane'], tone: Mark['tone'], firstS: number, lastS: number, count: number, lastId: number, kinds: { label: string, count: number }[], spans: { firstS: number, lastS: number }[] }} Cluster `kinds`: the most frequent first; `spans`: where in it something happened
+ * @typedef {{
+ *   lane: Mark['lane'],
+ *   tone: Mark['tone'],
+ *   firstS: number,
+ *   lastS: number,
+ *   count: number,
+ *   lastId: number,
+ *   kinds: { label: string, count: number }[],
+ *   spans: { firstS: number, lastS: number }[]
+ * }} Cluster `kinds`: the most frequent first; `spans`: where in it something happened
  */
 
 /** Of which deploys are made. */

@@ -8,11 +8,11 @@ let loading = null
 
 /** @param {string} id @returns {Promise<HTMLDialogElement>} @throws {Error} the master does not answer */
 export async function dialogOf (id) {
-  if (!document.getElementById(id)) await (loading ??= load())
+  if (!document.getElementById(id)) await (loading ??= loadDialogs())
   return /** @type {HTMLDialogElement} */ (document.getElementById(id))
 }
 
-async function load () {
+async function loadDialogs () {
   try {
     const template = document.createElement('template')
     template.innerHTML = await fetchHtml('/dialogs')

@@ -28,8 +28,8 @@ const waiting = new Map()
 export function startNotifications (connection) {
   if (socket) return showPermission()
   socket = connection
-  socket.on('connect', () => ask(lastHeard()))
-  socket.on('alarm', hear)
+  socket.on('connect', () => askForAlarms(lastHeard()))
+  socket.on('alarm', onAlarm)
   socket.on('disconnect', () => {
     const since = formatTime(new Date(serverTime()).toISOString(), { timeZone: timeZone() })
     clearTimeout(silence)
@@ -37,18 +37,18 @@ export function startNotifications (connection) {
   })
   document.addEventListener('clusterdeck:preference', (event) => {
     // What was there before somebody wanted to hear of it is no news.
-    if (/** @type {CustomEvent} */ (event).detail === 'notify') ask(null)
+    if (/** @type {CustomEvent} */ (event).detail === 'notify') askForAlarms(null)
   })
   document.addEventListener('change', onChoice)
   document.addEventListener('click', ({ target }) => {
     if (target instanceof Element && target.closest('[data-try]')) tryOut()
   })
-  ask(lastHeard())
+  askForAlarms(lastHeard())
   showPermission()
 }
 
 /** @param {number | null} after the newest event that this browser knows of */
-function ask (after) {
+function askForAlarms (after) {
   clearTimeout(silence)
   if (!socket?.connected) return
   socket.emit('notify', { kinds: choicesOf('notify'), after }, (/** @type {{ last: number }} */ { last }) => setPreference('notified', String(last)))
@@ -60,12 +60,12 @@ function lastHeard () {
 }
 
 /** @param {Alarm} alarm */
-function hear (alarm) {
+function onAlarm (alarm) {
   setPreference('notified', String(Math.max(alarm.id, lastHeard() ?? 0)))
   const others = waiting.get(alarm.kind)
   if (others) return Object.assign(others, { newest: alarm, count: others.count + 1 })
   waiting.set(alarm.kind, { newest: null, count: 0 })
-  show(alarm)
+  showAlarm(alarm)
   setTimeout(sayRest, GAP_MS, alarm.kind)
 }
 
@@ -73,22 +73,24 @@ function hear (alarm) {
 function sayRest (kind) {
   const { newest, count } = waiting.get(kind) ?? { newest: null, count: 0 }
   waiting.delete(kind)
-  if (newest) show({ ...newest, title: count > 1 ? `${newest.title} (${count} more)` : newest.title })
+  if (newest) showAlarm({ ...newest, title: count > 1 ? `${newest.title} (${count} more)` : newest.title })
 }
 
 /** @param {string} since */
 function saySilence (since) {
-  if (choicesOf('notify').includes('master-lost')) show({ id: 0, kind: 'master-lost', title: 'No connection', text: `The master has not answered since ${since}.`, url: '' })
+  if (choicesOf('notify').includes('master-lost')) {
+    showAlarm({ id: 0, kind: 'master-lost', title: 'No connection', text: `The master has not answered since ${since}.`, url: '' })
+  }
 }
 
 /** Whoever looks at the page reads it there. @param {Alarm} alarm */
-function show (alarm) {
-  if (!document.hasFocus()) notify(alarm)
+function showAlarm (alarm) {
+  if (!document.hasFocus()) showNotification(alarm)
 }
 
 /** @param {Alarm} alarm @throws {TypeError} where only apps may notify, as on phones */
-function notify ({ kind, title, text, url }) {
-  if (refusal()) return
+function showNotification ({ kind, title, text, url }) {
+  if (whyRefused()) return
   const notification = new Notification(`${title} · ${document.getElementById('whose')?.title}`, { body: text, tag: `clusterdeck-${kind}` })
   notification.onclick = () => {
     window.focus()
@@ -98,17 +100,17 @@ function notify ({ kind, title, text, url }) {
 }
 
 /** @returns {string | null} why this browser shows none */
-function refusal () {
-  if (!('Notification' in window)) return 'This browser notifies only of pages that come by https, or from this machine.'
-  if (Notification.permission === 'denied') return 'This browser has been told not to notify you of this address. Its settings for this page change that.'
-  return Notification.permission === 'default' ? 'This browser has not been allowed to notify you yet: it asks when you choose something.' : null
+function whyRefused () {
+  if (!('Notification' in window)) return 'This browser shows notifications only for https pages or pages of this machine.'
+  if (Notification.permission === 'denied') return 'Notifications of this address are blocked in the settings of the browser.'
+  return Notification.permission === 'default' ? 'The browser will ask for permission when you choose something.' : null
 }
 
 function showPermission () {
   const place = /** @type {HTMLElement | null} */ (document.querySelector('#dialog-notifications [data-refused]'))
   if (!place) return
   const isWaiting = 'Notification' in window && Notification.permission === 'default' && choicesOf('notify').length === 0
-  const text = isWaiting ? null : refusal()
+  const text = isWaiting ? null : whyRefused()
   place.hidden = text === null
   place.textContent = text
 }
@@ -116,21 +118,21 @@ function showPermission () {
 /** A browser asks its user when they choose something, and at no other moment. @param {Event} event */
 async function onChoice ({ target }) {
   if (!(target instanceof HTMLInputElement) || target.dataset.preference !== 'notify') return
-  if (target.checked) await permit()
+  if (target.checked) await askPermission()
 }
 
-async function permit () {
+async function askPermission () {
   if ('Notification' in window && Notification.permission === 'default') await Notification.requestPermission()
   showPermission()
 }
 
 async function tryOut () {
-  await permit()
-  const reason = refusal()
+  await askPermission()
+  const reason = whyRefused()
   if (reason) return showToast(reason)
   try {
-    notify({ id: 0, kind: 'try', title: 'This is how it looks', text: 'What went wrong is said here. A click leads to it.', url: '' })
+    showNotification({ id: 0, kind: 'try', title: 'Test notification', text: 'A notification names the problem. Click it to open the page.', url: '' })
   } catch {
-    showToast('This browser lets only apps notify.')
+    showToast('This browser allows notifications only for installed apps.')
   }
 }

@@ -22,7 +22,7 @@ const MOVES = Object.freeze(/** @type {Record<string, (place: number, count: num
   PageUp: (place) => Math.max(0, place - 8)
 }))
 
-query.addEventListener('input', find)
+query.addEventListener('input', findItems)
 query.addEventListener('keydown', onKey)
 // Before the click reaches what opens dialogs: two of them at once would be in each other's way.
 list.addEventListener('click', ({ target }) => {
@@ -43,23 +43,23 @@ export async function togglePalette () {
     list.innerHTML = await fetchHtml('/palette')
     htmx.process(list)
     items = /** @type {HTMLElement[]} */ (Array.from(list.querySelectorAll('[role=option]')))
-    find()
+    findItems()
   } catch {
     state.textContent = 'The master did not answer.'
   }
 }
 
-function find () {
+function findItems () {
   const words = query.value.trim()
-  const found = words === '' ? items : ranked(words)
+  const found = words === '' ? items : rankItems(words)
   list.replaceChildren(...found)
   list.scrollTop = 0
-  choose(found[0])
-  if (items.length > 0) state.textContent = found.length > 0 ? '' : `Nothing is called “${words}”.`
+  chooseItem(found[0])
+  if (items.length > 0) state.textContent = found.length > 0 ? '' : `No match for “${words}”.`
 }
 
 /** @param {string} words */
-function ranked (words) {
+function rankItems (words) {
   return items
     .map((item) => ({ item, score: scoreOf(words, item) }))
     .filter(({ score }) => score !== null)
@@ -82,11 +82,11 @@ function onKey (/** @type {KeyboardEvent} */ event) {
   }
   if (!Object.hasOwn(MOVES, event.key) || found.length === 0) return
   event.preventDefault()
-  choose(found[MOVES[event.key](chosen, found.length)])
+  chooseItem(found[MOVES[event.key](chosen, found.length)])
 }
 
 /** The focus stays in the field; assistive technology is told which one is meant. @param {HTMLElement | undefined} item */
-function choose (item) {
+function chooseItem (item) {
   for (const other of list.querySelectorAll('[aria-selected=true]')) other.setAttribute('aria-selected', 'false')
   item?.setAttribute('aria-selected', 'true')
   item?.scrollIntoView({ block: 'nearest' })

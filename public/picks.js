@@ -8,26 +8,28 @@ const all = /** @type {HTMLInputElement} */ (form.querySelector('[data-picks-all
 const shown = /** @type {HTMLOutputElement} */ (form.querySelector('[data-picks-count]'))
 
 document.addEventListener('change', ({ target }) => {
-  if (target === all) for (const pick of picks()) pick.checked = all.checked
-  show()
+  if (target === all) for (const pick of pickBoxes()) pick.checked = all.checked
+  showCount()
 })
 // Rows come and go: what is gone is chosen no more.
-document.addEventListener('htmx:after:swap', show)
+document.addEventListener('htmx:after:swap', showCount)
 document.addEventListener('htmx:after:request', (event) => {
   const { sourceElement, response } = /** @type {CustomEvent} */ (event).detail.ctx ?? {}
   if (sourceElement !== form || !response || response.status >= 400) return
-  for (const pick of picks()) pick.checked = false
-  show()
+  for (const pick of pickBoxes()) pick.checked = false
+  showCount()
 })
-show()
+showCount()
 
-function picks () {
-  return Array.from(form.elements).filter((element) => element instanceof HTMLInputElement && element.name === 'crash').map((element) => /** @type {HTMLInputElement} */ (element))
+function pickBoxes () {
+  return Array.from(form.elements)
+    .filter((element) => element instanceof HTMLInputElement && element.name === 'crash')
+    .map((element) => /** @type {HTMLInputElement} */ (element))
 }
 
-function show () {
-  const chosen = picks().filter(({ checked }) => checked).length
-  all.checked = chosen > 0 && chosen === picks().length
+function showCount () {
+  const chosen = pickBoxes().filter(({ checked }) => checked).length
+  all.checked = chosen > 0 && chosen === pickBoxes().length
   all.indeterminate = chosen > 0 && !all.checked
   shown.value = chosen === 0 ? '' : `${chosen} selected`
   form.dataset.picks = chosen === 0 ? 'none' : 'some'

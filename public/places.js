@@ -1,6 +1,13 @@
 /**
  * Where the palette leads, and the keys after `g`.
- * @typedef {{ label: string, href: string, icon: string, hint: string, key?: string, needs?: 'administer' | 'fleet' }} Place  `hint`: is searched, too; `needs`: who has that alone may go there
+ * @typedef {{
+ *   label: string,
+ *   href: string,
+ *   icon: string,
+ *   hint: string,
+ *   key?: string,
+ *   needs?: 'administer' | 'fleet'
+ * }} Place  `hint`: is searched, too; `needs`: who has that alone may go there
  */
 
 /** @type {readonly Place[]} */

@@ -13,11 +13,11 @@ const PREFIX = 'clusterdeck-'
 const kept = {}
 
 document.addEventListener('change', ({ target }) => {
-  if (target instanceof HTMLInputElement && target.dataset.preference) choose(target)
+  if (target instanceof HTMLInputElement && target.dataset.preference) choosePreference(target)
 })
 // Somebody has chosen in another tab.
 window.addEventListener('storage', ({ key }) => {
-  if (key?.startsWith(PREFIX)) tell(/** @type {Preference} */ (key.slice(PREFIX.length)))
+  if (key?.startsWith(PREFIX)) announceChange(/** @type {Preference} */ (key.slice(PREFIX.length)))
 })
 
 /** @param {Preference} name @returns {string} */
@@ -36,7 +36,7 @@ export function setPreference (name, value) {
   try {
     localStorage.setItem(PREFIX + name, value)
   } catch {}
-  tell(name)
+  announceChange(name)
 }
 
 /** @param {Preference} name @returns {string[]} what is on */
@@ -53,13 +53,13 @@ export function showPreferences (element) {
 }
 
 /** @param {HTMLInputElement} field */
-function choose ({ dataset, value, checked }) {
+function choosePreference ({ dataset, value, checked }) {
   const name = /** @type {Preference} */ (dataset.preference)
   const others = choicesOf(name).filter((choice) => choice !== value)
   setPreference(name, [...others, ...(checked ? [value] : [])].join(' ') || 'off')
 }
 
 /** @param {Preference} name */
-function tell (name) {
+function announceChange (name) {
   document.dispatchEvent(new CustomEvent('clusterdeck:preference', { detail: name }))
 }

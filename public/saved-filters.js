@@ -12,19 +12,19 @@ const PLACES = ['cursor', 'trail']
 
 document.addEventListener('click', ({ target }) => {
   const button = target instanceof Element ? target.closest('button') : null
-  if (button?.id === 'save-open') open(true)
-  if (button?.id === 'save-cancel') open(false)
-  if (button?.dataset.saved !== undefined) remove(button.dataset.saved)
+  if (button?.id === 'save-open') openForm(true)
+  if (button?.id === 'save-cancel') openForm(false)
+  if (button?.dataset.saved !== undefined) removeFilter(button.dataset.saved)
 })
 document.addEventListener('submit', (event) => {
   if (/** @type {HTMLElement} */ (event.target).id !== 'save-form') return
   event.preventDefault()
   const name = nameField().value.trim().slice(0, MAX_NAME_CHARS)
   if (name === '') return
-  write([...read().filter((saved) => saved.name !== name), { name, query: queryOf(location.search) }].slice(-MAX_SAVED))
-  open(false)
+  writeSaved([...readSaved().filter((saved) => saved.name !== name), { name, query: queryOf(location.search) }].slice(-MAX_SAVED))
+  openForm(false)
 })
-document.addEventListener('keydown', ({ key, target }) => { if (key === 'Escape' && target === nameField()) open(false) })
+document.addEventListener('keydown', ({ key, target }) => { if (key === 'Escape' && target === nameField()) openForm(false) })
 // Another window of this browser.
 addEventListener('storage', ({ key }) => { if (key === KEY) showSavedFilters() })
 
@@ -32,7 +32,7 @@ addEventListener('storage', ({ key }) => { if (key === KEY) showSavedFilters() }
 export function showSavedFilters () {
   const list = document.getElementById('saved-list')
   if (!list) return
-  const saved = read()
+  const saved = readSaved()
   const here = queryOf(location.search)
   list.replaceChildren(...saved.map((each) => toItem(each, each.query === here)))
   const opener = document.getElementById('save-open')
@@ -56,7 +56,7 @@ function toItem ({ name, query }, isCurrent) {
 }
 
 /** @param {boolean} isOpen */
-function open (isOpen) {
+function openForm (isOpen) {
   byId('save-form').hidden = !isOpen
   const opener = document.getElementById('save-open')
   opener?.setAttribute('aria-expanded', String(isOpen))
@@ -67,17 +67,19 @@ function open (isOpen) {
 }
 
 /** @param {string} name */
-function remove (name) {
-  write(read().filter((saved) => saved.name !== name))
+function removeFilter (name) {
+  writeSaved(readSaved().filter((saved) => saved.name !== name))
   showSavedFilters()
   document.getElementById('filter-q')?.focus()
 }
 
 /** @returns {Saved[]} */
-function read () {
+function readSaved () {
   try {
     const saved = JSON.parse(localStorage.getItem(KEY) ?? '[]')
-    return saved.filter((/** @type {any} */ { name, query }) => typeof name === 'string' && typeof query === 'string' && query.length <= MAX_QUERY_CHARS).slice(-MAX_SAVED)
+    return saved
+      .filter((/** @type {any} */ { name, query }) => typeof name === 'string' && typeof query === 'string' && query.length <= MAX_QUERY_CHARS)
+      .slice(-MAX_SAVED)
   } catch {
     // Storage may be forbidden, or hold what another page of this address has written.
     return []
@@ -85,7 +87,7 @@ function read () {
 }
 
 /** @param {Saved[]} saved */
-function write (saved) {
+function writeSaved (saved) {
   try { localStorage.setItem(KEY, JSON.stringify(saved)) } catch {}
 }
 

@@ -15,7 +15,7 @@ const ROWS = 'main :is(.row-link, .feed-text, .rollout-row > summary, .release-w
 /** @type {Readonly<Record<string, () => unknown>>} */
 const KEYS = Object.freeze({
   '?': () => openDialog('dialog-shortcuts'),
-  '/': search,
+  '/': focusSearch,
   j: () => goOn(1),
   k: () => goOn(-1)
 })
@@ -69,8 +69,10 @@ async function openPalette () {
 }
 
 /** A page without a field of its own is searched by what finds everything. */
-function search () {
-  const field = /** @type {HTMLInputElement | undefined} */ (Array.from(document.querySelectorAll('main input[type=search]')).find((each) => each.checkVisibility()))
+function focusSearch () {
+  const field = /** @type {HTMLInputElement | undefined} */ (Array
+    .from(document.querySelectorAll('main input[type=search]'))
+    .find((each) => each.checkVisibility()))
   if (!field) return openPalette()
   field.focus()
   field.select()

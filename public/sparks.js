@@ -18,7 +18,12 @@ export function drawSparks (vitals, range) {
   }
 }
 
-/** @param {Vitals} vitals @param {string} column @param {Range} range @returns {string} of each part of the range the peak; parts in which nothing is known are passed over */
+/**
+ * @param {Vitals} vitals
+ * @param {string} column
+ * @param {Range} range
+ * @returns {string} of each part of the range the peak; parts in which nothing is known are passed over
+ */
 function pointsOf (vitals, column, { fromS, toS }) {
   const partS = (toS - fromS) / POINTS
   /** @type {Map<number, number>} */
@@ -29,5 +34,7 @@ function pointsOf (vitals, column, { fromS, toS }) {
     if (value !== null && value >= (peaks.get(part) ?? -Infinity)) peaks.set(part, value)
   }
   const most = Math.max(...peaks.values()) || 1
-  return Array.from(peaks, ([part, value]) => `${(part + 1) * WIDTH / POINTS},${(HEIGHT - PADDING - (HEIGHT - 2 * PADDING) * value / most).toFixed(1)}`).join(' ')
+  return Array
+    .from(peaks, ([part, value]) => `${(part + 1) * WIDTH / POINTS},${(HEIGHT - PADDING - (HEIGHT - 2 * PADDING) * value / most).toFixed(1)}`)
+    .join(' ')
 }

@@ -6,22 +6,22 @@
   const CHOICES = ['system', 'light', 'dark']
   const LABELS = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' }
 
-  let choice = CHOICES.find((each) => each === read()) ?? 'system'
-  apply()
-  document.addEventListener('DOMContentLoaded', label)
+  let choice = CHOICES.find((each) => each === readTheme()) ?? 'system'
+  applyTheme()
+  document.addEventListener('DOMContentLoaded', labelButton)
   document.addEventListener('click', ({ target }) => {
     if (!(target instanceof Element) || !target.closest('[data-theme-toggle]')) return
     choice = CHOICES[(CHOICES.indexOf(choice) + 1) % CHOICES.length]
-    apply()
-    label()
-    write()
+    applyTheme()
+    labelButton()
+    writeTheme()
   })
 
-  function apply () {
+  function applyTheme () {
     document.documentElement.dataset.theme = choice
   }
 
-  function label () {
+  function labelButton () {
     const text = LABELS[/** @type {keyof typeof LABELS} */ (choice)]
     for (const toggle of document.querySelectorAll('[data-theme-toggle]')) {
       toggle.setAttribute('aria-label', text)
@@ -30,11 +30,11 @@
   }
 
   // Storage may be forbidden; the theme then lasts as long as the page.
-  function read () {
+  function readTheme () {
     try { return localStorage.getItem(KEY) } catch { return null }
   }
 
-  function write () {
+  function writeTheme () {
     try { localStorage.setItem(KEY, choice) } catch {}
   }
 })()

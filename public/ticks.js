@@ -24,7 +24,7 @@ export function setServerTime (now) {
 }
 
 /** @param {ParentNode} [root] */
-export function tick (root = document) {
+export function updateTicks (root = document) {
   const now = serverTime()
   for (const element of root.querySelectorAll('time[data-tick]')) {
     const { dataset, dateTime } = /** @type {HTMLTimeElement} */ (element)
@@ -33,7 +33,7 @@ export function tick (root = document) {
 }
 
 /** @param {ParentNode} [root] */
-export function localise (root = document) {
+export function localiseTimes (root = document) {
   for (const element of root.querySelectorAll('time[data-clock]')) {
     const { dataset, dateTime } = /** @type {HTMLTimeElement} */ (element)
     setText(element, formatTime(dateTime, { timeZone: timeZone(), isLong: dataset.clock === 'long' }))
@@ -43,15 +43,15 @@ export function localise (root = document) {
 /** From now on, once a second, for as long as the page is live: what nobody hears of may have ended. */
 export function startTicking () {
   setServerTime(Number(document.documentElement.dataset.now) || Date.now())
-  tick()
-  localise()
-  document.addEventListener('clusterdeck:preference', () => localise())
+  updateTicks()
+  localiseTimes()
+  document.addEventListener('clusterdeck:preference', () => localiseTimes())
   setInterval(goOn, 1000)
   document.addEventListener('visibilitychange', goOn)
 }
 
 function goOn () {
-  if (!document.hidden && document.documentElement.dataset.live !== 'off') tick()
+  if (!document.hidden && document.documentElement.dataset.live !== 'off') updateTicks()
 }
 
 /** Untouched when nothing changes, so that a selection of the text survives. */

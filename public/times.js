@@ -6,27 +6,27 @@ const LABELS = Object.freeze({ local: 'Local times', utc: 'UTC times' })
 
 /** @returns {string | undefined} as Intl has it; undefined: the viewer's */
 export function timeZone () {
-  return choice() === 'utc' ? 'UTC' : undefined
+  return chosenZone() === 'utc' ? 'UTC' : undefined
 }
 
 export function startTimes () {
-  label()
+  labelButton()
   document.addEventListener('click', ({ target }) => {
     if (!(target instanceof Element) || !target.closest('[data-times-toggle]')) return
-    setPreference('times', choice() === 'utc' ? 'local' : 'utc')
+    setPreference('times', chosenZone() === 'utc' ? 'local' : 'utc')
   })
-  document.addEventListener('clusterdeck:preference', label)
+  document.addEventListener('clusterdeck:preference', labelButton)
 }
 
 /** @returns {'utc' | 'local'} */
-function choice () {
+function chosenZone () {
   return preference('times') === 'utc' ? 'utc' : 'local'
 }
 
-function label () {
+function labelButton () {
   for (const toggle of document.querySelectorAll('[data-times-toggle]')) {
-    toggle.textContent = choice() === 'utc' ? 'UTC' : 'Local'
-    toggle.setAttribute('aria-label', LABELS[choice()])
-    toggle.setAttribute('title', LABELS[choice()])
+    toggle.textContent = chosenZone() === 'utc' ? 'UTC' : 'Local'
+    toggle.setAttribute('aria-label', LABELS[chosenZone()])
+    toggle.setAttribute('title', LABELS[chosenZone()])
   }
 }

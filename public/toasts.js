@@ -16,7 +16,7 @@ export function showToast (text, tone = 'bad') {
   close.textContent = 'Dismiss'
   close.addEventListener('click', () => toast.remove())
   toast.append(message, close)
-  region().append(toast)
+  toastRegion().append(toast)
   setTimeout(() => toast.remove(), LIFETIME_MS)
 }
 
@@ -34,6 +34,6 @@ export function showKeptNotice () {
 }
 
 /** A modal dialog makes everything outside of it inert, so that is where it must be said. */
-function region () {
+function toastRegion () {
   return document.querySelector('dialog[open]') ?? /** @type {HTMLElement} */ (document.getElementById('toasts'))
 }

@@ -34,8 +34,8 @@ export function createFeed ({ columns, slot = null, onChange }) {
   let timer
   /** Asks are under way for what came before. */
   let asking = 0
-  document.addEventListener('visibilitychange', poll)
-  document.addEventListener('vitals', (event) => take(/** @type {CustomEvent<Pushed>} */ (event).detail))
+  document.addEventListener('visibilitychange', pollVitals)
+  document.addEventListener('vitals', (event) => takeValues(/** @type {CustomEvent<Pushed>} */ (event).detail))
 
   return {
     /** @param {import('./chart-range.js').ChosenRange} chosen */
@@ -44,29 +44,29 @@ export function createFeed ({ columns, slot = null, onChange }) {
       series = createSeries(columns)
       isComplete = false
       generation++
-      poll()
+      pollVitals()
     }
   }
 
-  async function poll () {
+  async function pollVitals () {
     clearTimeout(timer)
     if (document.hidden || isComplete) return
     const mine = generation
     asking++
     try {
-      await load(mine)
+      await loadRange(mine)
     } catch {
       // The master is away, or the session is over: the page says so elsewhere, and this goes on when they are back.
     }
     asking--
     if (mine !== generation) return
-    show()
+    showSeries()
     waitAndPoll()
   }
 
   function waitAndPoll () {
     clearTimeout(timer)
-    timer = setTimeout(poll, isPushed() ? SILENCE_MS : Math.max(MIN_POLL_MS, stepMs / POLLS_PER_STEP))
+    timer = setTimeout(pollVitals, isPushed() ? SILENCE_MS : Math.max(MIN_POLL_MS, stepMs / POLLS_PER_STEP))
   }
 
   /** Seconds come over the live connection, longer steps do not. */
@@ -75,23 +75,25 @@ export function createFeed ({ columns, slot = null, onChange }) {
   }
 
   /** @param {Pushed} pushed */
-  function take ({ time, columns: values }) {
+  function takeValues ({ time, columns: values }) {
     if (!isPushed() || asking > 0) return
     // Some did not come, as while the tab was hidden.
     if (series.newest === null || time[0] > series.newest + 1) {
-      poll()
+      pollVitals()
       return
     }
     series.append({ time, stepMs: 1000, values: Object.fromEntries(columns.map((name, index) => [name, values[index]])) })
-    show()
+    showSeries()
     waitAndPoll()
   }
 
   /** @param {number} mine */
-  async function load (mine) {
+  async function loadRange (mine) {
     const isFirst = series.newest === null
-    const { steps, ...query } = await read(isLive(range) ? { since: iso(Math.max(startMs(), (series.newest ?? 0) * 1000 + stepMs)), step: range.step } : spanParams(range))
-    const rest = isFirst ? await before(steps, query) : []
+    const { steps, ...query } = await readVitals(isLive(range)
+      ? { since: toIso(Math.max(startMs(), (series.newest ?? 0) * 1000 + stepMs)), step: range.step }
+      : spanParams(range))
+    const rest = isFirst ? await loadBefore(steps, query) : []
     if (mine !== generation) return
     stepMs = steps[0].stepMs
     for (const each of [...rest, ...steps]) series.append(each)
@@ -102,22 +104,22 @@ export function createFeed ({ columns, slot = null, onChange }) {
    * Seconds are kept by a master for as long as it lives; what was before it is on disk, in longer steps.
    * @param {import('./vitals-series.js').Steps[]} steps @param {{ since: string, until?: string }} query
    */
-  async function before (steps, { since, until = iso(serverTime()) }) {
+  async function loadBefore (steps, { since, until = toIso(serverTime()) }) {
     if (steps[0].stepMs > 1000) return []
     const first = steps[0].time[0]
-    const end = first === undefined ? until : iso(first * 1000)
-    return Date.parse(end) - Date.parse(since) > 1000 ? (await read({ since, until: end, step: '10s' })).steps : []
+    const end = first === undefined ? until : toIso(first * 1000)
+    return Date.parse(end) - Date.parse(since) > 1000 ? (await readVitals({ since, until: end, step: '10s' })).steps : []
   }
 
   /** @param {Query} query @returns {Promise<{ steps: import('./vitals-series.js').Steps[], since: string, until?: string }>} all parts of the answer */
-  async function read (query) {
+  async function readVitals (query) {
     const steps = []
     let { since, step } = query
     /** @type {string | null} */
     let next = since
     while (next !== null) {
       /** @type {any} */
-      const body = await ask({ ...query, since: next, ...(step && { step }) })
+      const body = await askForVitals({ ...query, since: next, ...(step && { step }) })
       steps.push({ time: body.time, stepMs: body.stepMs, values: slot === null ? body.cluster : body.slots[0]?.columns ?? {} })
       // A part of the range might have suited a shorter step.
       step = body.step
@@ -127,13 +129,16 @@ export function createFeed ({ columns, slot = null, onChange }) {
   }
 
   /** @param {Query} query */
-  async function ask (query) {
-    const response = await fetch(`${BASE}/api/v1/vitals?${new URLSearchParams({ ...query, slots: slot === null ? 'none' : String(slot), columns: columns.join() })}`, { headers: { Accept: 'application/json' } })
+  async function askForVitals (query) {
+    const response = await fetch(
+      `${BASE}/api/v1/vitals?${new URLSearchParams({ ...query, slots: slot === null ? 'none' : String(slot), columns: columns.join() })}`,
+      { headers: { Accept: 'application/json' } }
+    )
     if (!response.ok) throw new Error(String(response.status))
     return response.json()
   }
 
-  function show () {
+  function showSeries () {
     const toS = isLive(range) ? Math.floor(serverTime() / 1000) : range.untilMs / 1000
     const fromS = startMs() / 1000
     const shown = { fromS, toS, stepS: stepMs / 1000 }
@@ -146,6 +151,6 @@ export function createFeed ({ columns, slot = null, onChange }) {
   }
 }
 
-function iso (/** @type {number} */ ms) {
+function toIso (/** @type {number} */ ms) {
   return new Date(ms).toISOString()
 }

@@ -1,7 +1,8 @@
 /**
  * What was measured over time. Steps may be of different lengths: what is in memory no longer comes in longer ones.
  * @typedef {{ fromS: number, toS: number, stepS: number }} Range
- * @typedef {{ time: number[] } & Record<string, (number | null)[]>} Vitals `time`: seconds since the epoch, ascending; where nothing was measured there is null in each column
+ * @typedef {{ time: number[] } & Record<string, (number | null)[]>} Vitals
+ *   `time`: seconds since the epoch, ascending; columns are null where nothing was measured
  * @typedef {{ time: number[], stepMs: number, values: Record<string, (number | null)[]> }} Steps
  */
 
@@ -23,7 +24,9 @@ export function createSeries (columns) {
     /** What is older than the newest is left out. @param {Steps} steps */
     append ({ time, stepMs, values }) {
       for (const [index, second] of time.entries()) {
-        if (second > (points.at(-1)?.second ?? -Infinity)) points.push({ second, stepS: stepMs / 1000, row: columns.map((name) => values[name]?.[index] ?? null) })
+        if (second > (points.at(-1)?.second ?? -Infinity)) {
+          points.push({ second, stepS: stepMs / 1000, row: columns.map((name) => values[name]?.[index] ?? null) })
+        }
       }
     },
 
@@ -46,19 +49,24 @@ export function createSeries (columns) {
       for (const point of points) {
         if (point.second >= toS) break
         const isAfterGap = point.second - knownUntil >= point.stepS / 2
-        if (isAfterGap) rows.push(...nothing(knownUntil, point.second - point.stepS / 2))
+        if (isAfterGap) rows.push(...emptySeries(knownUntil, point.second - point.stepS / 2))
         const last = rows.at(-1)
-        if (!isAfterGap && last && Math.floor(last.second / groupS) === Math.floor(point.second / groupS)) last.row = last.row.map((value, index) => highest(value, point.row[index]))
+        if (!isAfterGap &&
+          last &&
+          Math.floor(last.second / groupS) === Math.floor(point.second / groupS)) last.row = last.row.map((value, index) => highestOf(value, point.row[index]))
         else rows.push({ second: point.second, row: point.row })
         knownUntil = point.second + point.stepS
       }
-      if (toS - knownUntil > freshS(stepS)) rows.push(...nothing(knownUntil, toS))
-      return /** @type {any} */ ({ time: rows.map(({ second }) => second), ...Object.fromEntries(columns.map((name, index) => [name, rows.map(({ row }) => row[index])])) })
+      if (toS - knownUntil > freshS(stepS)) rows.push(...emptySeries(knownUntil, toS))
+      return /** @type {any} */ ({
+        time: rows.map(({ second }) => second),
+        ...Object.fromEntries(columns.map((name, index) => [name, rows.map(({ row }) => row[index])]))
+      })
     }
   }
 
   /** @param {number} from @param {number} to */
-  function nothing (from, to) {
+  function emptySeries (from, to) {
     const row = columns.map(() => null)
     return to > from ? [{ second: from, row }, { second: to, row }] : [{ second: from, row }]
   }
@@ -76,6 +84,6 @@ function freshS (stepS) {
 }
 
 /** @param {number | null} a @param {number | null} b */
-function highest (a, b) {
+function highestOf (a, b) {
   return a === null || b === null ? a ?? b : Math.max(a, b)
 }

@@ -12,49 +12,49 @@ const requests = /** @type {HTMLElement} */ (document.getElementById('worker-req
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer
 
-ask()
-document.addEventListener('visibilitychange', () => { if (!document.hidden) ask() })
+askWorker()
+document.addEventListener('visibilitychange', () => { if (!document.hidden) askWorker() })
 followLog()
 
 /** For as long as somebody looks. */
-async function ask () {
+async function askWorker () {
   clearTimeout(timer)
   try {
     const response = await fetch(BASE + requests.dataset.url, { headers: { Accept: 'application/json, application/problem+json' } })
     const body = await response.json()
-    if (response.ok) show(body)
-    else tell(response.status === 404 ? 'The worker has ended.' : body.detail)
+    if (response.ok) showRequests(body)
+    else tellProblem(response.status === 404 ? 'The worker has ended.' : body.detail)
     if (response.status === 404) return
   } catch {
     // The master is away: the page says so elsewhere.
-    tell('Not known: the master did not answer.')
+    tellProblem('Not known: the master did not answer.')
   }
-  if (!document.hidden) timer = setTimeout(ask, ASK_EVERY_MS)
+  if (!document.hidden) timer = setTimeout(askWorker, ASK_EVERY_MS)
 }
 
 /** @param {{ items: { method: string, path: string, ageMs: number }[], total: number }} open */
-function show ({ items, total }) {
-  if (items.length === 0) return tell('None at the moment.')
+function showRequests ({ items, total }) {
+  if (items.length === 0) return tellProblem('No requests in flight.')
   byId('worker-requests-rows').replaceChildren(...items.map(({ method, path, ageMs }) => {
     const row = document.createElement('tr')
-    row.append(cell('mono', method), cell('mono request-path', path), cell('num', formatExactDuration(ageMs)))
+    row.append(cellOf('mono', method), cellOf('mono request-path', path), cellOf('num', formatExactDuration(ageMs)))
     return row
   }))
-  set('worker-requests-count', total > items.length ? `the oldest ${items.length} of ${total}` : `${total}, oldest first`)
+  setText('worker-requests-count', total > items.length ? `the oldest ${items.length} of ${total}` : `${total}, oldest first`)
   byId('worker-requests-empty').hidden = true
   byId('worker-requests-list').hidden = false
 }
 
 /** @param {string} text why there is no list */
-function tell (text) {
-  set('worker-requests-empty', text)
-  set('worker-requests-count', '')
+function tellProblem (text) {
+  setText('worker-requests-empty', text)
+  setText('worker-requests-count', '')
   byId('worker-requests-empty').hidden = false
   byId('worker-requests-list').hidden = true
 }
 
 /** @param {string} className @param {string} text a client's */
-function cell (className, text) {
+function cellOf (className, text) {
   const made = document.createElement('td')
   made.className = className
   const isolated = document.createElement('bdi')
@@ -68,11 +68,11 @@ function followLog () {
   if (!panel) return
   const view = createView(byId('worker-log-lines'), ({ shown }) => { byId('worker-log-empty').hidden = shown > 0 })
   const tail = createTail({ url: BASE + panel.dataset.stream, places: String(panel.dataset.places), onEntries: view.add, onState () {} })
-  const toggle = () => document.hidden ? tail.stop() : tail.start()
-  document.addEventListener('visibilitychange', toggle)
+  const toggleTail = () => document.hidden ? tail.stop() : tail.start()
+  document.addEventListener('visibilitychange', toggleTail)
   addEventListener('pagehide', tail.stop)
-  addEventListener('pageshow', toggle)
-  toggle()
+  addEventListener('pageshow', toggleTail)
+  toggleTail()
 }
 
 function byId (/** @type {string} */ id) {
@@ -80,7 +80,7 @@ function byId (/** @type {string} */ id) {
 }
 
 /** Untouched when nothing changes, so that a selection of the text survives. */
-function set (/** @type {string} */ id, /** @type {string} */ text) {
+function setText (/** @type {string} */ id, /** @type {string} */ text) {
   const element = byId(id)
   if (element.textContent !== text) element.textContent = text
 }

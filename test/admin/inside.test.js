@@ -66,7 +66,7 @@ test('a request that comes again is done once, for each of those who ask', async
 
 test('an answer that is too large or too late is cut, and the port ends while one is waited for', async (t) => {
   const { admin, api } = await startAdmin(t)
-  await assert.rejects(admin.ask({ method: 'GET', path: '/openapi.json', headers: {} }, asker(), { ...limits(), maxBytes: 1000 }), { code: 'payload-too-large', message: /ask for less/ })
+  await assert.rejects(admin.ask({ method: 'GET', path: '/openapi.json', headers: {} }, asker(), { ...limits(), maxBytes: 1000 }), { code: 'payload-too-large', message: /use a smaller limit/ })
   await api('post', '/api/v1/rollouts').send({ kind: 'restart' }).expect(202)
   const late = new AbortController()
   const waiting = admin.ask({ method: 'GET', path: '/rollouts/1?wait=5m', headers: {} }, asker(), { maxBytes: 1e6, signal: late.signal })

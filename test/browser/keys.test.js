@@ -41,7 +41,7 @@ test('the palette goes where it is told and opens what can be done, by the keybo
   await page.getByRole('alert').waitFor()
   assert.equal(await page.locator('#palette').isVisible(), true)
   await page.keyboard.type(' nonsense')
-  await page.getByText('Nothing is called “rolling deploy nonsense”.').waitFor()
+  await page.getByText('No match for “rolling deploy nonsense”.').waitFor()
   assert.deepEqual(page.problems, [])
 })
 

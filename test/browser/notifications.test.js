@@ -115,7 +115,7 @@ test('a browser that was told not to notify says so, and keeps what was chosen',
   const page = await openChoices(dashboard)
   await page.evaluate(() => sessionStorage.setItem('permission', 'denied'))
   await page.getByRole('checkbox', { name: 'A crash loop' }).check()
-  await page.getByText('This browser has been told not to notify you of this address.').waitFor()
+  await page.getByText('Notifications of this address are blocked in the settings of the browser.').waitFor()
   assert.deepEqual(await page.audit(), [])
   await page.getByRole('button', { name: 'Show a test notification' }).click()
   await page.getByRole('alert').waitFor()

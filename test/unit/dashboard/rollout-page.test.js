@@ -65,8 +65,8 @@ test('a rollout of before this was kept says so, and shows what there is', () =>
   const { timeline, comparisons, client, steps, ...rest } = rolledBackDeploy()
   const model = look({ ...rest, steps: steps.map((/** @type {any} */ { readyAt, promotedAt, drainedAt, revertingAt, ...step }) => step) })
   assert.match(textOf('partials/rollout-graphs', model), /No measurements were kept/)
-  assert.match(textOf('partials/rollout-moments', model), /was not kept .* start Rollout started by ada .* \+52 s Rolled back/)
-  assert.match(textOf('partials/rollout-slots', model), /Only begin and end of each slot were kept.* Slot 1 .* took 48 s/)
+  assert.match(textOf('partials/rollout-moments', model), /Only its start and end were kept.* start Rollout started by ada .* \+52 s Rolled back/)
+  assert.match(textOf('partials/rollout-slots', model), /Only the start and end of each slot were kept.* Slot 1 .* took 48 s/)
 })
 
 test('why there is no graph is said: nothing is judged, or it was over too soon', () => {
