@@ -208,7 +208,7 @@ test('a click deploys to two decks, one after the other, and the matrix shows it
   await page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }).click()
   await page.getByRole('heading', { name: 'Deploy to the fleet: succeeded' }).waitFor()
   const seen = await page.evaluate(() => /** @type {any} */ (window).seen)
-  assert.ok(seen.some((/** @type {string} */ cells) => /^runs\d* waits|^done\d* runs/.test(cells)), JSON.stringify(seen))
+  assert.ok(seen.some((/** @type {string} */ cells) => /^running\d* waiting|^done\d* running/.test(cells)), JSON.stringify(seen))
   await page.getByRole('link', { name: 'Rollout 1', exact: true }).click()
   await page.getByRole('heading', { name: 'What happened' }).waitFor()
   assert.deepEqual(await page.locator('.fleet-step.is-current').allInnerTexts().then((texts) => texts.map((text) => text.split(/\s/)[0])), ['done', 'done'])
